@@ -1,0 +1,40 @@
+# Two commands do all the set-up on a machine with Python >= 3.11 and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: help demo test test-all lint format bench clean
+
+help:
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev,report]'
+	touch $@
+
+demo: $(VENV)/.installed ## train on embedded real data, print the certificate, leave a page to look at
+	$(BIN)/python examples/demo.py
+
+test: lint ## lint, type check and run the whole suite
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
+
+test-all: lint ## the suite with the heavier checks
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(VENV)/.installed ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed ## let ruff put the files in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed ## peers and Fenchel side by side (installs the peers)
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m benchmarks
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,224 @@
+"""The certificate: P and D recomputed from the definitions, trusting nobody.
+
+P(w, b) = sum_i p_i loss(z_i, y_i) + R(w),  z_i = <x_i, w> + offset_i + b,  p_i = s_i / S
+D(u)    = sum_i p_i (u_i offset_i - loss*(u_i, y_i)) - R*(v),  v = -sum_i p_i u_i x_i,  sum_i p_i u_i = 0 if b is free
+
+D(u) <= P(w, b) for every feasible u and every (w, b), so P - D bounds the distance to the optimum. A dual point that is
+not quite feasible is first moved: clipped into the domain of loss*, balanced when the intercept is free, and scaled
+down where R* is an indicator (L1). This file has compiled passes of its own, whose sums are compensated and not
+reordered, and imports no kernel, engine or solver.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.data.accept import accept_vector
+from fenchel.data.rows import axpy, sized_dot
+from fenchel.errors import InputError
+from fenchel.jit import kernel
+from fenchel.losses.protocol import conjugate, dual_domain, slope, value
+from fenchel.projections.box_equality import OK, project_box_equality
+from fenchel.result import Certificate
+
+EPS = float(np.finfo(float).eps)
+CHUNK = 4096  # rows whose share of v is added up before it joins the total: keeps the rounding of v near that of one chunk
+SAFETY = 4.0  # roundings per term that the floor allows for
+
+
+@kernel
+def primal_pass(loss, rows, y, p, offset, w, b, z, size):
+    """z and size_i = sum_j |x_ij w_j|; returns (sum p loss, sum p |loss|)."""
+    total, correction, magnitude = 0.0, 0.0, 0.0
+    for i in range(np.uint64(z.size)):
+        product, size[i] = sized_dot(rows, i, w)
+        z[i] = product + offset[i] + b
+        size[i] += abs(offset[i]) + abs(b)
+        if p[i] > 0.0:
+            term = p[i] * value(loss, z[i], y[i])
+            magnitude += abs(term)
+            old = total
+            total = old + term
+            correction += (old - total) + term if abs(old) >= abs(term) else (term - total) + old
+    return total + correction, magnitude
+
+
+@kernel
+def slopes_pass(loss, y, z, u):
+    """u_i = slope(z_i, y_i)."""
+    for i in range(z.size):
+        u[i] = slope(loss, z[i], y[i])
+
+
+@kernel
+def domain_pass(loss, y, low, high):
+    """The ends of every row's dual domain."""
+    for i in range(y.size):
+        low[i], high[i] = dual_domain(loss, y[i])
+
+
+@kernel
+def conjugate_pass(loss, y, p, offset, u):
+    """(sum p (loss*(u) - u offset), the sum of the sizes of its terms, sum p u)."""
+    total, correction, magnitude, slopes, slopes_correction = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(u.size):
+        if p[i] > 0.0:
+            term = p[i] * (conjugate(loss, u[i], y[i]) - u[i] * offset[i])
+            magnitude += abs(term)
+            old = total
+            total = old + term
+            correction += (old - total) + term if abs(old) >= abs(term) else (term - total) + old
+            term = p[i] * u[i]
+            old = slopes
+            slopes = old + term
+            slopes_correction += (old - slopes) + term if abs(old) >= abs(term) else (term - slopes) + old
+    return total + correction, magnitude, slopes + slopes_correction
+
+
+@kernel
+def combine_pass(rows, p, u, chunk, part, v):
+    """v = -sum_i p_i u_i x_i, added up chunk by chunk."""
+    for j in range(v.size):
+        v[j] = 0.0
+    filled = 0
+    for i in range(np.uint64(u.size)):
+        a = p[i] * u[i]
+        if a != 0.0:
+            axpy(rows, i, a, part)
+        filled += 1
+        if filled == chunk or i + np.uint64(1) == u.size:
+            for j in range(v.size):
+                v[j] -= part[j]
+                part[j] = 0.0
+            filled = 0
+
+
+class DualValue(NamedTuple):
+    """D at a feasible point, the point, and the sizes that its rounding is proportional to."""
+
+    dual: float
+    point: np.ndarray
+    magnitude: float
+    imbalance: float
+
+
+def dual_value(problem: Any, u: np.ndarray) -> DualValue:
+    """D at the feasible point nearest (in the sense of `feasible`) to u; -inf if u is not finite."""
+    if not np.isfinite(u).all():
+        return DualValue(-np.inf, u, 0.0, 0.0)
+    u = feasible(problem, u)
+    regularizer, arguments = problem.regularizer, (problem.compiled_loss, problem.y, problem.weights, problem.offset)
+    v, part = np.empty(problem.d), np.zeros(problem.d)
+    chunk = max(CHUNK, int(problem.d * problem.n / (problem.X.size if problem.X.size else 1)))
+    combine_pass(problem.rows, problem.weights, u, chunk, part, v)
+    if not np.isfinite(v).all():
+        return DualValue(-np.inf, u, 0.0, 0.0)
+    scale = regularizer.dual_scale(v)
+    if scale < 1.0:
+        u, v = scale * u, scale * v
+    total, magnitude, imbalance = conjugate_pass(*arguments, u)
+    regular = regularizer.conjugate(v)
+    dual = -total - regular
+    return DualValue(dual if dual == dual else -np.inf, u, magnitude + abs(regular), imbalance)
+
+
+def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
+    """u clipped into the domain of loss* and, if the intercept is free, moved so that sum p u = 0.
+
+    Rows strictly inside their domain are shifted first, all by the same amount; only if they cannot take it do the
+    others move: a row at the end of its domain is usually there for a reason.
+    """
+    low, high = np.empty(problem.n), np.empty(problem.n)
+    domain_pass(problem.compiled_loss, problem.y, low, high)
+    u = np.minimum(np.maximum(u, low), high)
+    if not problem.fit_intercept:
+        return u
+    p, out = problem.weights, np.empty(problem.n)
+    inverse = np.divide(1.0, p, out=np.ones(problem.n), where=p > 0.0)
+    at_end = (u <= low) | (u >= high)
+    for lower, upper in ((np.where(at_end, u, low), np.where(at_end, u, high)), (low, high)):
+        status, *_ = project_box_equality(u, lower, upper, p, inverse, 0.0, out)
+        if status == OK:
+            return out
+    raise InputError("no dual point is balanced: the loss has no minimum over the intercept; use fit_intercept=False")
+
+
+def slopes_at(problem: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
+    """The slopes of all losses at (coef, intercept)."""
+    z, size = np.empty(problem.n), np.empty(problem.n)
+    _primal_pass(problem, coef, intercept, z, size)
+    u = np.empty(problem.n)
+    slopes_pass(problem.compiled_loss, problem.y, z, u)
+    return u
+
+
+def _primal_pass(problem, coef, intercept, z, size):
+    arguments = (problem.rows, problem.y, problem.weights, problem.offset, coef, intercept, z, size)
+    return primal_pass(problem.compiled_loss, *arguments)
+
+
+def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
+    """(certificate, feasible dual point) for given coefficients and a given dual point."""
+    z, size = np.empty(problem.n), np.empty(problem.n)
+    risk, magnitude = _primal_pass(problem, coef, intercept, z, size)
+    regular = problem.regularizer.value(coef)
+    primal = risk + regular
+    found = dual_value(problem, u)
+    with np.errstate(over="ignore", invalid="ignore"):
+        through_scores = float(np.sum(problem.weights * np.abs(found.point) * size))
+    balance = abs(found.imbalance) * max(1.0, abs(intercept)) if problem.fit_intercept else 0.0
+    floor = SAFETY * EPS * (magnitude + abs(regular) + found.magnitude + through_scores) + balance
+    primal = primal if primal == primal else np.inf
+    floor = floor if np.isfinite(floor) else np.inf
+    return Certificate(float(primal), float(found.dual), problem.basis, float(floor)), found.point
+
+
+def certify(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = None) -> Certificate:
+    """How far (coef, intercept) is from the optimum of the problem, at most: a Certificate.
+
+    Works for coefficients that any tool produced. With no dual point given, the best one that can be built from the
+    coefficients is used: the slopes of the losses there, improved where the loss has kinks.
+
+    Examples
+    --------
+    >>> import numpy as np, fenchel
+    >>> X, y = np.array([[1.0], [2.0]]), np.array([1.0, 3.0])
+    >>> problem = fenchel.Problem(X, y, loss="squared", regularizer="l2", alpha=0.5)
+    >>> w = np.linalg.solve(X.T @ X / 2 + 0.5 * np.eye(1), X.T @ y / 2)  # the closed form
+    >>> fenchel.certify(problem, w).relative_gap < 1e-12
+    True
+    >>> fenchel.certify(problem, w + 1.0).relative_gap > 0.1
+    True
+    """
+    from fenchel.dual_point import best_dual_point
+
+    coef = accept_coef(problem, coef)
+    intercept = accept_intercept(problem, intercept)
+    if dual_point is None:
+        u = best_dual_point(problem, coef, intercept)
+    else:
+        u = accept_vector(dual_point, problem.n, "dual_point")
+    return certificate(problem, coef, intercept, u)[0]
+
+
+def accept_coef(problem: Any, coef: Any) -> np.ndarray:
+    array = np.ascontiguousarray(coef, dtype=np.float64)
+    if array.shape == (1, problem.d):
+        array = array[0]
+    if array.shape != (problem.d,):
+        raise InputError(f"coef must have one entry per column of X ({problem.d}), got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"coef contains NaN or infinity at column {int(np.argmin(np.isfinite(array)))}")
+    return array
+
+
+def accept_intercept(problem: Any, intercept: Any) -> float:
+    array = np.asarray(intercept, dtype=np.float64)
+    if array.size != 1 or not np.isfinite(array).all():
+        raise InputError(f"intercept must be one finite number, got {intercept!r}")
+    b = float(array.reshape(-1)[0])
+    if b != 0.0 and not problem.fit_intercept:
+        raise InputError(f"intercept is {b!r}, but the problem has none: pass fit_intercept=True to Problem")
+    return b

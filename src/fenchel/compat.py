@@ -1,0 +1,77 @@
+"""What solvers need, in words: what is missing, why it is needed, who could do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fenchel import solvers
+from fenchel.errors import IncompatibleError
+from fenchel.regularizers import L2, ElasticNet, Quadratic
+from fenchel.solvers.base import Solver
+
+
+class Requirement(NamedTuple):
+    """`met(problem)`, and the sentence that is true when it is not met ({name} is the loss or regularizer)."""
+
+    met: Callable[[Any], bool]
+    missing: str
+
+
+LOSS: dict[str, Requirement] = {
+    "differentiable": Requirement(
+        lambda problem: problem.smooth_loss,
+        "loss `{name}` has kinks (the method follows its derivative; Moreau(loss, gamma) would smooth it)",
+    ),
+}
+REGULARIZER: dict[str, Requirement] = {
+    "gradient": Requirement(
+        lambda problem: hasattr(problem.regularizer, "gradient"),
+        "regularizer `{name}` has no `gradient` (the method follows the derivative of the whole objective)",
+    ),
+    "prox": Requirement(
+        lambda problem: hasattr(problem.regularizer, "prox"),
+        "regularizer `{name}` has no `prox` (the method's step is a proximal step on it)",
+    ),
+    "primal_from_dual": Requirement(
+        lambda problem: hasattr(problem.regularizer, "primal_from_dual"),
+        "regularizer `{name}` has no `primal_from_dual` (it maps the dual variables to weights)",
+    ),
+    "quadratic_part": Requirement(
+        lambda problem: isinstance(problem.regularizer, (L2, Quadratic, ElasticNet)),
+        "regularizer `{name}` has no quadratic part (it bounds how a dual step changes the scores)",
+    ),
+}
+
+
+def missing(solver: Solver | type[Solver], problem: Any) -> list[str]:
+    """What the problem lacks for this solver, as sentences."""
+    lacks = []
+    for words, table, thing in (
+        (solver.needs.loss, LOSS, problem.loss),
+        (solver.needs.regularizer, REGULARIZER, problem.regularizer),
+    ):
+        for word in words:
+            if not table[word].met(problem):
+                lacks.append(table[word].missing.format(name=type(thing).__name__))
+    return lacks
+
+
+def fits(solver: Solver | type[Solver], problem: Any) -> bool:
+    """True if the solver claims to solve the problem."""
+    return not missing(solver, problem)
+
+
+def who_can(problem: Any) -> list[str]:
+    """Names of the solvers that fit the problem."""
+    return [cls.__name__ for cls in solvers.SOLVERS.values() if fits(cls, problem)]
+
+
+def require_fit(solver: Solver, problem: Any) -> None:
+    """Raise IncompatibleError unless the solver fits the problem."""
+    lacks = missing(solver, problem)
+    if lacks:
+        can = ", ".join(who_can(problem)) or "none yet"
+        raise IncompatibleError(
+            f"{type(solver).__name__} cannot solve this problem: {'; '.join(lacks)}. Solvers that can: {can}."
+        )

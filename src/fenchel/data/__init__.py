@@ -1,0 +1,1 @@
+"""Data as kernels see it: rows of dense or CSR matrices, and the readers and writers of files."""

@@ -1,0 +1,57 @@
+"""Rows of a C-contiguous array."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fenchel.data.transfer import apply
+
+
+class Dense(NamedTuple):
+    """`values` is (n, d), float32 or float64."""
+
+    values: np.ndarray
+
+    def count(self):
+        return self.values.shape[0]
+
+    def dot(self, i, w):
+        x = self.values[i]
+        total = 0.0
+        for k in range(x.size):
+            total += x[k] * w[k]
+        return total
+
+    def sized_dot(self, i, w):
+        x = self.values[i]
+        total, magnitude = 0.0, 0.0
+        for k in range(x.size):
+            term = x[k] * w[k]
+            total += term
+            magnitude += abs(term)
+        return total, magnitude
+
+    def mapped_dot(self, i, v, transfer):
+        x = self.values[i]
+        total = 0.0
+        for k in range(x.size):
+            total += x[k] * apply(transfer, v[k])
+        return total
+
+    def axpy(self, i, a, out):
+        x = self.values[i]
+        for k in range(x.size):
+            out[k] += a * x[k]
+
+    def sqnorm(self, i):
+        x = self.values[i]
+        total = 0.0
+        for k in range(x.size):
+            total += np.float64(x[k]) * x[k]
+        return total
+
+
+def dense_block(rows: Dense, start: int, stop: int) -> Dense:
+    return Dense(rows.values[start:stop])

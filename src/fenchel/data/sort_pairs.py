@@ -1,0 +1,33 @@
+"""Sort one sparse row by index inside a kernel, without memory of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.typed import helper
+
+ONE, THREE = np.uint64(1), np.uint64(3)
+
+
+@helper
+def sort_pairs(indices, bits, first, last):
+    """Shell sort of indices[first:last], `bits` moved along -> True if all indices are distinct.
+
+    The gaps 1, 4, 13, ... keep a long row in reverse order far from quadratic time.
+    """
+    gap = ONE
+    while gap < last - first:
+        gap = gap * THREE + ONE
+    while gap >= ONE:
+        for i in range(first + gap, last):
+            index, word, j = indices[i], bits[i], np.uint64(i)
+            while j >= first + gap and indices[j - gap] > index:
+                indices[j], bits[j] = indices[j - gap], bits[j - gap]
+                j -= gap
+            indices[j], bits[j] = index, word
+        gap //= THREE
+    distinct = True
+    for i in range(first + ONE, last):
+        if indices[i] == indices[i - ONE]:
+            distinct = False
+    return distinct

@@ -1,0 +1,159 @@
+"""Write svmlight text that reads back bit for bit: all of the new file is there, or the old one is untouched."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, BinaryIO
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from fenchel.errors import InputError
+
+
+def write_svmlight(
+    path: str | os.PathLike[str],
+    X: Any,
+    y: Any,
+    *,
+    qid: Any = None,
+    index_base: int = 1,
+    comment: str | None = None,
+) -> None:
+    """One line `<label> [qid:<integer>] <index>:<value> ...` per row, index = column + index_base.
+
+    Every number is the shortest decimal that gives back the same double (float32 entries are written as the doubles
+    they equal, so that they read back exactly in either precision). Stored zeros are kept; of a dense X all entries
+    but +0.0 are written. `path` ending in .gz, .bz2 or .xz is compressed. The text goes to a temporary file beside
+    `path`, which replaces it only when it is complete and on the disk. The number of columns is not part of the
+    format: give `n_features` when reading.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "small.svm"
+    >>> write_svmlight(path, [[0.1, 0.0], [0.0, 2.0]], [1, -1], comment="two rows")
+    >>> path.read_text()
+    '# two rows\\n1 1:0.1\\n-1 2:2\\n'
+    """
+    matrix, labels, queries = _checked(X, y, qid)
+    if index_base not in (0, 1):
+        raise InputError(f"index_base: must be 0 or 1, got {index_base!r}")
+    header = "".join(f"# {line}\n" for line in comment.splitlines()) if comment else ""
+    if "\0" in header:
+        raise InputError("comment: must not contain a NUL character")
+    name = os.fsdecode(path)
+    with _replacing(os.path.realpath(name)) as file, _compressed(file, name) as stream:
+        stream.write(header.encode("utf-8"))
+        for line in _lines(matrix, labels, queries, index_base):
+            stream.write(line)
+
+
+def _lines(X: csr_matrix, y: np.ndarray, qid: np.ndarray | None, base: int) -> Iterator[bytes]:
+    for i in range(X.shape[0]):
+        begin, end = X.indptr[i], X.indptr[i + 1]
+        words = [_text(y[i].item())]
+        if qid is not None:
+            words.append(f"qid:{qid[i]}")
+        pairs = zip(X.indices[begin:end].tolist(), X.data[begin:end].tolist(), strict=True)
+        words += [f"{index + base}:{_text(value)}" for index, value in pairs]
+        yield (" ".join(words) + "\n").encode("ascii")
+
+
+def _text(value: float) -> str:
+    """The shortest text of a number; `-0.0` becomes `-0`, which is still negative zero when read."""
+    return repr(value).removesuffix(".0")
+
+
+def _checked(X: Any, y: Any, qid: Any) -> tuple[csr_matrix, np.ndarray, np.ndarray | None]:
+    matrix = _as_csr(X)
+    labels = np.asarray(y)
+    if labels.shape != (matrix.shape[0],):
+        raise InputError(f"y: must have shape ({matrix.shape[0]},), one label per row of X, got {labels.shape}")
+    labels = _real("y", labels)
+    if not np.isfinite(labels).all():
+        raise InputError(
+            f"y: row {int(np.argmin(np.isfinite(labels)))} is not finite; svmlight text needs finite labels"
+        )
+    finite = np.isfinite(matrix.data)
+    if not finite.all():
+        k = int(np.argmin(finite))
+        row = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
+        raise InputError(f"X: row {row}, column {matrix.indices[k]} is not finite; svmlight text needs finite values")
+    if qid is None:
+        return matrix, labels, None
+    queries = np.asarray(qid)
+    if queries.shape != labels.shape or queries.dtype.kind not in "iu":
+        raise InputError(f"qid: must be {len(labels)} integers, got shape {queries.shape} of {queries.dtype}")
+    return matrix, labels, queries
+
+
+def _as_csr(X: Any) -> csr_matrix:
+    matrix: csr_matrix
+    sparse: bool = issparse(X)
+    if sparse:
+        if X.ndim != 2:
+            raise InputError(f"X: must have two dimensions, got {X.ndim}")
+        matrix = csr_matrix(X)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+    else:
+        dense = np.asarray(X)
+        if dense.ndim != 2:
+            raise InputError(f"X: must have two dimensions, got {dense.ndim}")
+        dense = _real("X", dense)
+        rows, columns = np.nonzero((dense != 0) | np.signbit(dense))
+        indptr = np.searchsorted(rows, np.arange(dense.shape[0] + 1))
+        matrix = csr_matrix((dense[rows, columns], columns, indptr), shape=dense.shape)
+    if (data := _real("X", matrix.data)) is not matrix.data:
+        matrix = csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return matrix
+
+
+def _real(name: str, values: np.ndarray) -> np.ndarray:
+    if values.dtype in (np.float32, np.float64) or values.dtype.kind in "iu":
+        return values
+    if values.dtype.kind in "bf" and values.dtype.itemsize <= 8:
+        return values.astype(np.float64)
+    raise InputError(f"{name}: must hold real numbers of at most 64 bits, got {values.dtype}")
+
+
+def _compressed(file: BinaryIO, path: str) -> Any:
+    """A context that writes to `file` through the compressor that the extension names."""
+    if path.endswith(".gz"):
+        # No name and no time: the same data give the same bytes.
+        return io.BufferedWriter(gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0), 1 << 16)
+    if path.endswith(".bz2"):
+        return io.BufferedWriter(bz2.BZ2File(file, "wb"), 1 << 16)
+    if path.endswith(".xz"):
+        return io.BufferedWriter(lzma.LZMAFile(file, "wb"), 1 << 16)
+    return nullcontext(file)
+
+
+@contextmanager
+def _replacing(path: str) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when the block ends well, and vanishes when it does not."""
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+    if os.name == "posix":
+        descriptor = os.open(folder or ".", os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

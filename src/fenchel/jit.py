@@ -1,0 +1,69 @@
+"""Compiled kernels: `@kernel` on a plain Python function, compiled by numba at its first call, kept on disk.
+
+`kernel.py_func` is the same source in pure Python. A kernel is single-threaded and releases the GIL; threads live in
+the engine. numba is imported at the first call of a kernel, not by `import fenchel`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from fenchel import typed
+
+# Not `True`: tests for NaN and infinity must survive, because bounds of dual domains are infinite.
+FAST = {"contract", "reassoc", "nsz", "arcp"}
+_LOCK = threading.RLock()
+
+
+class Kernel:
+    """A function that is compiled when first called, or when first used inside another kernel."""
+
+    def __init__(self, py_func: Callable, fastmath: bool):
+        self.py_func = py_func
+        self.fastmath = fastmath
+        self.__name__ = py_func.__name__
+        self.__doc__ = py_func.__doc__
+        self.__wrapped__ = py_func
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        with _LOCK:
+            from numba import njit
+
+            from fenchel.jit_cache import DiskCache
+
+            typed.install()
+            compiled = njit(fastmath=set(FAST) if self.fastmath else False, **typed.JIT)(self.py_func)
+            compiled._cache = DiskCache(self.py_func)
+            return compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        # What numba asks for when a kernel is named inside another one.
+        from numba import types
+
+        return types.Dispatcher(self.dispatcher)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.dispatcher(*args)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.py_func.__module__}.{self.__name__}>"
+
+
+def kernel(function: Callable | None = None, *, fastmath: bool = False) -> Any:
+    """Decorator: `@kernel`, or `@kernel(fastmath=True)` where sums may be reordered and contracted.
+
+    >>> from fenchel.jit import kernel
+    >>> @kernel
+    ... def add(a, b):
+    ...     return a + b
+    >>> add(1.0, 2.0), add.py_func(1.0, 2.0)
+    (3.0, 3.0)
+    """
+    if function is None:
+        return lambda f: Kernel(f, fastmath)
+    return Kernel(function, fastmath)

@@ -1,0 +1,90 @@
+"""The free intercept, minimised out exactly: b with 0 in sum_i p_i subdifferential(z_i + b)."""
+
+from __future__ import annotations
+
+import math
+
+from fenchel.jit import kernel
+from fenchel.losses.protocol import slope, value_and_slope
+
+MOST_DOUBLINGS = 60
+MOST_STEPS = 200
+
+
+@kernel
+def slope_sum(loss, y, p, z, centre, reach, b):
+    """sum p slope(z + b), the points kept within `reach` of `centre`; nondecreasing in b."""
+    total = 0.0
+    for i in range(z.size):
+        if p[i] > 0.0:
+            total += p[i] * slope(loss, min(max(z[i] + b, centre[i] - reach), centre[i] + reach), y[i])
+    return total
+
+
+@kernel
+def intercept_bracket(loss, y, p, z, centre, reach, b):
+    """(low, high) with slope_sum(low) <= 0 <= slope_sum(high), adjacent or equal: bisection with secant steps.
+
+    Where no finite b balances the slopes, the far end of the search is returned twice.
+    """
+    at = slope_sum(loss, y, p, z, centre, reach, b)
+    low, high, f_low, f_high = b, b, at, at
+    reach = 1.0
+    for _ in range(MOST_DOUBLINGS):
+        if f_low <= 0.0:
+            break
+        high, f_high = low, f_low
+        low = b - reach
+        f_low = slope_sum(loss, y, p, z, centre, reach, low)
+        reach *= 2.0
+    reach = 1.0
+    for _ in range(MOST_DOUBLINGS):
+        if f_high >= 0.0:
+            break
+        low, f_low = high, f_high
+        high = b + reach
+        f_high = slope_sum(loss, y, p, z, centre, reach, high)
+        reach *= 2.0
+    if f_low > 0.0 or f_low == 0.0:
+        return low, low
+    if f_high < 0.0 or f_high == 0.0:
+        return high, high
+    for step in range(MOST_STEPS):
+        middle = low + 0.5 * (high - low)
+        if step % 2 == 0 and f_high > f_low and math.isfinite(f_high) and math.isfinite(f_low):
+            secant = low - f_low * (high - low) / (f_high - f_low)
+            if low < secant < high:
+                middle = secant
+        if not (low < middle < high):
+            break
+        at = slope_sum(loss, y, p, z, centre, reach, middle)
+        if at == 0.0:
+            return middle, middle
+        if at < 0.0:
+            low, f_low = middle, at
+        else:
+            high, f_high = middle, at
+    return low, high
+
+
+@kernel
+def balanced_plane(loss, y, p, offset, z, low, high, share, centre, reach, u):
+    """u = (1 - share) slopes at z + low + share slopes at z + high; returns the plane's constant.
+
+    The tangents of all rows at any points sum to a lower bound of the risk, <sum p u x, w> + constant. The points are kept
+    within `reach` of `centre` (the scores of the best point known), so that a loss that grows without bound cannot
+    give a useless plane; at the optimum they coincide.
+    """
+    constant = 0.0
+    for i in range(z.size):
+        u[i] = 0.0
+        if p[i] > 0.0:
+            at_low = min(max(z[i] + low, centre[i] - reach), centre[i] + reach)
+            at_high = min(max(z[i] + high, centre[i] - reach), centre[i] + reach)
+            f_low, u_low = value_and_slope(loss, at_low, y[i])
+            f_high, u_high = value_and_slope(loss, at_high, y[i])
+            u[i] = (1.0 - share) * u_low + share * u_high
+            constant += p[i] * (
+                (1.0 - share) * (f_low - u_low * at_low) + share * (f_high - u_high * at_high) + u[i] * offset[i]
+            )
+    return constant

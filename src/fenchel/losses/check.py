@@ -1,0 +1,169 @@
+"""The defining inequalities of a loss, tried at many points: for the author of a loss, and for our own tests."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from fenchel.errors import InputError
+from fenchel.losses import derived, protocol
+
+SCORES = [-30.0, -8.0, -3.0, -1.5, -1.0, -0.6, -0.25, -0.1, 0.0, 0.1, 0.3, 0.5, 0.9, 1.0, 1.2, 2.0, 4.0, 9.0, 30.0]
+TARGETS = [-2.5, -1.0, 0.0, 1.0, 2.0, 5.0]
+STEPS = [1e-3, 0.3, 1.0, 20.0]
+
+
+def check(loss: Any, targets: Any = None, rtol: float = 1e-8) -> None:
+    """Raise InputError listing everything that is wrong with a loss; return None if nothing is.
+
+    Checked: numbers come back and are finite, value is convex and slope a subgradient, slope is nondecreasing, and,
+    where the loss has them, that `value_and_slope`, `conjugate`, `dual_step`, `dual_domain`, `curvature` and
+    `smoothness` agree with value and slope. `targets` are the y to try (default: a few numbers the loss allows).
+
+    >>> from typing import NamedTuple
+    >>> class Wrong(NamedTuple):
+    ...     def value(self, z, y): return abs(z - y)
+    ...     def slope(self, z, y): return 1.0
+    >>> check(Wrong())
+    Traceback (most recent call last):
+    fenchel.errors.InputError: Wrong is not a valid loss:
+    - slope is not a subgradient: ...
+    """
+    if targets is None:
+        allowed = getattr(loss, "valid_target", np.isfinite)
+        targets = [y for y in TARGETS if allowed(y)] or [1.0]
+    faults: list[str] = []
+    for test in TESTS:
+        try:
+            found = next(test(loss, targets, rtol), None)
+        except Exception as error:
+            found = f"{test.__name__.strip('_')} raised {type(error).__name__}: {error}"
+        if found:
+            faults.append(found)
+        if faults and test is _finite:
+            break
+    if faults:
+        raise InputError(f"{type(loss).__name__} is not a valid loss:\n" + "\n".join(f"- {f}" for f in faults))
+
+
+def _finite(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for z, y in itertools.product(SCORES, targets):
+        for name in ("value", "slope"):
+            got = getattr(loss, name)(z, y)
+            if not isinstance(got, (int, float, np.number)):
+                yield f"{name} must return a number: at z={z}, y={y} it returned {type(got).__name__}"
+            elif not math.isfinite(got):
+                yield f"{name} is {got} at z={z}, y={y}"
+
+
+def _subgradient(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for y, z in itertools.product(targets, SCORES):
+        f, g = loss.value(z, y), loss.slope(z, y)
+        for x in SCORES:
+            other = loss.value(x, y)
+            if other < f + g * (x - z) - rtol * (1 + abs(other) + abs(f) + abs(g * (x - z))):
+                yield (
+                    f"slope is not a subgradient: at z={z}, y={y} it is {g:.6g}, but value({x}) = {other:.6g} lies "
+                    f"below the tangent {f + g * (x - z):.6g} (value not convex, or slope wrong)"
+                )
+
+
+def _monotone(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for y in targets:
+        slopes = [loss.slope(z, y) for z in SCORES]
+        for k in range(len(SCORES) - 1):
+            if slopes[k + 1] < slopes[k] - rtol * (1 + abs(slopes[k])):
+                yield f"slope decreases between z={SCORES[k]} and z={SCORES[k + 1]} (y={y}): the loss is not convex"
+
+
+def _deterministic(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for y, z in itertools.product(targets, SCORES):
+        if loss.value(z, y) != loss.value(z, y) or loss.slope(z, y) != loss.slope(z, y):
+            yield f"value or slope at z={z}, y={y} changes from call to call"
+
+
+def _fused(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for y, z in itertools.product(targets, SCORES) if hasattr(loss, "value_and_slope") else []:
+        f, g = loss.value_and_slope(z, y)
+        if not (_close(f, loss.value(z, y), rtol) and _close(g, loss.slope(z, y), rtol)):
+            yield f"value_and_slope differs from value and slope at z={z}, y={y}"
+
+
+def _fenchel_young(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for y, z in itertools.product(targets, SCORES) if hasattr(loss, "conjugate") else []:
+        u = loss.slope(z, y)
+        got, want = loss.conjugate(u, y), u * z - loss.value(z, y)
+        if not abs(got - want) <= rtol * (1 + abs(u * z) + abs(loss.value(z, y))):
+            yield f"conjugate(u={u:.6g}, y={y}) is {got:.6g}, but u z - value(z) at z={z} gives {want:.6g}"
+        for x in SCORES:
+            if u * x - loss.value(x, y) > got + rtol * (1 + abs(got) + abs(u * x) + abs(loss.value(x, y))):
+                yield f"conjugate(u={u:.6g}, y={y}) = {got:.6g} is below u z - value(z) at z={x}: bounds would be false"
+
+
+def _conjugate_domain(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for y in targets if hasattr(loss, "conjugate") else []:
+        for u in (-3.0, -1.0, -0.4, 0.0, 0.4, 1.0, 3.0):
+            got, bound = loss.conjugate(u, y), derived.conjugate(loss, u, y)
+            best = max(u * x - loss.value(x, y) for x in SCORES)
+            if math.isnan(got) or got < best - rtol * (1 + abs(best)):
+                yield f"conjugate({u}, {y}) = {got} is below the supremum, which is at least {best:.6g}"
+            if math.isinf(bound) and math.isfinite(got) and _unbounded(loss, u, y):
+                yield f"conjugate({u}, {y}) = {got:.6g} should be inf: no score has that slope"
+
+
+def _unbounded(loss: Any, u: float, y: float) -> bool:
+    """u z - value(z) keeps growing: u lies strictly outside the range of slopes."""
+    return any(
+        u * z - loss.value(z, y) > u * z / 2 - loss.value(z / 2, y) + 1e-3 * abs(z) for z in (-1e6, 1e6)
+    )
+
+
+def _dual_step(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for y, z, q in itertools.product(targets, SCORES, STEPS) if hasattr(loss, "dual_step") else []:
+        u = loss.slope(0.1, y)
+        got, want = loss.dual_step(u, z, q, y), derived.dual_step(loss, u, z, q, y)
+        if not abs(got - want) <= 1e-6 * (1 + abs(want)):
+            yield f"dual_step(u={u:.6g}, z={z}, q={q}, y={y}) is {got:.6g}; value and slope say {want:.6g}"
+
+
+def _dual_domain(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for y in targets if hasattr(loss, "dual_domain") else []:
+        low, high = loss.dual_domain(y)
+        for z in SCORES:
+            if not low <= loss.slope(z, y) <= high:
+                yield f"slope({z}, {y}) = {loss.slope(z, y):.6g} lies outside dual_domain = ({low}, {high})"
+        for u in (low, high):
+            if math.isfinite(u) and not math.isfinite(protocol.conjugate(loss, u, y)):
+                yield f"conjugate is not finite at the end u={u} of dual_domain({y})"
+
+
+def _curvature(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for y, z in itertools.product(targets, SCORES) if hasattr(loss, "curvature") else []:
+        h = 1e-5
+        left, right = (loss.slope(z + 0.4321 * h, y) - loss.slope(z - h, y)), loss.slope(z + h, y)
+        numeric, twice = (right - loss.slope(z - h, y)) / (2 * h), left / (1.4321 * h)
+        if abs(numeric - twice) <= 1e-3 * (1 + abs(numeric)) and abs(loss.curvature(z, y) - numeric) > 1e-2 * (
+            1 + abs(numeric)
+        ):
+            yield f"curvature({z}, {y}) is {loss.curvature(z, y):.6g}; the slope changes at rate {numeric:.6g}"
+
+
+def _smoothness(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    constant = loss.smoothness() if hasattr(loss, "smoothness") else None
+    for y in targets if constant is not None else []:
+        for a, b in itertools.combinations(SCORES, 2):
+            rise = abs(loss.slope(b, y) - loss.slope(a, y))
+            if rise > constant * abs(b - a) * (1 + rtol) + rtol:
+                yield f"the slope changes faster than smoothness() = {constant} allows between z={a} and z={b} (y={y})"
+
+
+def _close(a: float, b: float, rtol: float) -> bool:
+    return a == b or abs(a - b) <= rtol * (1 + abs(b))
+
+
+TESTS: list[Callable[[Any, Any, float], Iterator[str]]] = [_finite, _subgradient, _monotone, _deterministic, _fused]
+TESTS += [_fenchel_young, _conjugate_domain, _dual_step, _dual_domain, _curvature, _smoothness]

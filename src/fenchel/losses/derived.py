@@ -1,0 +1,141 @@
+"""What a loss leaves out, computed from its value and slope alone.
+
+Both rest on bisection, because the slope of a convex function is nondecreasing.
+
+* The dual step is the root z' of z' + q slope(z') = z + q u, and u' = (z + q u - z') / q. The result is clipped to the
+  slopes at the two ends of the final bracket: otherwise rounding leaves the domain by one ulp and the certificate is
+  +inf.
+* The conjugate is bounded from above: with slope(a) <= u <= slope(b), u z - loss(z) is at most u z minus the larger of
+  the tangents at a and b, and the maximum of that is at their crossing. An upper bound of the conjugate gives a
+  lower bound D, so the certificate stays valid however coarse the bracket is.
+* The domain is the range of slopes that are actually attained at finite scores: a subset, hence safe.
+"""
+
+from __future__ import annotations
+
+import math
+
+from fenchel.losses.required import slope, value
+from fenchel.typed import helper
+
+FARTHEST = 1022  # scores are tried up to 2**FARTHEST
+MOST_HALVINGS = 2200  # between any two doubles of one sign there are fewer than 2**64 others; this is a backstop
+
+
+@helper
+def middle(a, b):
+    """A point strictly between a and b if there is one, halving the exponent range first when they are far apart."""
+    if a < 0.0 < b:
+        return 0.0
+    if a >= 0.0 and b > 4.0 * a + 1.0:
+        return 2.0 * a + 0.5 if b > 1e8 * (a + 1.0) else math.sqrt((a + 1e-300) * b) if a > 0.0 else 0.5 * b
+    if b <= 0.0 and a < 4.0 * b - 1.0:
+        return 2.0 * b - 0.5 if a < 1e8 * (b - 1.0) else -math.sqrt((-b + 1e-300) * -a) if b < 0.0 else 0.5 * a
+    return a + 0.5 * (b - a)
+
+
+@helper
+def bracket(loss, u, y):
+    """(a, b) with slope(a) <= u <= slope(b), as tight as doubles allow; a NaN on a side where there is none."""
+    a, b = -1.0, 1.0
+    for _ in range(FARTHEST):
+        if not slope(loss, a, y) > u:
+            break
+        b, a = a, 2.0 * a
+    for _ in range(FARTHEST):
+        if not slope(loss, b, y) < u:
+            break
+        a, b = b, 2.0 * b
+    left, right = slope(loss, a, y), slope(loss, b, y)
+    if not left <= u:
+        a = math.nan
+    if not right >= u:
+        b = math.nan
+    if not (a < b):
+        return a, b
+    for _ in range(MOST_HALVINGS):
+        c = middle(a, b)
+        if c <= a or c >= b:
+            break
+        if slope(loss, c, y) <= u:
+            a = c
+        else:
+            b = c
+    return a, b
+
+
+def conjugate(loss, u, y):
+    """An upper bound of sup over z of u z - loss(z, y), exact up to rounding; inf outside the range of slopes."""
+    a, b = bracket(loss, u, y)
+    if not (a < b):
+        return math.inf
+    at_a, at_b = u * a - value(loss, a, y), u * b - value(loss, b, y)
+    left, right = slope(loss, a, y), slope(loss, b, y)
+    best = max(at_a, at_b)
+    if left < u < right:
+        # Tangents: at_a + (u - left)(z - a) and at_b + (u - right)(z - b) both bound u z - loss(z) from above.
+        crossing = (at_b - at_a + (u - left) * a - (u - right) * b) / (right - left)
+        crossing = min(max(crossing, a), b)
+        best = max(best, min(at_a + (u - left) * (crossing - a), at_b + (u - right) * (crossing - b)))
+    return best if best == best else math.inf
+
+
+def dual_step(loss, u, z, q, y):
+    """The u' with u' in subdifferential(z - q (u' - u)), by bisection on z' + q slope(z')."""
+    target = z + q * u
+    a, b = target - 1.0, target + 1.0
+    reach = 1.0
+    for _ in range(FARTHEST):
+        if a + q * slope(loss, a, y) <= target:
+            break
+        reach *= 2.0
+        a, b = target - reach, a
+    reach = 1.0
+    for _ in range(FARTHEST):
+        if b + q * slope(loss, b, y) >= target:
+            break
+        reach *= 2.0
+        a, b = b, target + reach
+    for _ in range(MOST_HALVINGS):
+        c = middle(a, b)
+        if c <= a or c >= b:
+            break
+        if c + q * slope(loss, c, y) <= target:
+            a = c
+        else:
+            b = c
+    return min(max((target - a) / q, slope(loss, a, y)), slope(loss, b, y))
+
+
+def dual_domain(loss, y):
+    """The range of finite slopes seen at -2**k and 2**k."""
+    low, high = slope(loss, 0.0, y), slope(loss, 0.0, y)
+    step = 1.0
+    for _ in range(60):
+        left, right = slope(loss, -step, y), slope(loss, step, y)
+        if math.isfinite(left) and math.isfinite(value(loss, -step, y)):
+            low = min(low, left)
+        if math.isfinite(right) and math.isfinite(value(loss, step, y)):
+            high = max(high, right)
+        step *= 2.0
+    return low, high
+
+
+def is_differentiable(loss, targets) -> bool:
+    """False if the slope jumps somewhere on [-16, 16] for one of the given targets (used when smoothness() is absent)."""
+    for y in targets:
+        grid = [k / 64 for k in range(-1024, 1025)]
+        slopes = [slope(loss, z, y) for z in grid]
+        jumps = sorted(range(len(grid) - 1), key=lambda k: slopes[k] - slopes[k + 1])[:4]
+        if any(_jumps_between(loss, grid[k], grid[k + 1], y) for k in jumps):
+            return False
+    return True
+
+
+def _jumps_between(loss, a: float, b: float, y: float) -> bool:
+    whole = slope(loss, b, y) - slope(loss, a, y)
+    for _ in range(30):
+        c = 0.5 * (a + b)
+        left, middle_, right = slope(loss, a, y), slope(loss, c, y), slope(loss, b, y)
+        a, b = (a, c) if middle_ - left >= right - middle_ else (c, b)
+    return whole > 0 and slope(loss, b, y) - slope(loss, a, y) > 1e-3 * whole

@@ -1,0 +1,67 @@
+"""Support vector regression."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from fenchel.losses.special import power, power_root
+from fenchel.losses.targets import is_anything, require
+
+
+class EpsilonInsensitive(NamedTuple):
+    """max(0, |z - y| - epsilon)^p / p, p >= 1
+
+    Conjugate: u y + epsilon |u|, plus the indicator of |u| <= 1 (p = 1) or |u|^q / q (p > 1, 1/p + 1/q = 1).
+
+    >>> EpsilonInsensitive(0.5).value(3.0, 1.0), EpsilonInsensitive(0.5, p=2.0).value(3.0, 1.0)
+    (1.5, 1.125)
+    """
+
+    epsilon: float = 0.1
+    p: float = 1.0
+
+    valid_target = staticmethod(is_anything)
+    target_rule = "any finite number"
+    nonnegative = True
+
+    def parameters_ok(self):
+        require(0.0 <= self.epsilon < math.inf, "epsilon", "at least 0", self.epsilon)
+        require(1.0 <= self.p < math.inf, "p", "at least 1", self.p)
+
+    def value(self, z, y):
+        return power(max(0.0, abs(z - y) - self.epsilon), self.p) / self.p
+
+    def slope(self, z, y):
+        a = abs(z - y) - self.epsilon
+        if a <= 0.0:
+            return 0.0
+        return math.copysign(power(a, self.p - 1.0), z - y)
+
+    def conjugate(self, u, y):
+        base = u * y + self.epsilon * abs(u)
+        if self.p == 1.0:
+            return base if -1.0 <= u <= 1.0 else math.inf
+        q = self.p / (self.p - 1.0)
+        return base + power(abs(u), q) / q
+
+    def dual_step(self, u, z, q, y):
+        r = z + q * u - y
+        a = abs(r) - self.epsilon
+        if a <= 0.0:
+            return 0.0
+        if self.p == 1.0:
+            return math.copysign(min(1.0, a / q), r)
+        if self.p == 2.0:
+            return math.copysign(a / (1.0 + q), r)
+        return math.copysign(power(power_root(a, q, self.p), self.p - 1.0), r)
+
+    def dual_domain(self, y):
+        return (-1.0, 1.0) if self.p == 1.0 else (-math.inf, math.inf)
+
+    def curvature(self, z, y):
+        a = abs(z - y) - self.epsilon
+        return (self.p - 1.0) * power(a, self.p - 2.0) if a > 0.0 else 0.0
+
+    def smoothness(self):
+        return None if self.p == 1.0 else 1.0 if self.p == 2.0 else math.inf

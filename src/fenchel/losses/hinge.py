@@ -1,0 +1,45 @@
+"""The hinge: support vector machines (margin 1) and the perceptron criterion (margin 0)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from fenchel.losses.targets import is_sign, require
+
+
+class Hinge(NamedTuple):
+    """max(0, margin - y z), y in {-1, +1}
+
+    Conjugate: margin y u for y u in [-1, 0]. Margin 0 is the perceptron criterion.
+
+    >>> Hinge().value(0.25, 1.0), Hinge().slope(0.25, 1.0)
+    (0.75, -1.0)
+    """
+
+    margin: float = 1.0
+
+    valid_target = staticmethod(is_sign)
+    target_rule = "-1 or +1"
+    nonnegative = True
+
+    def parameters_ok(self):
+        require(self.margin >= 0.0, "margin", "at least 0", self.margin)
+
+    def value(self, z, y):
+        return max(0.0, self.margin - y * z)
+
+    def slope(self, z, y):
+        return -y if y * z < self.margin else 0.0
+
+    def conjugate(self, u, y):
+        return self.margin * (y * u) if -1.0 <= y * u <= 0.0 else math.inf
+
+    def dual_step(self, u, z, q, y):
+        return y * min(max((y * (z + q * u) - self.margin) / q, -1.0), 0.0)
+
+    def dual_domain(self, y):
+        return min(-y, 0.0), max(-y, 0.0)
+
+    def smoothness(self):
+        return None

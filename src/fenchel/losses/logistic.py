@@ -1,0 +1,84 @@
+"""The logistic loss."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from fenchel.losses.special import entropy_term
+from fenchel.losses.targets import is_sign
+from fenchel.typed import helper
+
+
+@helper
+def sigmoid(x):
+    """1 / (1 + e^-x) without overflow."""
+    e = math.exp(-abs(x))
+    return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
+
+
+class Logistic(NamedTuple):
+    """log(1 + exp(-y z)), y in {-1, +1}
+
+    Conjugate: s log s + (1 - s) log(1 - s) with s = -y u in [0, 1]. P(y | z) = 1 / (1 + exp(-y z)).
+
+    >>> round(Logistic().value(0.0, 1.0), 6), Logistic().slope(0.0, 1.0)
+    (0.693147, -0.5)
+    """
+
+    valid_target = staticmethod(is_sign)
+    target_rule = "-1 or +1"
+    nonnegative = True
+
+    def value(self, z, y):
+        m = y * z
+        return max(-m, 0.0) + math.log1p(math.exp(-abs(m)))
+
+    def slope(self, z, y):
+        return -y * sigmoid(-y * z)
+
+    def value_and_slope(self, z, y):
+        # One exponential serves both.
+        m = y * z
+        e = math.exp(-abs(m))
+        p = 1.0 / (1.0 + e)
+        return max(-m, 0.0) + math.log1p(e), -y * (e * p if m > 0.0 else p)
+
+    def conjugate(self, u, y):
+        s = -y * u
+        return entropy_term(s) + entropy_term(1.0 - s) if 0.0 <= s <= 1.0 else math.inf
+
+    def dual_step(self, u, z, q, y):
+        # In t with s = sigmoid(t) the equation t + m + q (s - s0) = 0 has slope between 1 and 1 + q/4.
+        m, s0 = y * z, -y * u
+        low, high = -m - q * (1.0 - s0), -m + q * s0
+        t = min(max(-m, low), high)
+        for _ in range(100):
+            s = sigmoid(t)
+            f = t + m + q * (s - s0)
+            if f > 0.0:
+                high = t
+            else:
+                low = t
+            step = t - f / (1.0 + q * s * (1.0 - s))
+            new = step if low < step < high else 0.5 * (low + high)
+            if new == t or abs(new - t) <= 1e-15 * abs(t) or not (low < new < high):
+                break
+            t = new
+        return -y * sigmoid(t)
+
+    def dual_domain(self, y):
+        return min(-y, 0.0), max(-y, 0.0)
+
+    def curvature(self, z, y):
+        e = math.exp(-abs(z))
+        return e / ((1.0 + e) * (1.0 + e))
+
+    def smoothness(self):
+        return 0.25
+
+    def probability(self, z):
+        """P(y = +1 | z), on arrays."""
+        from scipy.special import expit
+
+        return expit(z)

@@ -1,0 +1,46 @@
+"""Poisson regression with the log link."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from fenchel.losses.special import entropy_term, exp, wright_omega
+from fenchel.losses.targets import is_nonnegative
+
+
+class Poisson(NamedTuple):
+    """exp(z) - y z + (y log y - y), y >= 0: half the Poisson deviance, at least 0
+
+    Conjugate: t log t - t - (y log y - y) with t = u + y >= 0. Exposure e enters as the offset log e.
+
+    >>> Poisson().value(0.0, 1.0), Poisson().slope(0.0, 3.0)
+    (0.0, -2.0)
+    """
+
+    valid_target = staticmethod(is_nonnegative)
+    target_rule = "at least 0"
+    nonnegative = True
+
+    def value(self, z, y):
+        # exp(z) - y - y (z - log y): the form that loses the least when z is near log y.
+        return exp(z) - y - (y * (z - math.log(y)) if y > 0.0 else 0.0)
+
+    def slope(self, z, y):
+        return exp(z) - y
+
+    def conjugate(self, u, y):
+        t = u + y
+        return entropy_term(t) - t - (entropy_term(y) - y) if t >= 0.0 else math.inf
+
+    def dual_step(self, u, z, q, y):
+        return wright_omega(math.log(q) + z + q * (y + u)) / q - y
+
+    def dual_domain(self, y):
+        return -y, math.inf
+
+    def curvature(self, z, y):
+        return exp(z)
+
+    def smoothness(self):
+        return math.inf

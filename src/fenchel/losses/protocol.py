@@ -1,0 +1,57 @@
+"""What a loss is: a NamedTuple of floats with methods of the raw score z and the target y.
+
+=====================  ===============================================================  ==========================
+method                 meaning                                                          when absent
+=====================  ===============================================================  ==========================
+value(z, y)            loss(z, y), convex in z                                          required
+slope(z, y)            an element of the subdifferential in z                           required
+value_and_slope(z, y)  both at once, where they share work                              value and slope are called
+conjugate(u, y)        loss*(u) = sup over z of u z - loss(z, y); inf outside           derived.conjugate
+dual_step(u, z, q, y)  the u' with u' in the subdifferential at z - q (u' - u)          derived.dual_step
+dual_domain(y)         (low, high): the closure of {u: loss*(u) < inf}                  derived.dual_domain
+curvature(z, y)        second derivative, where the loss has one                        no Newton solver
+smoothness()           Lipschitz constant of the slope; inf: none; None: it jumps       derived.is_differentiable
+valid_target(y)        which targets are allowed (on arrays)                            every finite number is
+=====================  ===============================================================  ==========================
+
+`dual_step` is the exact maximisation of the dual over one row: z is the row's present score, u its present dual
+variable, and q > 0 says how fast the score falls as u grows. It is the proximal operator of q loss at z + q u.
+
+The functions below are what kernels call: `value(loss, z, y)` is `loss.value(z, y)` in Python and the compiled method
+inside a kernel (see `fenchel.typed`).
+"""
+
+from __future__ import annotations
+
+from fenchel.losses import derived
+from fenchel.losses.required import slope, value
+from fenchel.typed import method
+
+
+def _value_and_slope(loss, z, y):
+    return value(loss, z, y), slope(loss, z, y)
+
+
+@method("loss, z, y", _value_and_slope)
+def value_and_slope(loss, z, y):
+    """Both, with the work they share done once."""
+
+
+@method("loss, u, y", derived.conjugate)
+def conjugate(loss, u, y):
+    """sup over z of u z - loss(z, y)."""
+
+
+@method("loss, u, z, q, y", derived.dual_step)
+def dual_step(loss, u, z, q, y):
+    """The root u' of u' in subdifferential(z - q (u' - u))."""
+
+
+@method("loss, y", derived.dual_domain)
+def dual_domain(loss, y):
+    """(low, high), the closure of the domain of the conjugate."""
+
+
+@method("loss, z, y")
+def curvature(loss, z, y):
+    """Second derivative of the loss at z."""

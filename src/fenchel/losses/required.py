@@ -1,0 +1,15 @@
+"""The two functions every loss has, as kernels call them (the rest is in protocol.py)."""
+
+from __future__ import annotations
+
+from fenchel.typed import method
+
+
+@method("loss, z, y")
+def value(loss, z, y):
+    """loss(z, y)."""
+
+
+@method("loss, z, y")
+def slope(loss, z, y):
+    """An element of the subdifferential of the loss at z."""

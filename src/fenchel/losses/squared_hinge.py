@@ -1,0 +1,49 @@
+"""The squared hinge."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from fenchel.losses.targets import is_sign, require
+
+
+class SquaredHinge(NamedTuple):
+    """max(0, margin - y z)^2 / 2, y in {-1, +1}
+
+    Conjugate: margin y u + u^2 / 2 for y u <= 0.
+
+    >>> SquaredHinge().value(0.0, 1.0), SquaredHinge().slope(0.0, 1.0)
+    (0.5, -1.0)
+    """
+
+    margin: float = 1.0
+
+    valid_target = staticmethod(is_sign)
+    target_rule = "-1 or +1"
+    nonnegative = True
+
+    def parameters_ok(self):
+        require(self.margin >= 0.0, "margin", "at least 0", self.margin)
+
+    def value(self, z, y):
+        r = max(0.0, self.margin - y * z)
+        return 0.5 * r * r
+
+    def slope(self, z, y):
+        return -y * max(0.0, self.margin - y * z)
+
+    def conjugate(self, u, y):
+        return self.margin * (y * u) + 0.5 * u * u if y * u <= 0.0 else math.inf
+
+    def dual_step(self, u, z, q, y):
+        return y * min((y * (z + q * u) - self.margin) / (1.0 + q), 0.0)
+
+    def dual_domain(self, y):
+        return (-math.inf, 0.0) if y > 0 else (0.0, math.inf)
+
+    def curvature(self, z, y):
+        return 1.0 if y * z < self.margin else 0.0
+
+    def smoothness(self):
+        return 1.0

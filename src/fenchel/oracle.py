@@ -1,0 +1,165 @@
+"""Oracle: Problem x Engine. What solvers may ask of the data, and a count of the passes it took.
+
+A pass is one walk over all stored values of X; a walk that only computes scores or only combines rows counts as half,
+so that scores + combine costs the same as the fused `risk`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.engines.local import Local
+from fenchel.kernels import passes
+from fenchel.kernels.dual_epoch import dual_epoch
+from fenchel.kernels.intercept import balanced_plane, intercept_bracket, slope_sum
+
+
+class Plane(NamedTuple):
+    """A cutting plane risk(w') >= <gradient, w'> + constant, found at w; and how to rebuild its dual variables."""
+
+    value: float
+    gradient: np.ndarray
+    constant: float
+    intercept: float
+    recipe: PlaneRecipe
+
+
+class PlaneRecipe(NamedTuple):
+    """u = (1 - share) slopes at (w, low) + share slopes at (w, high), all within reach of the scores at centre."""
+
+    coef: np.ndarray
+    low: float
+    high: float
+    share: float
+    centre: tuple[np.ndarray, float] | None
+    reach: float
+
+
+class Oracle:
+    """All access of a solver to the data."""
+
+    def __init__(self, problem: Any, engine: Any = None):
+        self.problem = problem
+        self.engine = engine if engine is not None else Local()
+        self.blocks = self.engine.blocks(problem)
+        self.passes = 0.0
+
+    def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
+        """(sum p loss, its gradient in w, its derivative in b) in one fused pass."""
+        self.passes += 1.0
+        loss = self.problem.compiled_loss
+
+        def work(block):
+            gradient = np.zeros(w.size)
+            value, slopes = passes.risk_pass(loss, block.rows, block.y, block.p, block.offset, w, b, gradient)
+            return value, gradient, slopes
+
+        return self.engine.sum(work, self.blocks)  # type: ignore[return-value]
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """<x_i, w> + offset_i for every row."""
+        self.passes += 0.5
+        z = np.empty(self.problem.n)
+
+        def work(block):
+            passes.scores_pass(block.rows, block.offset, w, z[block.start : block.stop])
+
+        self.engine.map(work, self.blocks)
+        return z
+
+    def combine(self, u: np.ndarray) -> np.ndarray:
+        """sum_i p_i u_i x_i."""
+        self.passes += 0.5
+
+        def work(block):
+            out = np.zeros(self.problem.d)
+            passes.combine_pass(block.rows, block.p, u[block.start : block.stop], out)
+            return (out,)
+
+        return self.engine.sum(work, self.blocks)[0]
+
+    def norms(self) -> np.ndarray:
+        """|x_i|^2 for every row."""
+        self.passes += 0.5
+        out = np.empty(self.problem.n)
+        self.engine.map(lambda block: passes.norms_pass(block.rows, out[block.start : block.stop]), self.blocks)
+        return out
+
+    def slopes(self, w: np.ndarray, b: float) -> np.ndarray:
+        """The slope of every row's loss at (w, b)."""
+        z = self.scores(w)
+        passes.slopes_at(self.problem.compiled_loss, self.problem.y, z, b, z)
+        return z
+
+    def conjugates(self, u: np.ndarray) -> float:
+        """sum p (loss*(u) - u offset): no pass over X."""
+        problem = self.problem
+        return passes.conjugate_sum(problem.compiled_loss, problem.y, problem.weights, problem.offset, u)
+
+    def losses_at(self, z: np.ndarray, b: float) -> tuple[float, float]:
+        """(sum p loss, sum p slope) at scores z + b: no pass over X."""
+        problem = self.problem
+        return passes.loss_sums(problem.compiled_loss, problem.y, problem.weights, z, b)
+
+    def best_intercept(self, z: np.ndarray, b: float) -> float:
+        """The intercept that minimises the risk at scores z (0 if it is fixed): no pass over X."""
+        if not self.problem.fit_intercept:
+            return 0.0
+        low, high = self._bracket(z, z, np.inf, b)
+        return low if self.losses_at(z, low)[0] <= self.losses_at(z, high)[0] else high
+
+    def plane(self, w: np.ndarray, b: float, centre: tuple[np.ndarray, float] | None, reach: float) -> Plane:
+        """A cutting plane of the risk at w with the intercept minimised out.
+
+        The tangents are taken within `reach` of the scores at `centre` = (w', b'), where b' is best for w'.
+        """
+        if not self.problem.fit_intercept and centre is None:
+            value, gradient, _ = self.risk(w)
+            return Plane(value, gradient, value - float(gradient @ w), 0.0, PlaneRecipe(w, 0.0, 0.0, 0.0, None, np.inf))
+        z = self.scores(w)
+        b = self.best_intercept(z, b)
+        near = self._near(z, centre)
+        low = high = share = 0.0
+        if self.problem.fit_intercept:
+            low, high = self._bracket(z, near, reach, b)
+            s_low, s_high = self._slope_sum(z, near, reach, low), self._slope_sum(z, near, reach, high)
+            share = -s_low / (s_high - s_low) if s_high > s_low else 0.0
+        recipe = PlaneRecipe(w, low, high, share, centre, reach)
+        u, constant = self._balanced(z, near, recipe)
+        return Plane(self.losses_at(z, b)[0], self.combine(u), constant, b, recipe)
+
+    def plane_dual(self, recipe: PlaneRecipe) -> np.ndarray:
+        """The dual variables of a plane, rebuilt from the point at which it was found."""
+        z = self.scores(recipe.coef)
+        return self._balanced(z, self._near(z, recipe.centre), recipe)[0]
+
+    def _near(self, z: np.ndarray, centre: tuple[np.ndarray, float] | None) -> np.ndarray:
+        return z if centre is None else self.scores(centre[0]) + centre[1]
+
+    def _bracket(self, z: np.ndarray, near: np.ndarray, reach: float, b: float) -> tuple[float, float]:
+        problem = self.problem
+        return intercept_bracket(problem.compiled_loss, problem.y, problem.weights, z, near, reach, b)
+
+    def _slope_sum(self, z: np.ndarray, near: np.ndarray, reach: float, b: float) -> float:
+        problem = self.problem
+        return slope_sum(problem.compiled_loss, problem.y, problem.weights, z, near, reach, b)
+
+    def _balanced(self, z: np.ndarray, near: np.ndarray, recipe: PlaneRecipe) -> tuple[np.ndarray, float]:
+        problem = self.problem
+        u = np.empty(problem.n)
+        constant = balanced_plane(
+            problem.compiled_loss, problem.y, problem.weights, problem.offset, z,
+            recipe.low, recipe.high, recipe.share, near, recipe.reach, u,
+        )  # fmt: skip
+        return u, constant
+
+    def dual_epoch(self, transfer, order, norms, inverse_strength, inverse_bias, b, u, v, idle, rows=None) -> float:
+        """One epoch of exact dual coordinate steps over the rows in `order`; returns the new intercept."""
+        problem = self.problem
+        self.passes += order.size / problem.n
+        return dual_epoch(
+            problem.compiled_loss, problem.rows if rows is None else rows, problem.y, problem.weights, problem.offset,
+            transfer, order, norms, inverse_strength, inverse_bias, b, u, v, idle,
+        )  # fmt: skip

@@ -1,0 +1,139 @@
+"""Problem: data + loss + regularizer + weights + intercept, validated once and never changed."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fenchel import losses, regularizers
+from fenchel.data.accept import accept_matrix, accept_vector
+from fenchel.errors import InputError
+from fenchel.typed import compilable, is_builtin
+
+
+class Problem:
+    """min over w, b of (1/S) sum_i s_i loss(<x_i, w> + b + offset_i, y_i) + R(w), with S = sum_i s_i.
+
+    Parameters
+    ----------
+    X : array or scipy sparse matrix of shape (n, d); float32 and float64, C order and CSR are used as they are.
+    y : array of shape (n,): targets; -1 or +1 for margin losses. None is allowed for losses that use no target.
+    loss : a name (``"hinge"``, see `fenchel.losses`) or a loss object.
+    regularizer : a name (``"l2"``, see `fenchel.regularizers`) or a regularizer object.
+    alpha : strength, with a regularizer given by name (default 1e-4).
+    fit_intercept : whether b is free; it is never regularised. Otherwise b = 0.
+    sample_weight : s_i >= 0; only their ratios matter. Weight k equals repeating the row k times.
+    offset : a fixed part of the score, such as log exposure in a Poisson model.
+
+    Examples
+    --------
+    >>> import fenchel
+    >>> problem = fenchel.Problem([[0.0], [1.0], [2.0]], [-1, -1, 1], loss="hinge", alpha=0.1, fit_intercept=True)
+    >>> result = fenchel.solve(problem, tol=1e-6)
+    >>> result.status.name, bool(result.certificate.relative_gap <= 1e-6)
+    ('CERTIFIED', True)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        loss: Any = "hinge",
+        regularizer: Any = "l2",
+        alpha: float | None = None,
+        fit_intercept: bool = False,
+        sample_weight: Any = None,
+        offset: Any = None,
+    ):
+        self.loss = losses.make(loss)
+        self.regularizer = regularizers.make(regularizer, alpha)
+        self.fit_intercept = bool(fit_intercept)
+        self.X, self.rows = accept_matrix(X)
+        self.n, self.d = self.X.shape
+        self.regularizer.validate(self.d)
+        self.y = self._accept_targets(y)
+        self.weights, self.total_weight = self._accept_weights(sample_weight)
+        self.has_offset = offset is not None
+        self.offset = accept_vector(offset, self.n, "offset") if self.has_offset else np.zeros(self.n)
+        self.compiled_loss = compilable(self.loss)
+        self._frozen = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if getattr(self, "_frozen", False) and name not in ("digest", "smoothness"):
+            raise AttributeError(f"a Problem does not change; make another one (tried to set {name!r})")
+        super().__setattr__(name, value)
+
+    def _accept_targets(self, y: Any) -> np.ndarray:
+        rule = getattr(self.loss, "target_rule", "any finite number")
+        name = type(self.loss).__name__
+        if y is None:
+            if "not used" not in rule:
+                raise InputError(f"y is missing: loss {name} needs targets ({rule})")
+            return np.zeros(self.n)
+        y = accept_vector(y, self.n, "y")
+        allowed = np.asarray(getattr(self.loss, "valid_target", np.isfinite)(y))
+        if not allowed.all():
+            row = int(np.argmin(allowed))
+            hint = " (fenchel.Classifier maps any two labels for you)" if "+1" in rule else ""
+            raise InputError(f"y of row {row} is {y[row]!r}: loss {name} needs every target to be {rule}{hint}")
+        return y
+
+    def _accept_weights(self, sample_weight: Any) -> tuple[np.ndarray, float]:
+        if sample_weight is None:
+            return np.full(self.n, 1.0 / self.n), float(self.n)
+        s = accept_vector(sample_weight, self.n, "sample_weight")
+        if (s < 0).any():
+            row = int(np.argmax(s < 0))
+            raise InputError(f"sample_weight of row {row} is {s[row]!r}: weights must be at least 0")
+        largest = s.max()
+        if largest == 0.0:
+            raise InputError("sample_weight is zero everywhere: at least one row must count")
+        relative = s / largest  # so that weights of 1e+-300 neither overflow nor vanish
+        total = float(relative.sum())
+        with np.errstate(over="ignore"):
+            return relative / total, float(total * largest)
+
+    @property
+    def smooth_loss(self) -> bool:
+        return self.smoothness is not None
+
+    @cached_property
+    def smoothness(self) -> float | None:
+        """Lipschitz constant of the loss's slope (inf: none; None: the slope jumps)."""
+        return losses.smoothness(self.loss, np.unique(self.y)[:16])
+
+    @property
+    def basis(self) -> str:
+        """What a dual value of this problem rests on."""
+        inner = self.loss
+        while isinstance(inner, losses.Moreau):
+            inner = inner.loss
+        return "conjugate" if hasattr(inner, "conjugate") else "derived"
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of everything that defines the problem: data, targets, weights, offset, loss, regularizer, intercept."""
+        digest = hashlib.sha256(b"fenchel problem 1")
+        for part in self.rows:
+            _feed(digest, part)
+        for vector in (self.y, self.weights, self.offset):
+            _feed(digest, vector)
+        if not is_builtin(self.loss):
+            for method in ("value", "slope"):
+                digest.update(getattr(type(self.loss), method).__code__.co_code)
+        digest.update(repr((self.loss, self.X.shape, self.fit_intercept)).encode())
+        digest.update(self.regularizer.fingerprint())
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        storage = "dense" if isinstance(self.X, np.ndarray) else f"CSR, {self.X.nnz} non-zeros"
+        intercept = ", free intercept" if self.fit_intercept else ""
+        return f"Problem({self.n} x {self.d} {storage} {self.X.dtype}; {self.loss} + {self.regularizer}{intercept})"
+
+
+def _feed(digest: Any, array: np.ndarray) -> None:
+    digest.update(f"{array.dtype.str}{array.shape}".encode())
+    digest.update(np.ascontiguousarray(array).data)

@@ -1,0 +1,154 @@
+"""Projection onto a box cut by one hyperplane.
+
+    alpha = argmin 1/2 sum_i d_i^2 (alpha_i - m_i)^2   subject to   lower <= alpha <= upper,  sum_i sigma_i alpha_i = z
+
+By the KKT conditions alpha_i = clip(m_i + nu sigma_i / d_i^2, lower_i, upper_i) for one number nu, the multiplier of the
+equality; `multiplier.py` finds it in O(n), `repair.py` takes the rounding out. Work grows linearly in n; memory is the
+result and the list of undecided coordinates.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import InputError
+from fenchel.jit import kernel
+from fenchel.projections.multiplier import BLOCK, INFEASIBLE, INVALID, OK, find_multiplier, inspect_block
+from fenchel.projections.repair import LANES, move, shift, two_sum
+
+EPS = float(np.finfo(float).eps)
+ATTEMPTS = 4
+SWEEPS = 2
+REACH = 1e-6  # relative change of nu that the Newton steps are expected to stay below; a wrong guess only costs time
+
+
+@kernel
+def project_box_equality(m, lower, upper, sigma, inv_d2, z, out):
+    """Write the projection of m into `out`; (status, nu, coordinates touched by the search, sum sigma alpha - z).
+
+    For use inside other kernels: contiguous float64 arrays of the size of m, or of size 1 for a constant (m and out are
+    always full, and distinct). inv_d2 = 1 / d^2. Status OK, INFEASIBLE or INVALID; `out` is the projection
+    only if OK.
+
+    The search works in plain arithmetic; its nu is off by rounding, which matters when |nu g| is far above the width of
+    the box. The projection is the same for every m + t g, so nu is kept in two doubles and the small remainder
+    removed by Newton steps over the free set (one usually does). If those leave the piece on which F is straight, the
+    search runs again on the moved point m + nu g, where its rounding is that of the remainder.
+    """
+    status, nu, touched = find_multiplier(m, lower, upper, sigma, inv_d2, z)
+    if status != OK:
+        return status, 0.0, touched, 0.0
+    quiet = np.zeros(m.size // BLOCK + 1, np.bool_)
+    lanes = np.empty((2, 2, LANES))
+    sums = np.empty((2, 2))
+    low, attempt = 0.0, 0
+    while True:
+        reach, moved, step, again = REACH * abs(nu), 0.0, 0.0, False
+        for _ in range(1 + SWEEPS):
+            nu, low = two_sum(nu, low + step)
+            moved += abs(step)
+            again = again and moved <= reach
+            residual, size, slope = move(
+                m, lower, upper, sigma, inv_d2, nu, low, z, reach, again, quiet, lanes, sums, out
+            )
+            if not (slope > 0.0 and abs(residual) > 2.0 * EPS * size):
+                break
+            step, again = residual / slope, True
+        attempt += 1
+        if abs(residual) <= 2.0 * EPS * size or attempt == ATTEMPTS:
+            break
+        moved_m = np.empty(m.size)
+        shift(m, sigma, inv_d2, nu, low, moved_m)
+        _, step, more = find_multiplier(moved_m, lower, upper, sigma, inv_d2, z)
+        touched += more
+        if step == 0.0:
+            break
+        nu, low = two_sum(nu, low + step)
+    return (OK if abs(residual) < np.inf else INVALID), nu, touched, -residual
+
+
+def box_equality(
+    m: ArrayLike, lower: ArrayLike, upper: ArrayLike, sigma: ArrayLike, z: float, d: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """argmin 1/2 sum_i d_i^2 (alpha_i - m_i)^2 subject to lower <= alpha <= upper and sum_i sigma_i alpha_i = z.
+
+    Exact, in O(n). `lower`, `upper`, `sigma` and `d` are numbers or arrays like m; bounds may be infinite or equal,
+    sigma may be negative or zero (such a coordinate is only clipped), d is positive and 1 if left out. The box holds
+    exactly, the equality to a few units in the last place of sum |sigma_i alpha_i|.
+
+    Raises `InputError` if the box is empty, if no point of it has the sum z, or if a number is NaN.
+
+    >>> from fenchel.projections import box_equality
+    >>> box_equality([3.0, 1.0, 0.0], lower=0.0, upper=2.0, sigma=1.0, z=3.0)
+    array([2., 1., 0.])
+    >>> box_equality([0.5, 0.25], 0.0, 1.0, sigma=[1.0, -1.0], z=0.0)
+    array([0.375, 0.375])
+    """
+    point = _vector("m", m)
+    n = point.size
+    low, high, weights = _like("lower", lower, n), _like("upper", upper, n), _like("sigma", sigma, n)
+    scale = np.ones(1) if d is None else _like("d", d, n)
+    if not np.all(scale > 0) or not np.all(np.isfinite(scale)):
+        raise InputError(_first_bad("d", scale, ~((scale > 0) & np.isfinite(scale)), "must be positive and finite"))
+    target = float(z)
+    out = np.empty(n)
+    if n == 0:
+        if target != 0.0:
+            raise InputError(f"z = {target} is not attainable: m is empty, so the sum is 0. Pass z=0.")
+        return out
+    inv_d2 = 1.0 / scale**2
+    status, *_ = project_box_equality(point, low, high, weights, inv_d2, target, out)
+    if status != OK:
+        raise InputError(_explain(status, point, low, high, weights, inv_d2, target))
+    return out
+
+
+def _vector(name: str, value: Any) -> NDArray[np.float64]:
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be an array of numbers: {error}") from None
+    if array.ndim != 1 or np.ndim(value) != 1:
+        raise InputError(f"{name} must have one dimension, got shape {np.shape(value)}; use {name}.ravel().")
+    return array if array.flags.writeable else array.copy()  # numba would compile a second time for read-only arrays
+
+
+def _like(name: str, value: Any, n: int) -> NDArray[np.float64]:
+    array = np.full(1, value, dtype=np.float64) if np.ndim(value) == 0 else _vector(name, value)
+    if array.size != n and np.ndim(value) != 0:
+        raise InputError(f"{name} has {array.size} entries but m has {n}; pass a number or an array like m.")
+    return array
+
+
+def _first_bad(name: str, array: NDArray[np.float64], bad: NDArray[np.bool_], rule: str) -> str:
+    i = int(np.argmax(bad))
+    where = f"{name}[{i}]" if array.size > 1 else name
+    return f"{where} {rule}, got {array[i]}."
+
+
+def _explain(status: int, m: Any, lower: Any, upper: Any, sigma: Any, inv_d2: Any, z: float) -> str:
+    if status == INFEASIBLE:
+        limits = np.zeros(3)
+        inspect_block(m, *(np.ascontiguousarray(np.broadcast_to(v, m.shape)) for v in (lower, upper, sigma, inv_d2)), limits)
+        least, greatest = limits[1], limits[2]
+        return (
+            f"no point of the box has sum sigma_i alpha_i = z: the sum can be anything from {least:.17g} to "
+            f"{greatest:.17g}, but z = {z:.17g}. Move z into that range or widen the bounds."
+        )
+    for name, array in (("m", m), ("sigma", sigma)):
+        if not np.all(np.isfinite(array)):
+            return _first_bad(name, array, ~np.isfinite(array), "must be finite")
+    for name, array, wrong in (("lower", lower, np.inf), ("upper", upper, -np.inf)):
+        bad = np.isnan(array) | (array == wrong)
+        if bad.any():
+            return _first_bad(name, array, bad, f"must be a number, not NaN or {wrong}")
+    if not np.isfinite(z):
+        return f"z must be finite, got {z}."
+    low, high = np.broadcast_arrays(lower, upper)
+    if (low > high).any():
+        i = int(np.argmax(low > high))
+        return f"the box is empty: lower[{i}] = {low[i]} is above upper[{i}] = {high[i]}."
+    return "the numbers are too large or too small for double precision (a product overflows); rescale m, sigma or d."

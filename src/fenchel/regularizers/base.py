@@ -1,0 +1,124 @@
+"""The protocol of a regularizer R and the small parts that all of them share.
+
+Required   value(w)              R(w), inf outside the domain
+           conjugate(v)          R*(v) = sup_w v'w - R(w), inf where the sup is
+           dual_scale(v)         the largest c in [0, 1] with R*(c v) < inf; 1 unless the conjugate has a bounded domain
+Optional   primal_from_dual(v)   w = grad R*(v)
+           gradient(w)           grad R(w)
+           prox(w, step)         argmin_x step R(x) + 1/2 |x - w|^2
+           conjugate_hessian(v, A)   A' (Hessian of R* at v) A
+A regularizer that cannot do an optional thing does not have the method: solvers look for it with hasattr.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from fenchel.errors import InputError
+from fenchel.regularizers.numerics import Vector, positive
+
+
+def _content(value: Any) -> list[bytes]:
+    """The bytes that identify one parameter, with its kind and shape in front."""
+    if value is None:
+        return [b"none"]
+    if isinstance(value, sp.csc_array):
+        parts = [np.asarray(part, dtype="<i8") for part in (value.shape, value.indptr, value.indices)]
+        return [b"sparse", *(part.tobytes() for part in parts), *_content(value.data)]
+    if isinstance(value, np.ndarray):
+        return [b"array", repr(value.shape).encode(), np.ascontiguousarray(value, dtype="<f8").tobytes()]
+    return [b"number", struct.pack("<d", value)]
+
+
+def _plain(value: Any) -> Any:
+    """One parameter in terms that JSON has; floats survive exactly because JSON writes their shortest repr."""
+    if isinstance(value, sp.csc_array):
+        parts = {"indptr": value.indptr, "indices": value.indices, "data": value.data}
+        return {"shape": list(value.shape)} | {name: part.tolist() for name, part in parts.items()}
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+@dataclass(frozen=True, eq=False)
+class Regularizer(ABC):
+    """A convex function R(w) with its strength alpha inside; subclass it to add your own.
+
+    Three lines make one; `fenchel.regularizers.check` says what is wrong with it, if anything is.
+
+    >>> class Tilt(Regularizer):
+    ...     def value(self, w): return self.alpha / 2 * float((w - 1) @ (w - 1))
+    ...     def conjugate(self, v): return float(v @ v) / (2 * self.alpha) + float(v.sum())
+    >>> Tilt(2.0).value(np.zeros(3)), Tilt(2.0).dual_scale(np.ones(3))
+    (3.0, 1.0)
+    """
+
+    alpha: float
+
+    formula: ClassVar[str] = ""
+    smooth: ClassVar[bool] = False
+    strongly_convex: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self._set(alpha=positive("alpha", self.alpha))
+
+    def _set(self, **values: Any) -> None:
+        """Store validated parameters, during construction only."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @abstractmethod
+    def value(self, w: ArrayLike) -> float:
+        """R(w), inf outside the domain."""
+
+    @abstractmethod
+    def conjugate(self, v: ArrayLike) -> float:
+        """R*(v) = sup_w v'w - R(w)."""
+
+    def dual_scale(self, v: ArrayLike) -> float:
+        """The largest c in [0, 1] with R*(c v) < inf: 1 where R* is finite everywhere."""
+        return 1.0
+
+    def start(self, dim: int) -> Vector:
+        """A point where R is finite, to start a solver from."""
+        return np.zeros(dim)
+
+    def validate(self, dim: int) -> None:
+        """Raise InputError when a parameter does not fit `dim` features."""
+        if dim < 1:
+            raise InputError(f"a regularizer needs at least one feature, got {dim}.")
+
+    def scaled(self, alpha: float) -> Self:
+        """The same regularizer with another alpha."""
+        return replace(self, alpha=alpha)
+
+    def parameters(self) -> dict[str, Any]:
+        """All parameters in JSON terms; `from_parameters` is the exact inverse."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+    def fingerprint(self) -> bytes:
+        """Class name and a SHA-256 of every parameter's bits: equal exactly for equal regularizers."""
+        digest = hashlib.sha256()
+        for field in fields(self):
+            for part in (field.name.encode(), *_content(getattr(self, field.name))):
+                digest.update(struct.pack("<q", len(part)))
+                digest.update(part)
+        return type(self).__name__.encode() + b":" + digest.digest()
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other) or not isinstance(other, Regularizer):
+            return NotImplemented
+        return self is other or self.fingerprint() == other.fingerprint()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies and pickles carry the parameters only: cached factorisations are rebuilt, some cannot be pickled.
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))

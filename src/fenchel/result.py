@@ -1,0 +1,161 @@
+"""What a solve returns: frozen data with no logic beyond the gap.
+
+The status is decided from the recomputed certificate, never from the solver's opinion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fenchel.problem import Problem
+
+
+class Status(Enum):
+    """How a solve ended. The value of a member is the advice to the user."""
+
+    CERTIFIED = "The recomputed relative gap is at most tol."
+    MAX_ITER = "The iteration limit came before the tolerance: raise max_iter, or accept the gap that is certified."
+    MAX_TIME = "The time limit came before the tolerance: raise max_time, or accept the gap that is certified."
+    STALLED = (
+        "The gap no longer shrinks: tol is below what rounding allows for these data (see certificate.floor), "
+        "or the problem is too ill-conditioned for this solver; try another solver, scale the features or raise alpha."
+    )
+    NONFINITE = "The solver met an infinite or undefined number: scale the features, or try another solver."
+    INTERRUPTED = "Interrupted from the keyboard; the best iterate so far was kept and certified."
+    STOPPED_BY_CALLBACK = "The callback asked to stop; the best iterate so far was kept and certified."
+
+    @property
+    def advice(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof of how far a point is from the optimum: dual <= P* <= primal.
+
+    Attributes
+    ----------
+    primal : float
+        P at the point, recomputed from the definitions.
+    dual : float
+        D at a feasible dual point, recomputed from the definitions: a lower bound on every P.
+    basis : str
+        What the dual value rests on: ``"conjugate"`` (closed form) or ``"derived"`` (a bound computed from the loss's
+        own value and slope, which is valid if the loss is convex).
+    floor : float
+        What rounding alone can contribute to the gap for these data; no smaller gap can be promised.
+
+    Examples
+    --------
+    >>> from fenchel.result import Certificate
+    >>> c = Certificate(primal=1.0, dual=0.999, basis="conjugate", floor=1e-15)
+    >>> round(c.gap, 6), c.holds(1e-2), c.holds(1e-4)
+    (0.001, True, False)
+    """
+
+    primal: float
+    dual: float
+    basis: str
+    floor: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        """primal - dual, as computed: a slightly negative value is rounding and is shown as it is."""
+        return self.primal - self.dual
+
+    @property
+    def relative_gap(self) -> float:
+        """gap / |primal| (0 when both are 0)."""
+        if self.gap == 0.0:
+            return 0.0
+        return self.gap / abs(self.primal) if self.primal != 0.0 else float(np.copysign(np.inf, self.gap))
+
+    def holds(self, tol: float) -> bool:
+        """True if gap <= tol |primal| with everything finite and the gap not below zero by more than the floor."""
+        if not (np.isfinite(self.primal) and np.isfinite(self.dual)):
+            return False
+        return -self.floor <= self.gap <= tol * abs(self.primal)
+
+    def __str__(self) -> str:
+        return (
+            f"primal {self.primal:.10g}, dual {self.dual:.10g}, gap {self.gap:.3g} "
+            f"(relative {self.relative_gap:.3g}; {self.basis}; rounding floor {self.floor:.1g})"
+        )
+
+
+class Iterate(NamedTuple):
+    """What a solver yields. `dual_point` None means: the slopes of the losses at this iterate.
+
+    `dual` is the solver's own estimate (NaN when it has none); the loop believes only the recomputed one.
+    """
+
+    coef: np.ndarray
+    intercept: float
+    primal: float
+    dual: float
+    dual_point: Any = None
+
+
+class TracePoint(NamedTuple):
+    """One row of the history: what the solver believed, and when."""
+
+    iteration: int
+    passes: float
+    seconds: float
+    primal: float
+    dual: float
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+
+@dataclass(frozen=True)
+class Result:
+    """A solution with its certificate.
+
+    Attributes
+    ----------
+    coef, intercept : the point whose objective the certificate bounds.
+    dual_point : ndarray of shape (n,), the u of the certificate (None only if no finite dual value is known).
+    certificate : Certificate, recomputed from the definitions.
+    status : Status; ``status.advice`` says what to do.
+    tol : the relative gap that was asked for.
+    n_iter, passes, seconds : iterations, passes over the data and wall time, certificate included.
+    trace : tuple of TracePoint.
+    solver : the solver that was used; `reason` says why it was chosen.
+    """
+
+    coef: np.ndarray
+    intercept: float
+    dual_point: np.ndarray | None
+    certificate: Certificate
+    status: Status
+    tol: float
+    n_iter: int
+    passes: float
+    seconds: float
+    trace: tuple[TracePoint, ...]
+    solver: str
+    reason: str
+    problem: Problem = field(repr=False, compare=False)
+
+    @property
+    def converged(self) -> bool:
+        return self.status is Status.CERTIFIED
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the data and the problem that was solved (computed when asked for)."""
+        return self.problem.digest
+
+    def __str__(self) -> str:
+        return (
+            f"{self.status.name} by {self.solver} in {self.n_iter} iterations, {self.passes:.4g} passes, "
+            f"{self.seconds:.3g} s: {self.certificate}"
+        )

@@ -1,0 +1,37 @@
+"""Fitting algorithms, one per file. Each is a frozen dataclass whose `iterates` is a generator."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fenchel.errors import InputError, UnknownNameError
+from fenchel.solvers.base import Solver, Start
+from fenchel.solvers.dual_ascent import DualAscent
+from fenchel.solvers.lbfgs import LBFGS
+
+__all__ = ["LBFGS", "SOLVERS", "DualAscent", "Solver", "Start", "make"]
+
+
+def _snake(name: str) -> str:
+    return name.lower() if name.isupper() else re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+SOLVERS: dict[str, type[Solver]] = {_snake(cls.__name__): cls for cls in (DualAscent, LBFGS)}
+
+
+def make(spec: Any) -> Solver:
+    """A solver from a name or an object.
+
+    >>> make("lbfgs")
+    LBFGS(memory=20)
+    """
+    if isinstance(spec, str):
+        if spec not in SOLVERS:
+            raise UnknownNameError("solver", spec, [*SOLVERS, "auto"])
+        return SOLVERS[spec]()
+    if isinstance(spec, type) and issubclass(spec, Solver):
+        return spec()
+    if not isinstance(spec, Solver):
+        raise InputError(f"solver must be a name or a solver object, got {spec!r}")
+    return spec

@@ -1,0 +1,37 @@
+"""What a solver is: a frozen dataclass whose `iterates` is a generator that knows no tolerance, clock or printing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from fenchel.result import Iterate
+
+
+class Needs(NamedTuple):
+    """What a solver asks of a problem, as data; `fenchel.compat` knows what the words mean."""
+
+    loss: tuple[str, ...] = ()
+    regularizer: tuple[str, ...] = ()
+
+
+class Start(NamedTuple):
+    """Where to begin: coefficients, intercept and, for dual solvers, dual variables (None: not known)."""
+
+    coef: np.ndarray
+    intercept: float = 0.0
+    dual_point: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Solver:
+    """Base of all solvers. Parameters are the dataclass's fields."""
+
+    needs: ClassVar[Needs] = Needs()
+
+    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        """Yield iterates for ever (or until the method has nothing more to give)."""
+        raise NotImplementedError("abstract: a solver defines iterates(oracle, start)")

@@ -1,0 +1,121 @@
+"""The one trick: a free function that numba resolves to the method of its first argument's class.
+
+In Python `value(loss, z, y)` is just `loss.value(z, y)`. Inside a compiled kernel the same call is replaced by the
+compiled method of the loss's class, so one kernel source serves every loss and every storage format, its parameters
+stay run-time values, and `kernel.py_func` is the same algorithm in plain Python.
+
+A loss or a data block is a NamedTuple, because numba knows those. Two traps are handled here:
+
+* numba tells NamedTuple types apart by class *name* and field types only, so a user's own `Hinge` would silently run
+  ours. `compilable` renames every class that is not Fenchel's to something unique.
+* numba must not be imported by `import fenchel`; `install` registers the overloads when the first kernel is needed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+_FUNCTIONS: dict[str, tuple[Callable, Callable | None]] = {}
+_HELPERS: list[Callable] = []
+_TWINS: dict[type, type] = {}
+_COUNT = itertools.count()
+
+
+def method(arguments: str, default: Callable | None = None) -> Callable[[Callable], Callable]:
+    """Make a stub into a typed free function. `default(self, ...)` is used by classes without the method."""
+
+    def wrap(stub: Callable) -> Callable:
+        name = stub.__name__
+
+        def call(self, *args):
+            own = getattr(type(self), name, None)
+            return own(self, *args) if own is not None else default(self, *args)  # type: ignore[misc]
+
+        call.__name__ = call.__qualname__ = name
+        call.__doc__ = stub.__doc__
+        call.__module__ = stub.__module__
+        call.__wrapped__ = stub  # type: ignore[attr-defined]
+        call.arguments = arguments  # type: ignore[attr-defined]
+        _FUNCTIONS[name] = (call, default)
+        return call
+
+    return wrap
+
+
+def helper(function: Callable) -> Callable:
+    """A plain function that kernels and compiled methods may call; it stays a plain function in Python."""
+    _HELPERS.append(function)
+    return function
+
+
+def is_ours(cls: type) -> bool:
+    return cls.__module__.split(".")[0] == "fenchel"
+
+
+def is_builtin(value: Any) -> bool:
+    """True if every NamedTuple class inside `value` is Fenchel's own (its kernels may be cached on disk)."""
+    if isinstance(value, tuple):
+        return (not hasattr(value, "_fields") or is_ours(type(value))) and all(map(is_builtin, value))
+    return True
+
+
+def compilable(value: Any) -> Any:
+    """The same value with every foreign NamedTuple class replaced by a twin of unique name."""
+    if not (isinstance(value, tuple) and hasattr(value, "_fields")):
+        return value
+    fields = [compilable(v) for v in value]
+    cls = type(value)
+    if is_ours(cls) or cls in _TWINS.values():
+        return cls._make(fields)
+    if cls not in _TWINS:
+        _TWINS[cls] = type(f"{cls.__name__}_{next(_COUNT)}", (cls,), {"__module__": cls.__module__})
+    return _TWINS[cls]._make(fields)
+
+
+def install() -> None:
+    """Register the overloads with numba (idempotent). Called by the first import of a kernel."""
+    from numba import types
+    from numba.extending import overload
+
+    while _HELPERS:
+        function = _HELPERS.pop()
+        overload(function, jit_options=dict(JIT))(_same(function))
+    while _FUNCTIONS:
+        name, (call, default) = _FUNCTIONS.popitem()
+        overload(call, jit_options=dict(JIT))(_overload(name, call.arguments, default, types))  # type: ignore[attr-defined]
+
+
+def _same(function: Callable) -> Callable:
+    names = ", ".join(inspect.signature(function).parameters)
+    scope: dict[str, Any] = {"function": function, "__name__": __name__}
+    exec(f"def resolve({names}):\n    return function", scope)
+    return scope["resolve"]
+
+
+JIT = {"nogil": True, "error_model": "numpy"}
+
+
+def _overload(name: str, arguments: str, default: Callable | None, types: Any) -> Callable:
+    from numba import njit
+
+    compiled: dict[Callable, Callable] = {}
+
+    def lookup(first: Any) -> Callable | None:
+        if not isinstance(first, (types.NamedTuple, types.NamedUniTuple)):
+            return None
+        source = getattr(first.instance_class, name, None) or default
+        if source is None:
+            return None
+        if source not in compiled:
+            compiled[source] = source if hasattr(source, "py_func") else njit(**JIT)(source)
+        target = compiled[source]
+        scope = {"target": target, "__name__": __name__}
+        exec(f"def implementation({arguments}):\n    return target({arguments})", scope)
+        return scope["implementation"]  # type: ignore[return-value]
+
+    scope: dict[str, Any] = {"lookup": lookup, "__name__": __name__}
+    exec(f"def resolve({arguments}):\n    return lookup({arguments.split(',')[0]})", scope)
+    return scope["resolve"]
