@@ -2,8 +2,9 @@
 
     python benchmarks/projection.py [largest n]
 
-Each line: n, the problem, milliseconds of the projection (median of interleaved repeats), of one `np.partition(m, n // 2)`,
-their ratio, the time relative to half of n, and the coordinates touched by the search per variable.
+Each line: the problem, n, milliseconds of the projection (median of interleaved repeats) and of one
+`np.partition(m, n // 2)`, their ratio,
+the time relative to half of n, and the coordinates touched by the search per variable.
 """
 
 from __future__ import annotations
@@ -68,8 +69,9 @@ def table(largest: int = 4_000_000, repeats: int = 31) -> None:
             mine, partition = interleaved_medians(
                 [lambda a=arguments: box_equality(**a), lambda m=m: np.partition(m, m.size // 2)], repeats
             )
+            work = touched(arguments) / n
             growth = f"{mine / before:8.2f}" if before else " " * 8
-            print(f"{name:<34}{n:9d}{mine:9.2f}{partition:11.2f}{mine / partition:7.2f}{growth}{touched(arguments) / n:11.2f}")
+            print(f"{name:<34}{n:9d}{mine:9.2f}{partition:11.2f}{mine / partition:7.2f}{growth}{work:11.2f}")
             before = mine
 
 

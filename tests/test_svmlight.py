@@ -111,6 +111,7 @@ BAD = {
     "comment not UTF-8": (b"1 1:1\n2 # caf\xe9 \n", "2:8", "not UTF-8"),
     "UTF-16": ("1 1:1\n".encode("utf-16"), "1:1", "expected"),
     "old Mac line ends": (b"1 1:1\r2 1:1\r", "1:6", "carriage return"),
+    "error after a byte order mark": (b"\xef\xbb\xbf1 1:x\n", "1:5", "'x'"),
     "zstandard": (b"\x28\xb5\x2f\xfd\x00\x00\x00", "1:1", "zstandard"),
     "error after hard tokens": (b"1 1:1e-320\n1 1:5e-324 2:x\n", "2:14", "'x'"),
     "non-breaking space": ("1\u00a01:1\n".encode(), "1:1", "expected"),
@@ -298,7 +299,7 @@ def random_tokens(count):
         yield repr(struct.unpack("<d", struct.pack("<Q", rng.getrandbits(rng.randrange(1, 53))))[0])
         sign = rng.choice(["+", "-", ""])
         yield f"{sign}{rng.getrandbits(rng.randrange(1, 90))}.{rng.getrandbits(rng.randrange(1, 90))}"
-        yield f"{rng.getrandbits(64)}e{rng.randrange(-345, 290)}"
+        yield f"{rng.getrandbits(64)}e{rng.randrange(-345, 289)}"
         half = 2 * (2**52 + rng.getrandbits(52)) + 1  # half-way between two doubles, times a power of two
         scale = rng.randrange(-60, 60)
         exact = half << scale if scale >= 0 else half * 5**-scale

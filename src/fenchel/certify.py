@@ -20,7 +20,6 @@ from fenchel.data.rows import axpy, sized_dot
 from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.losses.protocol import conjugate, dual_domain, slope, value
-from fenchel.projections.box_equality import OK, project_box_equality
 from fenchel.result import Certificate
 
 EPS = float(np.finfo(float).eps)
@@ -95,6 +94,46 @@ def combine_pass(rows, p, u, chunk, part, v):
             filled = 0
 
 
+@kernel
+def balance_pass(u, low, high, p, out):
+    """out = clip(u + shift, low, high) with sum p out = 0: safeguarded Newton on a piecewise linear function of the shift.
+
+    Returns False if no shift does it. The rows strictly inside take what rounding leaves.
+    """
+    least, most, size = 0.0, 0.0, 0.0
+    for i in range(u.size):
+        if p[i] > 0.0:
+            least += p[i] * low[i]
+            most += p[i] * high[i]
+            size += p[i] * abs(u[i])
+    left, right, shift = -np.inf, np.inf, 0.0
+    for _ in range(200):
+        total, free = 0.0, 0.0
+        for i in range(u.size):
+            out[i] = min(max(u[i] + shift, low[i]), high[i])
+            if p[i] > 0.0:
+                total += p[i] * out[i]
+                free += p[i] * (1.0 if low[i] < u[i] + shift < high[i] else 0.0)
+        if abs(total) <= 1e-16 * size:
+            return True
+        if total < 0.0:
+            left = shift
+        else:
+            right = shift
+        step = shift - total / free if free > 0.0 else np.nan
+        if not left < step < right:
+            if np.isfinite(left) and np.isfinite(right):
+                step = 0.5 * (left + right)
+            elif total < 0.0:
+                step = left + 2.0 * max(abs(left), size, 1e-300)
+            else:
+                step = right - 2.0 * max(abs(right), size, 1e-300)
+        if step == shift or not np.isfinite(step):
+            break
+        shift = step
+    return abs(total) <= 1e-9 * size and least <= 1e-9 * size and most >= -1e-9 * size
+
+
 class DualValue(NamedTuple):
     """D at a feasible point, the point, and the sizes that its rounding is proportional to."""
 
@@ -136,11 +175,9 @@ def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
     if not problem.fit_intercept:
         return u
     p, out = problem.weights, np.empty(problem.n)
-    inverse = np.divide(1.0, p, out=np.ones(problem.n), where=p > 0.0)
     at_end = (u <= low) | (u >= high)
     for lower, upper in ((np.where(at_end, u, low), np.where(at_end, u, high)), (low, high)):
-        status, *_ = project_box_equality(u, lower, upper, p, inverse, 0.0, out)
-        if status == OK:
+        if balance_pass(u, lower, upper, p, out):
             return out
     raise InputError("no dual point is balanced: the loss has no minimum over the intercept; use fit_intercept=False")
 

@@ -33,7 +33,7 @@ from fenchel.typed import is_ours
 
 MAGIC = b"FENCHEL-KERNEL-1"
 KEEP = 3  # folders of earlier versions that are left alone
-COMPILED_SOURCES = ("typed.py", "jit.py", "certify.py", "losses", "multiclass", "measures", "structured", "data")
+COMPILED_SOURCES = ("typed.py", "jit.py", "certify.py", "dual_point.py", "losses", "multiclass", "measures", "structured", "data")
 COMPILED_SOURCES += ("projections", "kernels")
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from fenchel import choose, compat, solvers
 from fenchel.certify import accept_coef, accept_intercept, certificate, slopes_at
@@ -21,7 +23,8 @@ from fenchel.solvers.base import Solver, Start
 
 log = logging.getLogger("fenchel")
 
-STALL_WINDOW = 100  # iterations without progress, or as many again as were made so far / 2, whichever is more
+STALL_WINDOW = 100  # iterations without progress, or half as many as were made before, whichever is more ...
+STALL_CHECKS = 15  # ... and so many evaluations of the gap among them
 STALL_FACTOR = 0.95
 
 
@@ -86,12 +89,23 @@ def solve(
         choices = [choose.Choice(chosen, "asked for")]
     run = Run(problem, tol, max_iter, max_time, callback, Oracle(problem, engine))
     begin = _start(problem, start)
-    for choice in choices:
-        status = run.with_solver(choice, begin)
-        if status is not Status.STALLED and status is not Status.NONFINITE:
-            break
-        begin = run.restart(begin)
-    return run.result(status)
+    with one_blas_thread():
+        for choice in choices:
+            status = run.with_solver(choice, begin)
+            if status is not Status.STALLED and status is not Status.NONFINITE:
+                break
+            begin = run.restart(begin)
+        return run.result(status)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> Any:
+    """Small matrices gain nothing from BLAS threads and lose much when cores are busy; our threads walk row blocks."""
+    return _controller().limit(limits=1, user_api="blas")
 
 
 def _validate(tol: Any, max_iter: Any, max_time: Any, callback: Any) -> None:
@@ -150,7 +164,8 @@ class Run:
         name = type(choice.solver).__name__
         self.names.append(name)
         self.reasons.append(f"{name}: {choice.reason}")
-        self.progress = [(self.iteration, np.inf)]
+        self.progress = [(self.iteration, len(self.trace), np.inf)]
+        self.own_primal, self.own_dual = np.inf, -np.inf
         self.certified_gap = np.inf
         iterates = choice.solver.iterates(self.oracle, begin)
         try:
@@ -186,6 +201,8 @@ class Run:
         if iterate.primal is None:
             return
         self.trace.append(TracePoint(self.iteration, self.oracle.passes, self.seconds, iterate.primal, iterate.dual))
+        self.own_primal = min(self.own_primal, iterate.primal)
+        self.own_dual = max(self.own_dual, iterate.dual) if iterate.dual == iterate.dual else self.own_dual
         if np.isfinite(iterate.primal) and (self.best is None or iterate.primal < self.best.primal):
             self.best = iterate
         if np.isfinite(iterate.dual) and (self.lower is None or iterate.dual > self.lower.dual):
@@ -254,16 +271,17 @@ class Run:
             raise SolveError(f"the callback raised {type(error).__name__}: {error}", self.partial()) from error
 
     def stalled(self) -> bool:
-        """No progress of the gap (of the primal value, while there is no dual one) over a long stretch of iterations."""
-        if self.best is None:
+        """No progress of this solver's own gap (of its primal value, if it claims no dual one) over many iterations."""
+        if not np.isfinite(self.own_primal):
             return False
-        measure = self.gap() if self.lower is not None else self.best.primal
-        where, level = self.progress[-1]
-        shrunk = measure < STALL_FACTOR * level if self.lower is not None else measure < level - 1e-9 * abs(level)
-        if shrunk:
-            self.progress.append((self.iteration, measure))
+        claims = np.isfinite(self.own_dual)
+        measure = self.own_primal - self.own_dual if claims else self.own_primal
+        where, evaluated, level = self.progress[-1]
+        if measure < STALL_FACTOR * level if claims else measure < level - 1e-9 * abs(level):
+            self.progress.append((self.iteration, len(self.trace), measure))
             return False
-        return self.iteration - where > max(STALL_WINDOW, where // 2)
+        enough = len(self.trace) - evaluated > STALL_CHECKS
+        return enough and self.iteration - where > max(STALL_WINDOW, where // 2)
 
     def restart(self, begin: Start) -> Start:
         if self.best is None:

@@ -46,14 +46,23 @@ def _floating(values: np.ndarray, name: str) -> np.ndarray:
         return values.astype(np.float64)
     if values.dtype.kind == "c":
         raise InputError(f"Complex data not supported: {name} has dtype {values.dtype}")
+    if values.dtype.kind in "mM":  # numpy would count the seconds
+        raise InputError(f"{name} must hold numbers, got dtype {values.dtype}: convert times to numbers first")
     try:
         return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} must hold numbers, got dtype {values.dtype}: {error}") from None
 
 
+def _array(values: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:  # lists of different lengths
+        raise InputError(f"{name} is not an array of numbers: {error}") from None
+
+
 def _dense(X: Any, name: str) -> np.ndarray:
-    values = np.asarray(X)
+    values = _array(X, name)
     if values.ndim != 2:
         raise InputError(
             f"{name} must be two-dimensional (rows x features), got {values.ndim} dimension(s). "
@@ -65,20 +74,25 @@ def _dense(X: Any, name: str) -> np.ndarray:
 
 
 def _sparse(X: Any, name: str) -> Any:
-    matrix = X if X.format == "csr" else None
-    if matrix is not None:
-        _require_sound(matrix, name)
-    matrix = X.tocsr() if matrix is None else matrix
+    if X.ndim != 2:
+        raise InputError(f"{name} must be two-dimensional (rows x features), got {X.ndim} dimension(s)")
+    _require_sound(X, name)
+    matrix = X.tocsr()  # X itself, if it is CSR
     if not matrix.has_canonical_format:  # duplicates would make row norms wrong
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    data = _floating(matrix.data, name)
-    indices, indptr = matrix.indices, matrix.indptr
+    data, indices, indptr = map(np.ascontiguousarray, (matrix.data, matrix.indices, matrix.indptr))
+    stored = int(indptr[-1])
+    if max(data.size, indices.size) > stored:  # room to spare, as scipy allows
+        data, indices = data[:stored], indices[:stored]
+    data = _floating(data, name)
     if indices.dtype != indptr.dtype or indices.dtype not in (np.int32, np.int64):
         indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
     if data is not matrix.data or indices is not matrix.indices or indptr is not matrix.indptr:
         matrix = sp.csr_matrix((data, indices, indptr), shape=matrix.shape)
-    if not np.isfinite(data.sum(dtype=np.float64)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = data.sum(dtype=np.float64)
+    if not np.isfinite(total):
         bad = np.flatnonzero(~np.isfinite(data))
         if bad.size:
             row = int(np.searchsorted(indptr, bad[0], side="right")) - 1
@@ -86,31 +100,50 @@ def _sparse(X: Any, name: str) -> Any:
     return matrix
 
 
-def _require_sound(matrix: Any, name: str) -> None:
-    """The arrays of a CSR matrix describe a matrix: otherwise a kernel would read other people's memory."""
-    indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
-    n, d = matrix.shape
+def _require_sound(X: Any, name: str) -> None:
+    """The arrays describe a matrix: otherwise a kernel, or scipy, would read other people's memory."""
     why = ""
-    if indptr.ndim != 1 or indices.ndim != 1 or data.ndim != 1:
-        why = "indptr, indices and data must be one-dimensional"
-    elif indptr.dtype.kind != "i" or indices.dtype.kind != "i":
-        why = f"indptr and indices must be integers, got {indptr.dtype} and {indices.dtype}"
-    elif indptr.size != n + 1:
-        why = f"indptr has {indptr.size} entries, {n} rows need {n + 1}"
-    elif indptr[0] != 0:
-        why = f"indptr must start at 0, got {indptr[0]}"
-    elif n and np.any(np.diff(indptr) < 0):
-        why = f"indptr decreases at row {int(np.argmax(np.diff(indptr) < 0))}"
-    elif indptr[-1] > min(indices.size, data.size):
-        why = f"indptr ends at {indptr[-1]}, but there are {indices.size} indices and {data.size} values"
-    elif indptr[-1]:
-        used = indices[: indptr[-1]]
-        if used.min() < 0 or used.max() >= d:
-            place = int(np.argmax((used < 0) | (used >= d)))
-            row = int(np.searchsorted(indptr, place, side="right")) - 1
-            why = f"row {row} has column index {used[place]}, allowed are 0 to {d - 1}"
+    if X.format in ("csr", "csc"):
+        why = _fault(X.indptr, X.indices, X.data, X.shape if X.format == "csr" else X.shape[::-1], X.format)
+    elif X.format == "bsr":
+        try:
+            X.check_format(full_check=True)
+        except (TypeError, ValueError) as error:
+            why = str(error)
+    elif X.format == "coo":
+        pairs = zip(("row", "column"), (X.row, X.col), X.shape, strict=True)
+        outside = [f"a {what} index is outside 0 to {k - 1}" for what, at, k in pairs if not _within(at, k)]
+        why = outside[0] if outside else "" if X.row.shape == X.col.shape == X.data.shape else "lengths differ"
     if why:
-        raise InputError(f"{name} is not a sound CSR matrix: {why}")
+        raise InputError(f"{name} is not a sound {X.format.upper()} matrix: {why}")
+
+
+def _within(index: np.ndarray, count: int) -> bool:
+    return index.ndim == 1 and (index.size == 0 or (index.min() >= 0 and index.max() < count))
+
+
+def _fault(indptr: Any, indices: Any, data: Any, shape: tuple[int, int], kind: str) -> str:
+    """What is wrong with the arrays of a compressed matrix; empty if nothing is."""
+    n, d = shape
+    line, across = ("row", "column") if kind == "csr" else ("column", "row")
+    if indptr.ndim != 1 or indices.ndim != 1 or data.ndim != 1:
+        return "indptr, indices and data must be one-dimensional"
+    if indptr.dtype.kind != "i" or indices.dtype.kind != "i":
+        return f"indptr and indices must be integers, got {indptr.dtype} and {indices.dtype}"
+    if indptr.size != n + 1:
+        return f"indptr has {indptr.size} entries, {n} {line}s need {n + 1}"
+    if indptr[0] != 0:
+        return f"indptr must start at 0, got {indptr[0]}"
+    if np.any(indptr[1:] < indptr[:-1]):
+        return f"indptr decreases at {line} {int(np.argmax(indptr[1:] < indptr[:-1]))}"
+    if indptr[-1] > min(indices.size, data.size):
+        return f"indptr ends at {indptr[-1]}, but there are {indices.size} indices and {data.size} values"
+    used = indices[: indptr[-1]]
+    if used.size and (used.min() < 0 or used.max() >= d):
+        place = int(np.argmax((used < 0) | (used >= d)))
+        where = int(np.searchsorted(indptr, place, side="right")) - 1
+        return f"{line} {where} has {across} index {used[place]}, allowed are 0 to {d - 1}"
+    return ""
 
 
 def _require_finite_dense(values: np.ndarray, name: str) -> None:
@@ -135,15 +168,14 @@ def _refuse_nonfinite(name: str, value: Any, row: int, column: int) -> None:
 
 def accept_vector(values: Any, n: int, name: str) -> np.ndarray:
     """A finite float64 vector of length n."""
-    array = np.asarray(values)
+    array = _array(values, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or array.size != n:
         raise InputError(f"{name} must be one-dimensional with one entry per row of X ({n}), got shape {array.shape}")
-    try:
-        array = np.ascontiguousarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must hold numbers: {error}") from None
+    if not (array.dtype == np.float64 and array.dtype.isnative):
+        array = _floating(array, name)
+    array = np.ascontiguousarray(array, dtype=np.float64)
     if not np.isfinite(array).all():
         row = int(np.argmin(np.isfinite(array)))
         kind = "NaN" if np.isnan(array[row]) else "infinity"

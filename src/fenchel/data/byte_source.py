@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from fenchel.errors import InputError, ReadError
 
-LONGEST_LINE = 1 << 28
+LONGEST_LINE = 1 << 27
 FOREIGN = {b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip", b"PAR1": "Parquet", b"\x93NUM": "NumPy"}
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DAMAGED = (EOFError, zlib.error, lzma.LZMAError, OSError)

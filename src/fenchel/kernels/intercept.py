@@ -29,22 +29,22 @@ def intercept_bracket(loss, y, p, z, centre, reach, b):
     """
     at = slope_sum(loss, y, p, z, centre, reach, b)
     low, high, f_low, f_high = b, b, at, at
-    reach = 1.0
+    stride = 1.0
     for _ in range(MOST_DOUBLINGS):
         if f_low <= 0.0:
             break
         high, f_high = low, f_low
-        low = b - reach
+        low = b - stride
         f_low = slope_sum(loss, y, p, z, centre, reach, low)
-        reach *= 2.0
-    reach = 1.0
+        stride *= 2.0
+    stride = 1.0
     for _ in range(MOST_DOUBLINGS):
         if f_high >= 0.0:
             break
         low, f_low = high, f_high
-        high = b + reach
+        high = b + stride
         f_high = slope_sum(loss, y, p, z, centre, reach, high)
-        reach *= 2.0
+        stride *= 2.0
     if f_low > 0.0 or f_low == 0.0:
         return low, low
     if f_high < 0.0 or f_high == 0.0:

@@ -102,9 +102,7 @@ def _number(name: str, value: Any, cls: type) -> Any:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InputError(
-            f"parameter {name} of loss {cls.__name__} must be a number or a loss, got {value!r}"
-        ) from None
+        raise InputError(f"parameter {name} of loss {cls.__name__} must be a number or a loss, got {value!r}") from None
     if math.isnan(number):
         raise InputError(f"parameter {name} of loss {cls.__name__} is NaN")
     return number

@@ -20,9 +20,10 @@ STEPS = [1e-3, 0.3, 1.0, 20.0]
 def check(loss: Any, targets: Any = None, rtol: float = 1e-8) -> None:
     """Raise InputError listing everything that is wrong with a loss; return None if nothing is.
 
-    Checked: numbers come back and are finite, value is convex and slope a subgradient, slope is nondecreasing, and,
-    where the loss has them, that `value_and_slope`, `conjugate`, `dual_step`, `dual_domain`, `curvature` and
-    `smoothness` agree with value and slope. `targets` are the y to try (default: a few numbers the loss allows).
+    Checked: numbers come back and are finite, value is convex and slope a subgradient, slope is nondecreasing, a
+    loss that calls itself `nonnegative` is, and, where the loss has them, that `value_and_slope`, `conjugate`,
+    `dual_step`, `dual_domain`, `curvature` and `smoothness` agree with value and slope. `targets` are the y to try
+    (default: a few numbers the loss allows).
 
     >>> from typing import NamedTuple
     >>> class Wrong(NamedTuple):
@@ -86,6 +87,12 @@ def _deterministic(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
             yield f"value or slope at z={z}, y={y} changes from call to call"
 
 
+def _nonnegative(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for y, z in itertools.product(targets, SCORES) if getattr(loss, "nonnegative", False) else []:
+        if loss.value(z, y) < -rtol:
+            yield f"nonnegative is set, but value({z}, {y}) = {loss.value(z, y):.6g}: lower bounds would be false"
+
+
 def _fused(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
     for y, z in itertools.product(targets, SCORES) if hasattr(loss, "value_and_slope") else []:
         f, g = loss.value_and_slope(z, y)
@@ -117,9 +124,7 @@ def _conjugate_domain(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
 
 def _unbounded(loss: Any, u: float, y: float) -> bool:
     """u z - value(z) keeps growing: u lies strictly outside the range of slopes."""
-    return any(
-        u * z - loss.value(z, y) > u * z / 2 - loss.value(z / 2, y) + 1e-3 * abs(z) for z in (-1e6, 1e6)
-    )
+    return any(u * z - loss.value(z, y) > u * z / 2 - loss.value(z / 2, y) + 1e-3 * abs(z) for z in (-1e6, 1e6))
 
 
 def _dual_step(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
@@ -165,5 +170,11 @@ def _close(a: float, b: float, rtol: float) -> bool:
     return a == b or abs(a - b) <= rtol * (1 + abs(b))
 
 
-TESTS: list[Callable[[Any, Any, float], Iterator[str]]] = [_finite, _subgradient, _monotone, _deterministic, _fused]
-TESTS += [_fenchel_young, _conjugate_domain, _dual_step, _dual_domain, _curvature, _smoothness]
+TESTS: list[Callable[[Any, Any, float], Iterator[str]]] = [
+    _finite,
+    _subgradient,
+    _monotone,
+    _deterministic,
+    _nonnegative,
+]
+TESTS += [_fused, _fenchel_young, _conjugate_domain, _dual_step, _dual_domain, _curvature, _smoothness]

@@ -19,6 +19,7 @@ from fenchel.losses.required import slope, value
 from fenchel.typed import helper
 
 FARTHEST = 1022  # scores are tried up to 2**FARTHEST
+STEEPEST = 1e100  # steeper slopes do not count as dual variables: their squares, which envelopes need, overflow
 MOST_HALVINGS = 2200  # between any two doubles of one sign there are fewer than 2**64 others; this is a backstop
 
 
@@ -108,21 +109,21 @@ def dual_step(loss, u, z, q, y):
 
 
 def dual_domain(loss, y):
-    """The range of finite slopes seen at -2**k and 2**k."""
+    """The range of slopes seen at -2**k and 2**k, leaving out those that are not finite or beyond STEEPEST."""
     low, high = slope(loss, 0.0, y), slope(loss, 0.0, y)
     step = 1.0
     for _ in range(60):
         left, right = slope(loss, -step, y), slope(loss, step, y)
-        if math.isfinite(left) and math.isfinite(value(loss, -step, y)):
+        if abs(left) < STEEPEST and math.isfinite(value(loss, -step, y)):
             low = min(low, left)
-        if math.isfinite(right) and math.isfinite(value(loss, step, y)):
+        if abs(right) < STEEPEST and math.isfinite(value(loss, step, y)):
             high = max(high, right)
         step *= 2.0
     return low, high
 
 
 def is_differentiable(loss, targets) -> bool:
-    """False if the slope jumps somewhere on [-16, 16] for one of the given targets (used when smoothness() is absent)."""
+    """False if the slope jumps somewhere on [-16, 16] for one of the targets (used when smoothness() is absent)."""
     for y in targets:
         grid = [k / 64 for k in range(-1024, 1025)]
         slopes = [slope(loss, z, y) for z in grid]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.special import power, power_root
+from fenchel.losses.special import power, power_slope
 from fenchel.losses.targets import is_anything, require
 
 
@@ -54,7 +54,7 @@ class EpsilonInsensitive(NamedTuple):
             return math.copysign(min(1.0, a / q), r)
         if self.p == 2.0:
             return math.copysign(a / (1.0 + q), r)
-        return math.copysign(power(power_root(a, q, self.p), self.p - 1.0), r)
+        return math.copysign(power_slope(a, q, self.p), r)
 
     def dual_domain(self, y):
         return (-1.0, 1.0) if self.p == 1.0 else (-math.inf, math.inf)

@@ -21,6 +21,7 @@ class Exponential(NamedTuple):
     valid_target = staticmethod(is_sign)
     target_rule = "-1 or +1"
     nonnegative = True
+    grows_exponentially = True
 
     def value(self, z, y):
         return exp(-y * z)

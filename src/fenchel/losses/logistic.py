@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.special import entropy_term
+from fenchel.losses.special import entropy_term, wright_omega
 from fenchel.losses.targets import is_sign
 from fenchel.typed import helper
 
@@ -49,23 +49,27 @@ class Logistic(NamedTuple):
         return entropy_term(s) + entropy_term(1.0 - s) if 0.0 <= s <= 1.0 else math.inf
 
     def dual_step(self, u, z, q, y):
-        # In t with s = sigmoid(t) the equation t + m + q (s - s0) = 0 has slope between 1 and 1 + q/4.
+        # In t with s = sigmoid(t) the equation is f(t) = t + m + q (s - s0) = 0. Reflected so that its root is not
+        # positive, f is convex up to there: Newton's steps fall to the root from any point right of it. (From elsewhere
+        # they can run in a circle, for q > 20.) `top` is such a point; s >= e^t / 2 makes it close for large q.
         m, s0 = y * z, -y * u
-        low, high = -m - q * (1.0 - s0), -m + q * s0
-        t = min(max(-m, low), high)
+        reflected = m + q * (0.5 - s0) < 0.0
+        if reflected:
+            m, s0 = -m, 1.0 - s0
+        top = 0.0
+        if q > 50.0:
+            x = math.log(0.5 * q) - m + q * s0
+            w = wright_omega(x)
+            top = min(0.0, math.log(w) - math.log(0.5 * q) if x > 1.0 else q * s0 - m - w)
+        t = min(-m, top)
         for _ in range(100):
             s = sigmoid(t)
-            f = t + m + q * (s - s0)
-            if f > 0.0:
-                high = t
-            else:
-                low = t
-            step = t - f / (1.0 + q * s * (1.0 - s))
-            new = step if low < step < high else 0.5 * (low + high)
-            if new == t or abs(new - t) <= 1e-15 * abs(t) or not (low < new < high):
-                break
+            new = min(t - (t + m + q * (s - s0)) / (1.0 + q * s * (1.0 - s)), top)
+            near = abs(new - t) <= 1e-9  # the next step would be about the square of this one
             t = new
-        return -y * sigmoid(t)
+            if near:
+                break
+        return -y * sigmoid(-t if reflected else t)
 
     def dual_domain(self, y):
         return min(-y, 0.0), max(-y, 0.0)

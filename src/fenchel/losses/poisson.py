@@ -21,6 +21,7 @@ class Poisson(NamedTuple):
     valid_target = staticmethod(is_nonnegative)
     target_rule = "at least 0"
     nonnegative = True
+    grows_exponentially = True
 
     def value(self, z, y):
         # exp(z) - y - y (z - log y): the form that loses the least when z is near log y.

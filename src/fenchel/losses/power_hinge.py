@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.special import power, power_root
+from fenchel.losses.special import power, power_slope
 from fenchel.losses.targets import is_sign, require
 
 
@@ -39,7 +39,7 @@ class PowerHinge(NamedTuple):
 
     def dual_step(self, u, z, q, y):
         r = 1.0 - y * (z + q * u)
-        return -y * power(power_root(r, q, self.p), self.p - 1.0) if r > 0.0 else 0.0
+        return -y * power_slope(r, q, self.p) if r > 0.0 else 0.0
 
     def dual_domain(self, y):
         return (-math.inf, 0.0) if y > 0 else (0.0, math.inf)

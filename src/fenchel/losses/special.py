@@ -51,11 +51,14 @@ def wright_omega(x):
 
 
 @helper
-def power_root(r, q, p):
-    """The root h in [0, r] of h + q h^(p - 1) = r, for r > 0, q >= 0, p > 1: safeguarded Newton."""
-    low, high = 0.0, r
-    h = r / (1.0 + q) if r / (1.0 + q) <= 1.0 else (r / (1.0 + q)) ** min(1.0, 1.0 / (p - 1.0))
-    h = min(max(h, 1e-3 * r), r)
+def power_slope(r, q, p):
+    """h^(p - 1) for the root h in [0, r] of h + q h^(p - 1) = r, with r > 0, q > 0, p > 1.
+
+    The larger of the two terms is between r/2 and r, which brackets h within a factor. From the end where the left side
+    is on the same side of its tangents (convex for p >= 2, concave below) Newton's steps are monotone.
+    """
+    low, high = 0.5 * min(r, power(0.5 * r / q, 1.0 / (p - 1.0))), min(r, 2.0 * power(r / q, 1.0 / (p - 1.0)))
+    h = high if p >= 2.0 else low
     for _ in range(200):
         k = q * power(h, p - 1.0)
         f = h + k - r
@@ -63,9 +66,9 @@ def power_root(r, q, p):
             high = h
         else:
             low = h
-        step = h - f / (1.0 + k * (p - 1.0) / h)
-        new = step if low < step < high else 0.5 * (low + high)
-        if new == h or new <= low or new >= high:
+        step = h - h * (f / (h + k * (p - 1.0))) if h > 0.0 else high
+        new = step if low < step < high else low + 0.5 * (high - low)
+        if abs(new - h) <= 1e-16 * h or not (low < new < high):
             break
         h = new
-    return h
+    return (r - h) / q if h < 0.5 * r else power(h, p - 1.0)

@@ -24,7 +24,7 @@ class SquaredHinge(NamedTuple):
     nonnegative = True
 
     def parameters_ok(self):
-        require(self.margin >= 0.0, "margin", "at least 0", self.margin)
+        require(0.0 <= self.margin < math.inf, "margin", "at least 0 and finite", self.margin)
 
     def value(self, z, y):
         r = max(0.0, self.margin - y * z)

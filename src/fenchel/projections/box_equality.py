@@ -2,9 +2,10 @@
 
     alpha = argmin 1/2 sum_i d_i^2 (alpha_i - m_i)^2   subject to   lower <= alpha <= upper,  sum_i sigma_i alpha_i = z
 
-By the KKT conditions alpha_i = clip(m_i + nu sigma_i / d_i^2, lower_i, upper_i) for one number nu, the multiplier of the
-equality; `multiplier.py` finds it in O(n), `repair.py` takes the rounding out. Work grows linearly in n; memory is the
-result and the list of undecided coordinates.
+By the KKT conditions alpha_i = clip(m_i + nu sigma_i / d_i^2, lower_i, upper_i) for one number nu, the multiplier of
+the equality; `multiplier.py` finds it in O(n), `repair.py` takes the rounding out.
+Work grows linearly in n; memory is the
+result and a copy of the undecided coordinates.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import InputError
 from fenchel.jit import kernel
-from fenchel.projections.multiplier import BLOCK, INFEASIBLE, INVALID, OK, find_multiplier, inspect_block
-from fenchel.projections.repair import LANES, move, shift, two_sum
+from fenchel.projections.multiplier import BLOCK, find_multiplier
+from fenchel.projections.repair import LANES, attainable, move, shift, two_sum
 
 EPS = float(np.finfo(float).eps)
+OK, INFEASIBLE, INVALID = 0, 1, 2
+FEASIBLE = 1e-12  # a sum z this close (relatively) to the end of the attainable range counts as the end
 ATTEMPTS = 4
 SWEEPS = 2
 REACH = 1e-6  # relative change of nu that the Newton steps are expected to stay below; a wrong guess only costs time
@@ -38,9 +41,7 @@ def project_box_equality(m, lower, upper, sigma, inv_d2, z, out):
     removed by Newton steps over the free set (one usually does). If those leave the piece on which F is straight, the
     search runs again on the moved point m + nu g, where its rounding is that of the remainder.
     """
-    status, nu, touched = find_multiplier(m, lower, upper, sigma, inv_d2, z)
-    if status != OK:
-        return status, 0.0, touched, 0.0
+    nu, touched = find_multiplier(m, lower, upper, sigma, inv_d2, z)
     quiet = np.zeros(m.size // BLOCK + 1, np.bool_)
     lanes = np.empty((2, 2, LANES))
     sums = np.empty((2, 2))
@@ -58,16 +59,21 @@ def project_box_equality(m, lower, upper, sigma, inv_d2, z, out):
                 break
             step, again = residual / slope, True
         attempt += 1
+        if not size + abs(z) < np.inf:
+            return INVALID, nu, touched, -residual
         if abs(residual) <= 2.0 * EPS * size or attempt == ATTEMPTS:
             break
+        least, greatest, least_size, greatest_size = attainable(lower, upper, sigma, m.size)
+        if z < least - FEASIBLE * (least_size + abs(z)) or z > greatest + FEASIBLE * (greatest_size + abs(z)):
+            return INFEASIBLE, nu, touched, -residual
         moved_m = np.empty(m.size)
         shift(m, sigma, inv_d2, nu, low, moved_m)
-        _, step, more = find_multiplier(moved_m, lower, upper, sigma, inv_d2, z)
+        step, more = find_multiplier(moved_m, lower, upper, sigma, inv_d2, z)
         touched += more
         if step == 0.0:
             break
         nu, low = two_sum(nu, low + step)
-    return (OK if abs(residual) < np.inf else INVALID), nu, touched, -residual
+    return OK, nu, touched, -residual
 
 
 def box_equality(
@@ -91,18 +97,19 @@ def box_equality(
     n = point.size
     low, high, weights = _like("lower", lower, n), _like("upper", upper, n), _like("sigma", sigma, n)
     scale = np.ones(1) if d is None else _like("d", d, n)
-    if not np.all(scale > 0) or not np.all(np.isfinite(scale)):
-        raise InputError(_first_bad("d", scale, ~((scale > 0) & np.isfinite(scale)), "must be positive and finite"))
+    if scale.size and not 0.0 < np.min(scale) <= np.max(scale) < np.inf:
+        raise InputError(_first_bad("d", scale, ~((scale > 0) & (scale < np.inf)), "must be positive and finite"))
     target = float(z)
     out = np.empty(n)
     if n == 0:
         if target != 0.0:
             raise InputError(f"z = {target} is not attainable: m is empty, so the sum is 0. Pass z=0.")
         return out
-    inv_d2 = 1.0 / scale**2
+    inv_d2 = np.square(scale)
+    np.divide(1.0, inv_d2, out=inv_d2)
     status, *_ = project_box_equality(point, low, high, weights, inv_d2, target, out)
     if status != OK:
-        raise InputError(_explain(status, point, low, high, weights, inv_d2, target))
+        raise InputError(_explain(status, point, low, high, weights, target))
     return out
 
 
@@ -129,11 +136,9 @@ def _first_bad(name: str, array: NDArray[np.float64], bad: NDArray[np.bool_], ru
     return f"{where} {rule}, got {array[i]}."
 
 
-def _explain(status: int, m: Any, lower: Any, upper: Any, sigma: Any, inv_d2: Any, z: float) -> str:
+def _explain(status: int, m: Any, lower: Any, upper: Any, sigma: Any, z: float) -> str:
     if status == INFEASIBLE:
-        limits = np.zeros(3)
-        inspect_block(m, *(np.ascontiguousarray(np.broadcast_to(v, m.shape)) for v in (lower, upper, sigma, inv_d2)), limits)
-        least, greatest = limits[1], limits[2]
+        least, greatest, _, _ = attainable(lower, upper, sigma, m.size)
         return (
             f"no point of the box has sum sigma_i alpha_i = z: the sum can be anything from {least:.17g} to "
             f"{greatest:.17g}, but z = {z:.17g}. Move z into that range or widen the bounds."

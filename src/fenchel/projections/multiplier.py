@@ -1,14 +1,13 @@
-"""The multiplier nu of F(nu) = sum_i sigma_i clip(m_i + nu g_i, lower_i, upper_i) = z, with g_i = sigma_i / d_i^2, in O(n).
+"""The nu with F(nu) = sum_i sigma_i clip(m_i + nu g_i, lower_i, upper_i) = z, where g_i = sigma_i / d_i^2, in O(n).
 
 F is increasing and piecewise linear; a coordinate bends it at two kinks. A bracket (a, b) around the root is narrowed
 until no kink is strictly inside. Coordinates without a kink inside are decided: they are summed once, as
 `base + slope (nu - anchor)`, and dropped. Ties vanish together, because only kinks *strictly* inside count.
 
-The pivots come from a random sample of the undecided coordinates: the two sample kinks between which the root lies by
-three standard deviations of the sample's estimate of F. One pass then evaluates F at both and copies, on speculation,
-the few coordinates with a kink between them (no division, so the pass vectorises). If the root is not there, the
-coordinates of the other side are kept instead, and after a poor cut the next pivot is the sample's median, so that the
-expected work stays linear whatever the weights are.
+One pass evaluates F at two pivots (`pivots.py`) and copies, on speculation, the few coordinates with a kink between
+them (no division, so the pass vectorises). If the root is not there, the coordinates of the other side are kept
+instead, and after a poor cut the next pivot is a median, so that the expected work stays linear whatever the
+weights are.
 
 An argument array of size 1 stands for a constant; it costs no memory traffic.
 """
@@ -18,60 +17,23 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.jit import kernel
+from fenchel.projections.pivots import PIVOTS, SAMPLE, choose_pivots, draw, kinks
 
 BLOCK = 1024
 EXACT = 128  # up to here all kinks are looked at; sorting them is cheaper than sampling
-SAMPLE = 8192  # coordinates that estimate F
-PIVOTS = 512  # coordinates whose kinks may become pivots; more would cost sorting and gain nothing
-SPREAD = 3.0
-FEASIBLE = 1e-12  # a sum z this close (relatively) to the end of the attainable range counts as the end
 
 HUGE = float(np.finfo(float).max)
-OK, INFEASIBLE, INVALID = 0, 1, 2
 
 
 @kernel
 def constant_block(values):
-    """A block filled with the value of an argument of size 1 (any content for a full array, which is sliced instead)."""
+    """A block filled with the value of an argument of size 1 (of no use for a full array, which is sliced)."""
     return np.full(BLOCK, values[0])
 
 
 @kernel
 def block(values, filled, start, stop):
     return values[start:stop] if values.size > 1 else filled[: stop - start]
-
-
-@kernel(fastmath=True)
-def sum_clipped(m, lower, upper, sigma, inv_d2, nu):
-    """Sum and sum of squares of sigma_i clip(m_i + nu g_i)."""
-    total = 0.0
-    squares = 0.0
-    for i in range(m.size):
-        s = sigma[i]
-        value = s * min(max(m[i] + nu * (s * inv_d2[i]), lower[i]), upper[i])
-        total += value
-        squares += value * value
-    return total, squares
-
-
-@kernel(fastmath=True)
-def inspect_block(m, lower, upper, sigma, inv_d2, limits):
-    """Add to limits: non-zero or NaN if a coordinate is invalid; the least and the greatest attainable sum."""
-    invalid = 0.0
-    least = 0.0
-    greatest = 0.0
-    for i in range(m.size):
-        s = sigma[i]
-        good = (lower[i] <= upper[i]) & (inv_d2[i] > 0.0)
-        # 0 * x is NaN for x infinite or NaN: one multiplication instead of a comparison
-        invalid += 0.0 * (m[i] * s * inv_d2[i]) + (0.0 if good else 1.0)
-        first = s * lower[i] if s != 0.0 else 0.0
-        second = s * upper[i] if s != 0.0 else 0.0
-        least += min(first, second)
-        greatest += max(first, second)
-    limits[0] += invalid
-    limits[1] += least
-    limits[2] += greatest
 
 
 @kernel(fastmath=True)
@@ -105,19 +67,8 @@ def scan_block(m, lower, upper, sigma, inv_d2, p, q, at_q, keep):
 
 
 @kernel
-def kinks(m, lower, upper, sigma, inv_d2):
-    """The two kinks of one coordinate in increasing order; (inf, inf) for sigma = 0."""
-    g = sigma * inv_d2
-    if g == 0.0:
-        return np.inf, np.inf
-    first = (lower - m) / g
-    second = (upper - m) / g
-    return min(first, second), max(first, second)
-
-
-@kernel
 def cut_block(m, lower, upper, sigma, inv_d2, a, b, anchor, keep):
-    """Base and slope of the coordinates without a kink strictly inside (a, b), by their kinks; a and b may be infinite."""
+    """Base and slope of the coordinates without a kink strictly inside (a, b); a and b may be infinite."""
     base = 0.0
     slope = 0.0
     for i in range(m.size):
@@ -133,7 +84,7 @@ def cut_block(m, lower, upper, sigma, inv_d2, a, b, anchor, keep):
         elif low <= a and high >= b:
             base += s * (m[i] + anchor * (s * inv_d2[i]))
             slope += s * (s * inv_d2[i])
-        else:
+        elif a < low < b or a < high < b:  # not so for NaN, which must not stay for ever
             keep[i] = 1
     return base, slope
 
@@ -155,68 +106,10 @@ def copy_picked(values, picked, to):
 
 
 @kernel
-def draw(m, lower, upper, sigma, inv_d2, k, seed, sample, inside, a, b):
-    """k undecided coordinates (all of them if k = m.size) to `sample`, kinks of the first ones to `inside`."""
-    found = 0
-    for j in range(k):
-        seed = seed * 48271 % 2147483647
-        i = j if k == m.size else int(seed / 2147483647.0 * m.size)
-        sample[0, j] = m[i]
-        sample[1, j] = lower[i if lower.size > 1 else 0]
-        sample[2, j] = upper[i if upper.size > 1 else 0]
-        sample[3, j] = sigma[i if sigma.size > 1 else 0]
-        sample[4, j] = inv_d2[i if inv_d2.size > 1 else 0]
-        if j >= PIVOTS:
-            continue
-        for kink in kinks(sample[0, j], sample[1, j], sample[2, j], sample[3, j], sample[4, j]):
-            if a < kink < b:
-                inside[found] = kink
-                found += 1
-    inside[:found].sort()
-    return found, seed
-
-
-@kernel
-def rank(sample, k, inside, found, scale, base, slope, anchor, target):
-    """The number of kinks at which the sample's estimate of F is below `target`."""
-    low = 0
-    high = found
-    while low < high:
-        middle = (low + high) // 2
-        nu = inside[middle]
-        total, _ = sum_clipped(sample[0, :k], sample[1, :k], sample[2, :k], sample[3, :k], sample[4, :k], nu)
-        if base + slope * (nu - anchor) + scale * total < target:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def choose_pivots(sample, k, count, inside, found, base, slope, anchor, z, a, b, halve):
-    """Two pivots p <= q, at least one of them a kink strictly inside (a, b)."""
-    if halve:
-        return inside[found // 2], inside[found // 2]
-    scale = count / k
-    r = rank(sample, k, inside, found, scale, base, slope, anchor, z)
-    if k == count:  # exact: the root is between neighbours
-        return (inside[r - 1] if r > 0 else a), (inside[r] if r < found else b)
-    nu = inside[min(r, found - 1)]
-    total, squares = sum_clipped(sample[0, :k], sample[1, :k], sample[2, :k], sample[3, :k], sample[4, :k], nu)
-    error = SPREAD * scale * np.sqrt(max(squares - total * total / k, 0.0))
-    low = rank(sample, k, inside, found, scale, base, slope, anchor, z - error) - 3
-    high = rank(sample, k, inside, found, scale, base, slope, anchor, z + error) + 2
-    if low < 0 and high >= found:
-        return inside[found // 2], inside[found // 2]
-    return (inside[low] if low >= 0 else a), (inside[high] if high < found else b)
-
-
-@kernel
-def scan(m, lower, upper, sigma, inv_d2, p, q, at_q, by_kinks, check, kept_rows, limits):
+def scan(m, lower, upper, sigma, inv_d2, p, q, at_q, by_kinks, kept_rows):
     """`scan_block` (or, by_kinks, `cut_block`) over the undecided; those that stay so are copied to `kept_rows`.
 
-    With `check`, `inspect_block` fills `limits` while the block is in the cache. Base and slope refer to q if at_q,
-    else to p.
+    Base and slope refer to q if at_q, else to p.
     """
     keep, picked = np.empty(BLOCK, np.uint8), np.empty(BLOCK + 1, np.uint64)
     f_l, f_u, f_s, f_w = constant_block(lower), constant_block(upper), constant_block(sigma), constant_block(inv_d2)
@@ -229,8 +122,6 @@ def scan(m, lower, upper, sigma, inv_d2, p, q, at_q, by_kinks, check, kept_rows,
         x, mark = m[start:stop], keep[: stop - start]
         l, u = block(lower, f_l, start, stop), block(upper, f_u, start, stop)
         s, w = block(sigma, f_s, start, stop), block(inv_d2, f_w, start, stop)
-        if check:
-            inspect_block(x, l, u, s, w, limits)
         if by_kinks:
             more_base, more_slope = cut_block(x, l, u, s, w, p, q, anchor, mark)
         else:
@@ -254,26 +145,12 @@ def scan(m, lower, upper, sigma, inv_d2, p, q, at_q, by_kinks, check, kept_rows,
 
 
 @kernel
-def judge(lower, upper, sigma, n, limits, z):
-    """The status that the sums of `inspect_block` imply."""
-    if limits[0] != 0.0 or not abs(z) < np.inf:
-        return INVALID
-    if limits[1] <= z <= limits[2]:
-        return OK
-    size = abs(z)  # of the terms whose rounding may have put z outside
-    for i in range(n):
-        s = sigma[i if sigma.size > 1 else 0]
-        end = lower[i if lower.size > 1 else 0] if (s > 0.0) == (z < limits[1]) else upper[i if upper.size > 1 else 0]
-        size += abs(s * end) if s != 0.0 else 0.0
-    return INFEASIBLE if z < limits[1] - FEASIBLE * size or z > limits[2] + FEASIBLE * size else OK
-
-
-@kernel
 def find_multiplier(m, lower, upper, sigma, inv_d2, z):
-    """(status, nu, number of coordinates touched); m is always a full array."""
-    limits = np.zeros(3)
-    n = count = m.size
-    check = True
+    """(nu, number of coordinates touched); m is always a full array. Ends for every input, also for NaN.
+
+    If z is not attainable, nu is the outermost kink and the sum stays away from z.
+    """
+    count = m.size
     sample = np.empty((5, SAMPLE))
     inside = np.empty(2 * PIVOTS)
     a, b = -np.inf, np.inf
@@ -292,13 +169,8 @@ def find_multiplier(m, lower, upper, sigma, inv_d2, z):
             new_anchor = q if at_q else p
             base += slope * (new_anchor - anchor)
             anchor = new_anchor
-            f_p, f_q, more_base, more_slope, kept = scan(
-                m, lower, upper, sigma, inv_d2, p, q, at_q, False, check, rows, limits
-            )
+            f_p, f_q, more_base, more_slope, kept = scan(m, lower, upper, sigma, inv_d2, p, q, at_q, False, rows)
             touched += count
-            if check and judge(lower, upper, sigma, n, limits, z) != OK:
-                return judge(lower, upper, sigma, n, limits, z), 0.0, touched
-            check = False
             at_p = base + slope * (p - anchor) + f_p if p > a else -np.inf
             at_b = base + slope * (q - anchor) + f_q if q < b else np.inf
             if at_p >= z:
@@ -313,13 +185,8 @@ def find_multiplier(m, lower, upper, sigma, inv_d2, z):
             new_anchor = new_anchor if abs(new_anchor) < np.inf else 0.0
             base += slope * (new_anchor - anchor)
             anchor = new_anchor
-            _, _, more_base, more_slope, kept = scan(
-                m, lower, upper, sigma, inv_d2, a, b, at_q, True, check, rows, limits
-            )
+            _, _, more_base, more_slope, kept = scan(m, lower, upper, sigma, inv_d2, a, b, at_q, True, rows)
             touched += count
-            if check and judge(lower, upper, sigma, n, limits, z) != OK:
-                return judge(lower, upper, sigma, n, limits, z), 0.0, touched
-            check = False
         halve = 2 * kept > count
         base += more_base
         slope += more_slope
@@ -329,5 +196,5 @@ def find_multiplier(m, lower, upper, sigma, inv_d2, z):
         sigma = rows[3, :kept] if sigma.size > 1 else sigma
         inv_d2 = rows[4, :kept] if inv_d2.size > 1 else inv_d2
     if slope > 0.0:
-        return OK, min(max(anchor + (z - base) / slope, a), b), touched
-    return OK, (b if b < np.inf else (a if a > -np.inf else 0.0)), touched
+        return min(max(anchor + (z - base) / slope, a), b), touched
+    return (b if b < np.inf else (a if a > -np.inf else 0.0)), touched

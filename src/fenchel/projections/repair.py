@@ -50,6 +50,7 @@ def shift_block(m, sigma, inv_d2, nu, nu_low, out):
 def clip_block(x, lower, upper, sigma, inv_d2, reach, products, sums):
     """Clip x in place; products_i = sigma_i x_i. Add to sums: sum |products| and the slope of the free coordinates.
 
+    The sum is NaN if x is not finite, a bound NaN or the box empty: the check of all arguments, while they are at hand.
     Returns how many coordinates could be free after a change of nu by at most `reach`.
     """
     size = 0.0
@@ -58,12 +59,13 @@ def clip_block(x, lower, upper, sigma, inv_d2, reach, products, sums):
     for i in range(x.size):
         s = sigma[i]
         g = s * inv_d2[i]
+        poison = x[i]
         value = min(max(x[i], lower[i]), upper[i])
         slope += s * g if (x[i] > lower[i]) & (x[i] < upper[i]) else 0.0
         near += 1.0 if abs(x[i] - value) <= reach * abs(g) else 0.0
         x[i] = value
         products[i] = s * value
-        size += abs(s * value)
+        size += abs(s * value) + (0.0 * poison if lower[i] <= upper[i] else np.nan)
     sums[0] += size
     sums[1] += slope
     return near
@@ -93,8 +95,8 @@ def combine(high, low, start):
 def move(m, lower, upper, sigma, inv_d2, nu, nu_low, z, reach, again, quiet, lanes, sums, out):
     """out = clip(m + (nu + nu_low) g); residual z - sum sigma out, sum |sigma out|, slope of the free set.
 
-    Blocks that no change of nu up to `reach` can touch are marked quiet; their sums stay in row 0 of `lanes` and `sums`,
-    and a call with `again` skips them. A projection onto the simplex has hardly any other blocks.
+    Blocks that no change of nu up to `reach` can touch are marked quiet; their sums stay in row 0 of `lanes` and
+    `sums`, and a call with `again` skips them. A projection onto the simplex has hardly any other blocks.
     """
     f_l, f_u = constant_block(lower), constant_block(upper)
     f_s, f_w = constant_block(sigma), constant_block(inv_d2)
@@ -131,3 +133,19 @@ def shift(m, sigma, inv_d2, nu, nu_low, out):
         stop = min(start + BLOCK, m.size)
         s, w = block(sigma, f_s, start, stop), block(inv_d2, f_w, start, stop)
         shift_block(m[start:stop], s, w, nu, nu_low, out[start:stop])
+
+
+@kernel
+def attainable(lower, upper, sigma, n):
+    """Least and greatest value of sum sigma alpha over the box, and the sum of the absolute terms of each."""
+    least, greatest, least_size, greatest_size = 0.0, 0.0, 0.0, 0.0
+    for i in range(n):
+        s = sigma[i if sigma.size > 1 else 0]
+        if s != 0.0:
+            first = s * lower[i if lower.size > 1 else 0]
+            second = s * upper[i if upper.size > 1 else 0]
+            least += min(first, second)
+            greatest += max(first, second)
+            least_size += abs(min(first, second))
+            greatest_size += abs(max(first, second))
+    return least, greatest, least_size, greatest_size

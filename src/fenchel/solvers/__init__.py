@@ -7,17 +7,19 @@ from typing import Any
 
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.solvers.base import Solver, Start
+from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.dual_ascent import DualAscent
 from fenchel.solvers.lbfgs import LBFGS
+from fenchel.solvers.proximal_gradient import ProximalGradient
 
-__all__ = ["LBFGS", "SOLVERS", "DualAscent", "Solver", "Start", "make"]
+__all__ = ["LBFGS", "SOLVERS", "Bundle", "DualAscent", "ProximalGradient", "Solver", "Start", "make"]
 
 
 def _snake(name: str) -> str:
     return name.lower() if name.isupper() else re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-SOLVERS: dict[str, type[Solver]] = {_snake(cls.__name__): cls for cls in (DualAscent, LBFGS)}
+SOLVERS: dict[str, type[Solver]] = {_snake(cls.__name__): cls for cls in (Bundle, DualAscent, LBFGS, ProximalGradient)}
 
 
 def make(spec: Any) -> Solver:

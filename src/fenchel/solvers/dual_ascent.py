@@ -3,8 +3,8 @@
 Problem      max over u of D(u); R has a quadratic part: L2, ElasticNet, Quadratic
 Update       for one row at a time, u_i <- the maximiser of D over u_i (for ElasticNet of a quadratic minorant), rows in
              shuffled blocks of 16, in a fresh order every epoch; rows whose u_i stays put are left out for a while
-             With a free intercept b, D has the constraint sum p u = 0; it is kept by proximal point steps in b:
-             b enters as a feature of strength `bias`, and its centre moves to the best b after every check
+             With a free intercept, D has the constraint sum p u = 0. It is met in the limit by proximal point steps in b (the
+             method of multipliers): b enters as a feature of strength `bias` around a centre, which follows it every epoch
 Certificate  u itself; v is recomputed from u at every check, so nothing drifts
 Reference    Hsieh et al. (2008), Shalev-Shwartz and Zhang (2013); Zhang (2002) for the dual and the transfer function
 """
@@ -28,6 +28,7 @@ from fenchel.solvers.base import Needs, Solver, Start
 
 RUN = 16  # rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
 PATIENCE = 3  # epochs without change after which a row is left out
+BIAS = 1.0  # weight of the intercept in a row's curvature, relative to its features
 MOST_DENSE = 4000  # features up to which a dense factor of K is reasonable
 
 
@@ -68,8 +69,8 @@ class State:
         problem = oracle.problem
         self.live = np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
         self.idle = np.zeros(problem.n, dtype=np.int64)
-        scale = strength * max(float(problem.weights @ norms), 1e-300) if problem.fit_intercept else np.inf
-        self.inverse_bias = 1.0 / (strength * max(float(norms.mean()), 1e-300)) if np.isfinite(scale) else 0.0
+        typical = float(problem.weights @ norms) or 1.0
+        self.inverse_bias = BIAS * typical / strength if problem.fit_intercept else 0.0
 
     @classmethod
     def begin(cls, oracle: Any, start: Start) -> State:
@@ -104,19 +105,22 @@ class State:
             self.transfer, shuffled(rng, rows), self.norms, 1.0 / self.strength, self.inverse_bias,
             self.b, self.u, self.v, self.idle, self.rows,
         )  # fmt: skip
+        self.centre, self.b = self.b, self.b - (self.centre - self.b)  # the multiplier step; no change without intercept
 
     def check(self) -> Iterate:
         """P and D at the present u, made feasible, with the intercept that is best for its w."""
         problem = self.oracle.problem
-        if problem.fit_intercept:
-            self.u = feasible(problem, self.u)
         self.recompute()
-        w = self.coef
+        u, v = self.u, self.v
+        if problem.fit_intercept:
+            u = feasible(problem, u)
+            v = -self.back.combine(self.oracle, u) / self.strength
+        w = self.back.coef(apply_to(self.transfer, v))
         z = self.oracle.scores(w)
-        self.centre = self.b = self.oracle.best_intercept(z, self.b)
-        primal = self.oracle.losses_at(z, self.b)[0] + problem.regularizer.value(w)
-        dual = -self.oracle.conjugates(self.u) - problem.regularizer.conjugate(self.back.dual(self.v * self.strength))
-        return Iterate(w, self.b, primal, dual, self.u.copy())
+        b = self.oracle.best_intercept(z, self.b)
+        primal = self.oracle.losses_at(z, b)[0] + problem.regularizer.value(w)
+        dual = -self.oracle.conjugates(u) - problem.regularizer.conjugate(self.back.dual(v * self.strength))
+        return Iterate(w, b, primal, dual, u.copy())
 
 
 def apply_to(transfer: Any, v: np.ndarray) -> np.ndarray:

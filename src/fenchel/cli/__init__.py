@@ -1,0 +1,108 @@
+"""The command `fenchel`: one file per subcommand, imported when it is asked for.
+
+Results go to stdout; progress, notes and errors to stderr. The exit status is
+    0    done (train: certified at tol; verify: the certificate holds)
+    1    an error, said in one line (with FENCHEL_DEBUG=1 in the environment: a traceback)
+    2    the command line is wrong
+    3    finished, but the gap is above tol (train: the model is written all the same)
+    4    verify: model and data do not give the certificate that the model states
+    130  Ctrl-C (train: the best iterate so far is certified and written)
+    141  the reader of stdout went away
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from fenchel.cli.terminal import CleanParser, complain, log_to_stderr
+
+COMMANDS = {
+    "train": "fit a model to an svmlight file and write it with its certificate",
+    "predict": "labels, scores or probabilities for the rows of an svmlight file",
+    "verify": "recompute the certificate of a model from its data",
+    "losses": "the losses and penalties there are, with their formulas",
+}
+ERROR, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit status.
+
+    >>> main(["losses", "hinge"])
+    hinge(margin=1.0)
+      max(0, margin - y z), y in {-1, +1}
+    <BLANKLINE>
+      Conjugate: margin y u for y u in [-1, 0]. Margin 0 is the perceptron criterion.
+    <BLANKLINE>
+      targets: -1 or +1
+      slope: jumps
+    0
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        arguments = _parser(words).parse_args(words)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    with log_to_stderr():
+        return _guarded(lambda: arguments.run(arguments))
+
+
+def _parser(words: list[str]) -> CleanParser:
+    exit_status = (__doc__ or "").partition("The exit status is")[2]
+    parser = CleanParser(
+        prog="fenchel",
+        description="Regularized risk minimization in which every answer carries a duality-gap certificate.",
+        epilog=f"exit status:{exit_status}",
+    )
+    parser.add_argument("--version", action="version", version=_version())
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    asked = next((word for word in words if not word.startswith("-")), None)
+    for name, purpose in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
+        if name == asked:
+            module = import_module(f"fenchel.cli.{name}")
+            module.configure(command)
+            command.set_defaults(run=module.run)
+    return parser
+
+
+def _version() -> str:
+    from fenchel import __version__
+
+    return f"fenchel {__version__}"
+
+
+def _guarded(run: Callable[[], int]) -> int:
+    """Run a command; whatever goes wrong becomes one line and an exit status."""
+    try:
+        status = run()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes stdout once more when it ends: it must not find the broken pipe again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except Exception as error:
+        if os.environ.get("FENCHEL_DEBUG"):
+            traceback.print_exc()
+        complain(_in_one_line(error))
+        return ERROR
+    return status
+
+
+def _in_one_line(error: Exception) -> str:
+    from fenchel.errors import FenchelError
+
+    if isinstance(error, FenchelError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}" if str(error) else "not enough memory"
+    return f"{type(error).__name__}: {error} (FENCHEL_DEBUG=1 shows where)"

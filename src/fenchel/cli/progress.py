@@ -1,0 +1,67 @@
+"""One line on stderr that shows primal, dual, gap and time while a solve runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+
+class Progress:
+    """The callback of a solve; it shows something only on a terminal.
+
+    `with Progress(tol, quiet) as progress: solve(..., callback=progress)`.
+    """
+
+    def __init__(self, tol: float, quiet: bool):
+        self.tol = tol
+        self.shown = not quiet and sys.stderr.isatty()
+        self.title = ""
+        self.state: Any = None
+        self.began = time.perf_counter()
+        self._live: Any = None
+
+    def __enter__(self) -> Progress:
+        if self.shown:
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(stderr=True)
+            # Redrawn by a thread of its own: the time goes on while one long iteration runs.
+            self._live = Live(get_renderable=self._line, console=console, refresh_per_second=8, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, state: Any) -> None:
+        self.state = state
+
+    def begin(self, title: str) -> None:
+        """A new solve begins."""
+        self.title, self.state = title, None
+
+    def _line(self) -> Any:
+        from rich.text import Text
+
+        return Text(self.text(), no_wrap=True, overflow="ellipsis")
+
+    def text(self) -> str:
+        """The line as it is now.
+
+        >>> Progress(1e-6, quiet=True).text().endswith("starting")
+        True
+        """
+        seconds = f"{time.perf_counter() - self.began:.1f} s"
+        state = self.state
+        if state is None:
+            return f"{seconds}  {self.title}starting"
+        relative = state.gap / abs(state.primal) if state.primal else state.gap
+        # The most telling numbers first: a narrow terminal cuts the end off.
+        return (
+            f"{seconds}  {self.title}{state.solver} {state.iteration}  "
+            f"primal {state.primal:.6g}  dual {state.dual:.6g}  gap {state.gap:.1e} "
+            f"(relative {relative:.1e}, goal {self.tol:.0e})"
+        )

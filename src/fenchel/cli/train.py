@@ -1,0 +1,176 @@
+"""fenchel train DATA --loss NAME --penalty NAME --alpha A --model OUT"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from typing import Any
+
+from fenchel.cli.options import COMMON, loss_of, pairs, penalty_of
+from fenchel.cli.progress import Progress
+from fenchel.cli.tasks import labels_of, read, targets, task_of
+from fenchel.cli.terminal import clean
+
+CERTIFIED, GAP_LEFT, INTERRUPTED = 0, 3, 130
+EPILOG = """\
+The objective is (1/n) sum_i loss(<x_i, w> + b, y_i) + R(w), with alpha inside R; -c C means alpha = 1 / (C n).
+`fenchel losses` lists losses and penalties. Two labels are mapped to -1 and +1 in ascending order; with more labels
+one score per label is fitted, that label against the rest. Regression losses take the labels as targets, and the
+novelty loss does not look at them.
+
+exit status: 0 certified at tol, 3 the gap is above tol (the model is written), 130 Ctrl-C (the best iterate so far is
+certified and written), 1 error, 2 wrong usage
+
+example: fenchel train a9a --loss hinge --penalty l2 --alpha 1e-4 --intercept --model a9a.fenchel
+"""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EPILOG
+    parser.add_argument("data", metavar="DATA", help="svmlight file, also .gz, .bz2 or .xz; - is stdin")
+    parser.add_argument("--model", metavar="OUT", required=True, help="where the model is written")
+    loss = parser.add_argument_group("problem")
+    loss.add_argument("--loss", metavar="NAME", default="hinge", help="default: hinge")
+    for name in COMMON:
+        loss.add_argument(f"--{name}", type=float, metavar="X", help=f"parameter {name} of the loss")
+    loss.add_argument("--loss-param", action="append", default=[], metavar="NAME=X", help="any parameter of the loss")
+    loss.add_argument("--smooth", type=float, metavar="GAMMA", help="use the loss's Moreau envelope")
+    loss.add_argument("--penalty", metavar="NAME", default="l2", help="default: l2")
+    loss.add_argument("--penalty-param", action="append", default=[], metavar="NAME=X", help="such as l1_ratio=0.5")
+    strength = loss.add_mutually_exclusive_group()
+    strength.add_argument("--alpha", type=float, metavar="A", help="strength of the penalty (default: 1e-4)")
+    strength.add_argument("-c", "--cost", type=float, metavar="C", help="alpha = 1 / (C n), as in liblinear")
+    intercept = loss.add_mutually_exclusive_group()
+    intercept.add_argument("--intercept", action="store_true", help="fit a free intercept")
+    intercept.add_argument("--no-intercept", dest="intercept", action="store_false", help="the default")
+    solve = parser.add_argument_group("solving")
+    solve.add_argument("--tol", type=float, default=1e-6, help="relative gap to be certified (default: 1e-6)")
+    solve.add_argument("--max-iter", type=int, metavar="N", help="at most so many iterations (per label)")
+    solve.add_argument("--max-time", type=float, metavar="SECONDS", help="at most so long, reading excluded")
+    solve.add_argument("--solver", default="auto", metavar="NAME", help="default: auto")
+    solve.add_argument("--threads", type=int, metavar="N", help="default: all cores; the answer does not depend on it")
+    files = parser.add_argument_group("files and output")
+    files.add_argument("--index-base", choices=["auto", "0", "1"], default="auto", help="how DATA counts its features")
+    files.add_argument("--n-features", type=int, metavar="D", help="default: the largest index in DATA")
+    files.add_argument("--no-dual", action="store_true", help="leave the dual point (n numbers) out of the model")
+    files.add_argument("--quiet", action="store_true", help="no progress line")
+    files.add_argument("--json", action="store_true", help="print the outcome as JSON")
+
+
+def run(arguments: Namespace) -> int:
+    """Train, write the model, print its certificate."""
+    from fenchel.model import Model
+    from fenchel.model_file import save
+    from fenchel.whole_file import check_writable
+
+    loss = _loss(arguments)
+    penalty = penalty_of(arguments.penalty, pairs(arguments.penalty_param, "--penalty-param"), 1.0)
+    check_writable(arguments.model)
+    base = arguments.index_base if arguments.index_base == "auto" else int(arguments.index_base)
+    data = read(arguments.data, base, arguments.n_features)
+    penalty = penalty.scaled(_alpha(arguments, data.X.shape[0]))
+    task = task_of(loss)
+    labels = labels_of(data.y, arguments.data) if task == "classification" else None
+    wanted = targets(data.y, task, labels, arguments.data)
+    results = _solve_all(arguments, data.X, wanted, loss, penalty)
+    model = Model.from_results(results, labels=labels, index_base=data.index_base, keep_dual=not arguments.no_dual)
+    save(arguments.model, model)
+    print(_as_json(model, results, arguments) if arguments.json else _as_text(model, results, arguments))
+    if model.status.name == "CERTIFIED":
+        return CERTIFIED
+    return INTERRUPTED if model.status.name == "INTERRUPTED" else GAP_LEFT
+
+
+def _loss(arguments: Namespace) -> Any:
+    given = {name: getattr(arguments, name) for name in COMMON if getattr(arguments, name) is not None}
+    more = pairs([*arguments.loss_param, *(f"{name}={value!r}" for name, value in given.items())], "--loss-param")
+    return loss_of(arguments.loss, more, arguments.smooth)
+
+
+def _alpha(arguments: Namespace, n: int) -> float:
+    from fenchel.errors import InputError
+    from fenchel.regularizers import DEFAULT_ALPHA
+
+    if arguments.cost is None:
+        return DEFAULT_ALPHA if arguments.alpha is None else arguments.alpha
+    if not 0.0 < arguments.cost < math.inf:
+        raise InputError(f"-c must be a number greater than 0, got {arguments.cost!r}")
+    return 1.0 / (arguments.cost * n)
+
+
+def _solve_all(arguments: Namespace, X: Any, wanted: list[Any], loss: Any, penalty: Any) -> list[Any]:
+    """One Result per score; after Ctrl-C the scores not yet fitted get their starting point, certified."""
+    from fenchel import Problem, Status, solve
+    from fenchel.engines import Local
+
+    engine, began = Local(arguments.threads), time.perf_counter()
+
+    def fit(j: int, limit: int | None) -> Any:
+        seconds = arguments.max_time
+        if seconds is not None and j > 0:  # what is left is shared by the scores that are left
+            seconds = max((seconds - (time.perf_counter() - began)) / (len(wanted) - j), 1e-3 * seconds)
+        problem = Problem(X, wanted[j], loss=loss, regularizer=penalty, fit_intercept=arguments.intercept)
+        return solve(problem, arguments.solver, arguments.tol, limit, seconds, progress, engine=engine)
+
+    results: list[Any] = []
+    stopped = False
+    with Progress(arguments.tol, arguments.quiet) as progress:
+        for j in range(len(wanted)):
+            progress.begin(f"label {j + 1} of {len(wanted)}  " if len(wanted) > 1 else "")
+            try:
+                result = fit(j, 0 if stopped else arguments.max_iter)
+            except KeyboardInterrupt:
+                if stopped or not results:  # asked twice, or there is nothing to keep
+                    raise
+                stopped = True
+                result = fit(j, 0)
+            if stopped and result.status is not Status.CERTIFIED:
+                result = replace(result, status=Status.INTERRUPTED)
+            stopped = stopped or result.status is Status.INTERRUPTED
+            results.append(result)
+    return results
+
+
+def _as_text(model: Any, results: list[Any], arguments: Namespace) -> str:
+    worst, intercept = model.certificate, " + free intercept" if model.fit_intercept else ""
+    lines = {
+        "problem": f"{model.n} rows, {model.d} features: {model.loss!r} + {model.regularizer!r}{intercept}",
+        "status": f"{model.status.name}: {model.status.advice}",
+        "solver": " / ".join(sorted({result.reason for result in results})),
+        "work": f"{sum(result.n_iter for result in results)} iterations, "
+        f"{sum(result.passes for result in results):.4g} passes, {sum(result.seconds for result in results):.3g} s",
+        "primal": f"{worst.primal:.12g}",
+        "dual": f"{worst.dual:.12g}",
+        "gap": f"{worst.gap:.3g}, relative {worst.relative_gap:.3g}, asked {model.tol:g}",
+    }
+    if model.k > 1:
+        lines["scores"] = f"{model.k} labels, one against the rest; primal, dual and gap are those of the widest gap"
+    lines["model"] = arguments.model
+    return "\n".join(f"{name:<8} {clean(text)}" for name, text in lines.items())
+
+
+def _as_json(model: Any, results: list[Any], arguments: Namespace) -> str:
+    fits = [
+        {
+            "status": result.status.name,
+            "solver": result.solver,
+            "primal": _number(result.certificate.primal),
+            "dual": _number(result.certificate.dual),
+            "gap": _number(result.certificate.gap),
+            "relative_gap": _number(result.certificate.relative_gap),
+            "iterations": result.n_iter,
+            "passes": result.passes,
+            "seconds": result.seconds,
+        }
+        for result in results
+    ]
+    outcome = {"status": model.status.name, "tol": model.tol, "n": model.n, "d": model.d, "labels": model.labels}
+    return json.dumps({**outcome, "model": arguments.model, "fits": fits}, allow_nan=False)
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

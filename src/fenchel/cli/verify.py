@@ -1,0 +1,130 @@
+"""fenchel verify MODEL DATA [--tol T]"""
+
+from __future__ import annotations
+
+import json
+import math
+from argparse import ArgumentParser, Namespace
+from typing import Any, NamedTuple
+
+from fenchel.cli.tasks import read_for, targets, task_of
+from fenchel.cli.terminal import clean
+
+HOLDS, GAP_LEFT, MISMATCH = 0, 3, 4
+SLACK = 2.0  # rounding floors by which two computations of one number may differ
+EPILOG = """\
+P and D are recomputed from the definitions, for the coefficients and the dual point in MODEL on the rows of DATA. The
+certificate holds if (P - D) / |P| is at most tol and P and D are those that the model states. Coefficients that were
+edited, or other data, give another P. The digest tells whether problem and data are the same to the last bit.
+
+exit status: 0 the certificate holds, 3 the gap is above tol, 4 P or D is not what the model states, 1 error,
+2 wrong usage
+"""
+
+
+class Check(NamedTuple):
+    """One score of the model, recomputed."""
+
+    stated: Any
+    found: Any
+    same_digest: bool
+    rebuilt: bool  # the dual point was built from the coefficients
+    status: int
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EPILOG
+    parser.add_argument("model", metavar="MODEL", help="a file written by fenchel train")
+    parser.add_argument("data", metavar="DATA", help="the svmlight file it was trained on; - is stdin")
+    parser.add_argument("--tol", type=float, help="default: the relative gap that the model was trained to")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+
+
+def run(arguments: Namespace) -> int:
+    """Recompute, compare, report."""
+    from fenchel.errors import InputError
+    from fenchel.model_file import load
+
+    model = load(arguments.model)
+    tol = model.tol if arguments.tol is None else arguments.tol
+    if not 0.0 < tol < math.inf:
+        raise InputError(f"--tol must be a number greater than 0, got {tol!r}")
+    if model.weighted or model.offset:
+        what = "sample weights" if model.weighted else "an offset"
+        raise InputError(f"the model was fitted with {what}, which DATA does not hold: use fenchel.certify from Python")
+    data = read_for(model, arguments.data, arguments.model)
+    wanted = targets(data.y, task_of(model.loss), model.labels, arguments.data)
+    checks = [_check(model, data.X, y, j, tol) for j, y in enumerate(wanted)]
+    status = max(check.status for check in checks)
+    print(_as_json(checks, tol, status) if arguments.json else _as_text(model, checks, tol, status))
+    return status
+
+
+def _check(model: Any, X: Any, y: Any, j: int, tol: float) -> Check:
+    from fenchel import Problem, certify
+
+    problem = Problem(X, y, loss=model.loss, regularizer=model.regularizer, fit_intercept=model.fit_intercept)
+    stated = model.certificates[j]
+    coef, intercept = (model.coef, model.intercept) if model.k == 1 else (model.coef[j], float(model.intercept[j]))
+    point = None if model.dual_points is None else model.dual_points if model.k == 1 else model.dual_points[j]
+    usable = point is not None and point.shape == (problem.n,)
+    found = certify(problem, coef, intercept, point if usable else None)
+    agrees = _agrees(stated, found, usable)
+    rebuilt = not usable
+    if usable and not found.holds(tol):
+        other = certify(problem, coef, intercept)
+        if other.dual > found.dual:
+            found, rebuilt = other, True
+    status = MISMATCH if not agrees else HOLDS if found.holds(tol) else GAP_LEFT
+    return Check(stated, found, problem.digest == model.digests[j], rebuilt, status)
+
+
+def _agrees(stated: Any, found: Any, same_point: bool) -> bool:
+    """Whether the numbers are those that the model states, up to rounding."""
+    # The floor that was just computed: the stated one could have been edited to allow anything.
+    slack = SLACK * found.floor if math.isfinite(found.floor) else 0.0
+    primal = stated.primal == found.primal or abs(stated.primal - found.primal) <= slack
+    dual = not same_point or stated.dual == found.dual or abs(stated.dual - found.dual) <= slack
+    return primal and dual
+
+
+def _as_text(model: Any, checks: list[Check], tol: float, status: int) -> str:
+    lines = [f"model    {model.n} rows, {model.d} features: {model.loss!r} + {model.regularizer!r}"]
+    for j, check in enumerate(checks):
+        if len(checks) > 1:
+            lines.append(f"label    {model.labels[j]} against the rest")
+        lines.append("digest   " + ("data and problem are those of the model" if check.same_digest else DIFFERENT))
+        lines.append(f"primal   {check.found.primal:.12g} (stated: {check.stated.primal:.12g})")
+        point = "for a dual point built from the coefficients" if check.rebuilt else "for the stored dual point"
+        lines.append(f"dual     {check.found.dual:.12g} (stated: {check.stated.dual:.12g}) {point}")
+        gap = f"gap      {check.found.gap:.3g}, relative {check.found.relative_gap:.3g}, allowed {tol:g}"
+        lines.append(f"{gap}, rounding floor {check.found.floor:.1g}, basis {check.found.basis}")
+    return "\n".join(clean(line) for line in [*lines, VERDICT[status]])
+
+
+DIFFERENT = "DIFFERENT: not the data of the model to the last bit (other rows, order, precision or storage)"
+VERDICT = {
+    HOLDS: "HOLDS    the coefficients are within the stated gap of the optimum",
+    GAP_LEFT: "FAILS    the gap is above the tolerance",
+    MISMATCH: "FAILS    these coefficients on these data do not give what the model states: one of them was changed",
+}
+
+
+def _as_json(checks: list[Check], tol: float, status: int) -> str:
+    def number(value: float) -> float | None:
+        return value if math.isfinite(value) else None
+
+    fits = [
+        {
+            "holds": check.status == HOLDS,
+            "same_digest": check.same_digest,
+            "primal": number(check.found.primal),
+            "dual": number(check.found.dual),
+            "relative_gap": number(check.found.relative_gap),
+            "stated_primal": number(check.stated.primal),
+            "stated_dual": number(check.stated.dual),
+        }
+        for check in checks
+    ]
+    return json.dumps({"holds": status == HOLDS, "tol": tol, "fits": fits}, allow_nan=False)

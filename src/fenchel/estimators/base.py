@@ -1,0 +1,228 @@
+"""What the estimators share: parameters to Problem and solve, results to fitted attributes, gaps to warnings."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fenchel import regularizers, solvers
+from fenchel.data.accept import accept_matrix, accept_vector
+from fenchel.engines import Local
+from fenchel.errors import InputError
+from fenchel.estimators.budget import Budget
+from fenchel.problem import Problem
+from fenchel.result import Result
+from fenchel.solve import solve
+
+log = logging.getLogger("fenchel.estimators")
+
+ROWS_AT_ONCE = 1 << 14  # float32 rows whose scores are computed together: numpy up-casts what it multiplies
+
+
+class LinearEstimator(BaseEstimator):
+    """Base of the linear estimators; a subclass says which loss, which targets and how scores become predictions."""
+
+    # Parameters of every subclass.
+    regularizer: Any
+    alpha: float | None
+    C: float | None
+    l1_ratio: float
+    tol: float
+    solver: Any
+    max_iter: int | None
+    max_time: float | None
+    warm_start: bool
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _training_rows(self, X: Any, **with_y: Any) -> Any:
+        """X, or (X, y), as scikit-learn validates them; nothing is copied that the kernels can walk as it is.
+
+        Finiteness is left to `accept_matrix`: it looks once, and names the row and the column.
+        """
+        found = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, **with_y
+        )
+        return (accept_matrix(found[0])[0], found[1]) if with_y else accept_matrix(found)[0]
+
+    def _raw_scores(self, X: Any) -> np.ndarray:
+        """<x_i, w> + b for every row and every row of coef_: shape (n,) or (n, k)."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=False
+        )
+        return self._scores_of(accept_matrix(X)[0])
+
+    def _scores_of(self, X: Any) -> np.ndarray:
+        """The same for rows that are validated already."""
+        if X.dtype == np.float64:
+            return np.asarray(X @ self.coef_.T) + self.intercept_
+        starts = range(0, X.shape[0], ROWS_AT_ONCE)
+        return np.concatenate([np.asarray(X[a : a + ROWS_AT_ONCE] @ self.coef_.T) for a in starts]) + self.intercept_
+
+    def _regularizer(self, total_weight: float) -> Any:
+        """The regularizer object that the parameters ask for; alpha = 1 / (C * sum of weights)."""
+        alpha, C = self.alpha, self.C
+        if alpha is not None and C is not None:
+            raise InputError(f"give alpha or C, not both (alpha = 1 / (C * sum of weights)): got {alpha=}, {C=}")
+        if C is not None:
+            if not (isinstance(C, Real) and not isinstance(C, bool) and 0.0 < float(C) < np.inf):
+                raise InputError(f"C must be > 0 and finite, got {C!r}")
+            alpha = 1.0 / (float(C) * total_weight)
+        if alpha is not None and isinstance(self.regularizer, regularizers.Regularizer):
+            name = "alpha" if C is None else "C"
+            raise InputError(f"{name} is given, but the regularizer object {self.regularizer!r} carries its own alpha")
+        return self._named_regularizer(alpha)
+
+    def _named_regularizer(self, alpha: float | None) -> Any:
+        if isinstance(self.regularizer, str) and self.regularizer == "elastic_net":
+            strength = regularizers.DEFAULT_ALPHA if alpha is None else alpha
+            return regularizers.ElasticNet(strength, self.l1_ratio)
+        return regularizers.make(self.regularizer, alpha)
+
+    def _with_strength(self, alpha: float) -> Any:
+        """The regularizer with another alpha, for paths."""
+        if isinstance(self.regularizer, regularizers.Regularizer):
+            return self.regularizer.scaled(alpha)
+        return self._named_regularizer(alpha)
+
+    def _options(self) -> dict[str, Any]:
+        """What every solve of this estimator gets."""
+        return {"solver": self._solver(), "tol": self.tol, "engine": self._engine(), "callback": self._watcher()}
+
+    def _solver(self) -> Any:
+        """The solver as given; one that shuffles gets its seed from random_state unless that is None."""
+        if isinstance(self.solver, str) and self.solver == "auto":
+            return "auto"
+        solver = solvers.make(self.solver)
+        if self.random_state is None or not any(field.name == "seed" for field in fields(solver)):
+            return solver
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return replace(solver, seed=seed)  # type: ignore[call-arg]
+
+    def _engine(self) -> Local:
+        try:
+            return Local(threads=int(effective_n_jobs(self.n_jobs)))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"n_jobs must be None, -1 or a number of threads, got {self.n_jobs!r}: {error}") from None
+
+    def _watcher(self) -> Callable[[Any], bool] | None:
+        """A callback that logs and never stops the solve: one line a second, or all of them if verbose > 1."""
+        if not self.verbose:
+            return None
+        last = [-np.inf]
+
+        def watch(state: Any) -> bool:
+            now = time.perf_counter()
+            if self.verbose > 1 or now - last[0] >= 1.0:
+                last[0] = now
+                log.info(
+                    "%s iteration %d, %.1f passes, %.2f s: primal %.8g, dual %.8g, gap %.3g",
+                    state.solver, state.iteration, state.passes, state.seconds, state.primal, state.dual, state.gap,
+                )  # fmt: skip
+            return False
+
+        return watch
+
+    def _fit_problems(self, problems: Sequence[Callable[[], Problem]], starts: Sequence[Any]) -> list[Result]:
+        """Solve one problem after another within one time limit, then warn of those that are not certified."""
+        budget, options = Budget(len(problems), self.max_iter, self.max_time), self._options()
+        results = [
+            budget.note(solve(make(), start=start, **options, **budget.next()))
+            for make, start in zip(problems, starts, strict=True)
+        ]
+        self._warn(results)
+        return results
+
+    def _warn(self, results: Sequence[Result]) -> None:
+        """One ConvergenceWarning for the worst of the solves that are not certified."""
+        open_gaps = [result for result in results if not result.converged]
+        if not open_gaps:
+            return
+        worst = max(open_gaps, key=lambda result: result.certificate.relative_gap)
+        which = f" in {len(open_gaps)} of {len(results)} problems, at worst" if len(results) > 1 else ""
+        warnings.warn(
+            f"{type(self).__name__} did not reach its tolerance{which}: certified relative gap "
+            f"{worst.certificate.relative_gap:.3g}, target tol={self.tol:.3g}, status {worst.status.name} "
+            f"({worst.solver}). {worst.status.advice}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _warm(self, k: int, d: int) -> tuple[Any, ...] | None:
+        """Where row k of coef_ starts: the previous fit, if asked for and of the same shape."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        coef, b, u = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_), np.atleast_2d(self.dual_coef_)
+        return (coef[k], b[k], u[k]) if coef.shape[1] == d and k < coef.shape[0] else None
+
+    def _keep(self, results: Sequence[Result], stack: bool) -> None:
+        """Fitted attributes: with one row per problem (stack), and per-problem lists where there are several."""
+        coef = np.array([result.coef for result in results])
+        intercept = np.array([result.intercept for result in results])
+        dual = np.array([_dual(result) for result in results])
+        self.coef_ = coef if stack else coef[0]
+        self.intercept_ = intercept if stack else float(intercept[0])
+        self.dual_coef_ = dual if stack else dual[0]
+        self.regularizer_ = results[0].problem.regularizer
+        self.converged_ = all(result.converged for result in results)
+        several = len(results) > 1
+        for name, values in _PER_PROBLEM.items():
+            found = [values(result) for result in results]
+            listed = np.array(found) if isinstance(found[0], (float, int)) else found
+            setattr(self, name, listed if several else found[0])
+
+
+_PER_PROBLEM: dict[str, Callable[[Result], Any]] = {
+    "n_iter_": lambda result: int(result.n_iter),
+    "objective_": lambda result: result.certificate.primal,
+    "dual_objective_": lambda result: result.certificate.dual,
+    "dual_gap_": lambda result: result.certificate.gap,
+    "certificate_": lambda result: result.certificate,
+    "status_": lambda result: result.status,
+    "solver_": lambda result: result.solver,
+    "history_": lambda result: result.trace,
+}
+
+
+def _dual(result: Result) -> np.ndarray:
+    return np.full(result.problem.n, np.nan) if result.dual_point is None else np.asarray(result.dual_point)
+
+
+def total_weight(weights: np.ndarray | None, n: int) -> float:
+    """The sum of the weights: n when there are none."""
+    with np.errstate(over="ignore"):  # huge weights matter only with C, and then the strength 0 is refused
+        return float(n) if weights is None else float(weights.sum())
+
+
+def accept_weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    """None, or one finite weight >= 0 per row, not all of them zero; a number means the same weight for all."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n, sample_weight)
+    weights = accept_vector(sample_weight, n, "sample_weight")
+    if (weights < 0.0).any():
+        row = int(np.argmax(weights < 0.0))
+        raise InputError(f"sample_weight of row {row} is {weights[row]!r}: weights must be at least 0")
+    if not weights.any():
+        raise InputError("sample_weight is zero everywhere: at least one row must count")
+    return weights

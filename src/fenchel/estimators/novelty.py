@@ -1,0 +1,113 @@
+"""Novelty detection by a half-space, with a certificate."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from fenchel.errors import InputError
+from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
+from fenchel.problem import Problem
+
+
+class NoveltyDetector(OutlierMixin, LinearEstimator):
+    """min over w of (1/S) sum_i s_i max(0, 1 - <x_i, w>) + R(w), with S = sum_i s_i.
+
+    Rows with <x, w> below a threshold are novel. The threshold `offset_` is such that the share `contamination` of the
+    training rows (by weight) lies below it. There is no intercept: with a free one the best answer would be w = 0.
+
+    Parameters
+    ----------
+    contamination : the share of the training rows that is taken to be novel, in (0, 0.5].
+    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
+    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
+    C : the other way to say it: alpha = 1 / (C * sum of weights). Not both.
+    l1_ratio : for regularizer="elastic_net" only.
+    tol : the relative gap (P - D) / |P| that the certificate must show. Smaller than elsewhere: rows that the loss
+        holds exactly at 1 are often those at the threshold, and only an accurate w keeps them together.
+    solver : "auto", a name or a solver object.
+    max_iter, max_time : limits; None means none. max_time is in seconds.
+    warm_start : start from the previous fit's coefficients and dual variables.
+    random_state : seed of a solver that shuffles rows, when it is named; "auto" uses fixed seeds.
+    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
+    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+
+    Attributes
+    ----------
+    coef_, intercept_, dual_coef_ : shapes (1, d), (1,) (zero) and (1, n). dual_coef_ holds the u_i of the certificate.
+    offset_ : the threshold; decision_function = score_samples - offset_.
+    objective_, dual_objective_, dual_gap_ : P, D and P - D.
+    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
+    regularizer_ : the regularizer that was used, with its alpha.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(3.0, 1.0, (200, 2))
+    >>> model = NoveltyDetector(contamination=0.05).fit(X)
+    >>> model.status_.name, model.predict([[3.0, 3.0], [-3.0, -3.0]]).tolist(), int((model.predict(X) < 0).sum())
+    ('CERTIFIED', [1, -1], 10)
+    """
+
+    def __init__(
+        self, contamination=0.1, regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-8, solver="auto",
+        max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+    ):  # fmt: skip
+        self.contamination = contamination
+        self.regularizer = regularizer
+        self.alpha = alpha
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows X; y is not used."""
+        share = self.contamination
+        if not (isinstance(share, Real) and 0.0 < float(share) <= 0.5):
+            raise InputError(f"contamination must be in (0, 0.5], got {share!r}")
+        X = self._training_rows(X)
+        weights = accept_weights(sample_weight, X.shape[0])
+        regularizer = self._regularizer(total_weight(weights, X.shape[0]))
+        make = [lambda: Problem(X, loss="novelty", regularizer=regularizer, sample_weight=weights)]
+        self._keep(self._fit_problems(make, [self._warm(0, X.shape[1])]), stack=True)
+        self.offset_ = threshold(self._scores_of(X)[:, 0], weights, float(share), self.tol)
+        return self
+
+    def score_samples(self, X):
+        """<x, w>: the higher, the more normal."""
+        return self._raw_scores(X)[:, 0]
+
+    def decision_function(self, X):
+        """score_samples(X) - offset_: negative means novel."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X):
+        """+1 for normal rows, -1 for novel ones."""
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+
+
+def threshold(scores: np.ndarray, weights: np.ndarray | None, share: float, tol: float) -> float:
+    """The lowest score with at least `share` of the weight strictly before it in sorted order, less tol of its size.
+
+    Scores that differ by less are ties to a solution of that accuracy, and ties at the threshold are normal.
+
+    >>> threshold(np.array([3.0, 1.0, 2.0, 4.0]), None, 0.25, 1e-9) < 2.0
+    True
+    """
+    s = np.ones(scores.size) if weights is None else weights / weights.max()
+    scores, s = scores[s > 0.0], s[s > 0.0]
+    order = np.argsort(scores, kind="stable")
+    sorted_scores, reach = scores[order], np.cumsum(s[order])
+    before = np.concatenate([[0.0], reach[:-1]])
+    reached = before >= share * reach[-1] * (1.0 - 1e-12)  # 0.1 * 300 may be more than 30
+    first = sorted_scores[np.argmax(reached)] if reached.any() else sorted_scores[-1]
+    return float(first - tol * abs(first))

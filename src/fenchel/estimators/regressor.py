@@ -1,0 +1,167 @@
+"""Linear regression with a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin, clone
+from sklearn.metrics import d2_tweedie_score, r2_score
+
+from fenchel import losses
+from fenchel.data.accept import accept_vector
+from fenchel.errors import InputError, UnknownNameError
+from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
+from fenchel.estimators.path import Path, path
+from fenchel.problem import Problem
+
+NAMES = ["absolute", "epsilon_insensitive", "huber", "poisson", "quantile", "squared"]
+# The estimator's parameter -> (the loss it belongs to, its name there).
+SHAPES = {
+    "quantile": ("quantile", "tau"),
+    "epsilon": ("epsilon_insensitive", "epsilon"),
+    "delta": ("huber", "delta"),
+}
+
+
+class Regressor(RegressorMixin, LinearEstimator):
+    """min over w, b of (1/S) sum_i s_i loss(<x_i, w> + b + offset_i, y_i) + R(w), with S = sum_i s_i.
+
+    Parameters
+    ----------
+    loss : squared, absolute, quantile, epsilon_insensitive, huber, poisson, or a loss object.
+    quantile : which quantile loss="quantile" predicts (0.5).
+    epsilon : half the width of the tube of loss="epsilon_insensitive" (0.1).
+    delta : where loss="huber" turns from quadratic to linear (1.0).
+    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
+    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
+    C : the other way to say it: alpha = 1 / (C * sum of weights). Not both.
+    l1_ratio : for regularizer="elastic_net" only.
+    fit_intercept : whether b is free. It is never regularised.
+    tol : the relative gap (P - D) / |P| that the certificate must show. The default 1e-6, as in `fenchel.solve`, is
+        far below the statistical error, but it makes fits reproducible.
+    solver : "auto", a name or a solver object.
+    max_iter, max_time : limits; None means none. max_time is in seconds.
+    warm_start : start from the previous fit's coefficients, intercept and dual variables.
+    random_state : seed of a solver that shuffles rows, when it is named; "auto" uses fixed seeds.
+    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
+    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+
+    Attributes
+    ----------
+    coef_, intercept_, dual_coef_ : shape (d,), a number, shape (n,). dual_coef_ holds the u_i of the certificate.
+    objective_, dual_objective_, dual_gap_ : P, D and P - D.
+    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
+    regularizer_ : the regularizer that was used, with its alpha.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = Regressor(loss="quantile", quantile=0.9, alpha=1e-3).fit(X, y)
+    >>> model.status_.name, round(float((y <= model.predict(X)).mean()), 1)
+    ('CERTIFIED', 0.9)
+    """
+
+    def __init__(
+        self, loss="squared", quantile=None, epsilon=None, delta=None, regularizer="l2", alpha=None, C=None,
+        l1_ratio=0.5, fit_intercept=True, tol=1e-6, solver="auto", max_iter=None, max_time=None, warm_start=False,
+        random_state=None, n_jobs=None, verbose=0,
+    ):  # fmt: skip
+        self.loss = loss
+        self.quantile = quantile
+        self.epsilon = epsilon
+        self.delta = delta
+        self.regularizer = regularizer
+        self.alpha = alpha
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self._log_link()
+        return tags
+
+    def fit(self, X, y, sample_weight=None, offset=None):
+        """Fit to rows X and targets y; `offset` is a fixed part of the score, such as log exposure."""
+        X, y, weights, offset = self._data(X, y, sample_weight, offset)
+        make = self._problem(X, y, weights, offset, self._regularizer(total_weight(weights, X.shape[0])))
+        results = self._fit_problems([make], [self._warm(0, X.shape[1])])
+        self._keep(results, stack=False)
+        return self
+
+    def path(self, X, y, alphas, sample_weight=None, offset=None) -> Path:
+        """Solutions for every strength in `alphas`, with warm starts: a `fenchel.Path`.
+
+        The estimator's own alpha and C are not used, and it is not changed.
+
+        >>> Regressor().path([[0.0], [1.0], [2.0]], [0.0, 1.0, 3.0], [1.0, 0.1])
+        Path(2 strengths, alpha 0.1 to 1; 2 certified)
+        """
+        model = clone(self)
+        data = model._data(X, y, sample_weight, offset)
+        found = path(
+            lambda alpha: model._problem(*data, model._with_strength(alpha))(), alphas,
+            max_iter=self.max_iter, max_time=self.max_time, **model._options(),
+        )  # fmt: skip
+        self._warn(found)
+        return found
+
+    def _data(self, X, y, sample_weight, offset) -> tuple[Any, ...]:
+        X, y = self._training_rows(X, y=y, y_numeric=True)
+        offset = None if offset is None else accept_vector(offset, X.shape[0], "offset")
+        return X, y, accept_weights(sample_weight, X.shape[0]), offset
+
+    def _problem(self, X, y, weights, offset, regularizer) -> Callable[[], Problem]:
+        loss = self._loss()
+        return lambda: Problem(
+            X, y, loss=loss, regularizer=regularizer, fit_intercept=self.fit_intercept, sample_weight=weights,
+            offset=offset,
+        )  # fmt: skip
+
+    def _loss(self) -> Any:
+        """The loss object, with quantile, epsilon or delta in it."""
+        given = {name: value for name in SHAPES if (value := getattr(self, name)) is not None}
+        for name in given:
+            if not (isinstance(self.loss, str) and self.loss == SHAPES[name][0]):
+                raise InputError(f"{name}={given[name]!r} is for loss={SHAPES[name][0]!r}, but loss is {self.loss!r}")
+        if not isinstance(self.loss, str):
+            return losses.make(self.loss)
+        if self.loss not in NAMES:
+            raise UnknownNameError("loss for regression", self.loss, NAMES)
+        return losses.make(losses.LOSSES[self.loss](**{SHAPES[name][1]: value for name, value in given.items()}))
+
+    def _log_link(self) -> bool:
+        loss = self.loss
+        while isinstance(loss, losses.Moreau):
+            loss = loss.loss
+        return isinstance(loss, losses.Poisson) or (isinstance(loss, str) and loss == "poisson")
+
+    def predict(self, X, offset=None):
+        """<x, w> + b + offset; for the Poisson loss the mean exp(<x, w> + b + offset)."""
+        scores = self._raw_scores(X)
+        if offset is not None:
+            scores = scores + accept_vector(offset, scores.shape[0], "offset")
+        if not self._log_link():
+            return scores
+        with np.errstate(over="ignore"):
+            return np.exp(scores)
+
+    def score(self, X, y, sample_weight=None, offset=None):
+        """R^2 of the predictions; for the Poisson loss D^2, the share of the deviance that is explained."""
+        predicted = self.predict(X, offset=offset)
+        if not self._log_link():
+            return r2_score(y, predicted, sample_weight=sample_weight)
+        mean = np.maximum(predicted, np.finfo(float).tiny)  # the deviance has a logarithm of the mean in it
+        return d2_tweedie_score(y, mean, sample_weight=sample_weight, power=1)

@@ -1,0 +1,189 @@
+"""Small convex programs over the probability simplex: the master problems of bundle methods.
+
+`quadratic` minimises 1/2 a'Ga - c'a by an active set method; `convex` minimises a smooth convex function by Newton steps
+whose subproblems are `quadratic`. Both start warm and return a feasible point always: an inexact answer costs iterations
+of the bundle method, never the validity of its bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+TINY = 1e-15
+WARM_STEPS = 8
+Evaluate = Callable[[np.ndarray], tuple[float, np.ndarray]]
+Hessian = Callable[[np.ndarray], np.ndarray]
+
+
+def vertex(size: int, index: int) -> np.ndarray:
+    a = np.zeros(size)
+    a[index] = 1.0
+    return a
+
+
+def gap_of(a: np.ndarray, gradient: np.ndarray) -> float:
+    """How far a is from minimal at most: <gradient, a> - min gradient."""
+    return float(a @ gradient - gradient.min())
+
+
+def quadratic(G: np.ndarray, c: np.ndarray, warm: np.ndarray, tol: float) -> np.ndarray:
+    """argmin 1/2 a'Ga - c'a over the simplex, to a gap of tol.
+
+    A warm active set step or two is usually enough, because a new plane changes little. It can stall where planes are
+    nearly dependent; then an interior point method starts cold, which does not mind.
+    """
+    a, gap = _active_set(G, c, warm, tol)
+    if gap <= tol:
+        return a
+    cold = sparsified(G, c, _interior_point(G, c, tol), tol)
+    return cold if gap_of(cold, G @ cold - c) < gap else a
+
+
+def sparsified(G: np.ndarray, c: np.ndarray, a: np.ndarray, tol: float) -> np.ndarray:
+    """a without its tiny entries, if that costs nothing that matters."""
+    enough = max(tol, gap_of(a, G @ a - c))
+    for threshold in (1e-4, 1e-6, 1e-8):
+        small = np.where(a > threshold, a, 0.0)
+        small /= small.sum()
+        if gap_of(small, G @ small - c) <= enough:
+            return small
+    return a
+
+
+def _interior_point(G: np.ndarray, c: np.ndarray, tol: float) -> np.ndarray:
+    """Mehrotra's predictor-corrector for the KKT system Ga - c - nu - s = 0, sum a = 1, a s = 0."""
+    m = c.size
+    a = np.full(m, 1.0 / m)
+    gradient = G @ a - c
+    spread = float(gradient.max() - gradient.min()) or 1.0
+    nu = float(gradient.min()) - spread
+    s = gradient - nu
+    for _ in range(60):
+        dual_residual = G @ a - c - nu - s
+        complementarity = float(a @ s)
+        if complementarity <= 0.1 * tol and float(np.abs(dual_residual).max()) <= 0.1 * tol:
+            break
+        try:
+            factor = np.linalg.cholesky(G + np.diag(s / a))
+        except np.linalg.LinAlgError:
+            break
+        da, dnu, ds = _newton(factor, a, s, dual_residual, -a * s, 1.0 - a.sum())
+        step = min(_room(a, da), _room(s, ds))
+        centring = (float((a + step * da) @ (s + step * ds)) / complementarity) ** 3
+        target = centring * complementarity / m - a * s - da * ds
+        da, dnu, ds = _newton(factor, a, s, dual_residual, target, 1.0 - a.sum())
+        step = 0.995 * min(_room(a, da), _room(s, ds))
+        a, nu, s = a + step * da, nu + step * dnu, s + step * ds
+    a = np.maximum(a, 0.0)
+    return a / a.sum()
+
+
+def _newton(factor, a, s, dual_residual, target, balance):
+    """(da, dnu, ds) with G da - dnu - ds = -dual_residual, sum da = balance, s da + a ds = target."""
+    right = np.column_stack([target / a - dual_residual, np.ones(a.size)])
+    x, e = np.linalg.solve(factor.T, np.linalg.solve(factor, right)).T
+    dnu = (balance - x.sum()) / e.sum()
+    da = x + dnu * e
+    return da, dnu, (target - s * da) / a
+
+
+def _room(x: np.ndarray, dx: np.ndarray) -> float:
+    """The largest step in (0, 1] that keeps x + step dx >= 0."""
+    falling = dx < 0.0
+    return min(1.0, float(np.min(-x[falling] / dx[falling]))) if falling.any() else 1.0
+
+
+def _active_set(G: np.ndarray, c: np.ndarray, start: np.ndarray, tol: float) -> tuple[np.ndarray, float]:
+    """Add the most promising coordinate, go to the minimum over the face, repeat: (point, gap)."""
+    a = start
+    best, best_gap = a, np.inf
+    for _ in range(WARM_STEPS):
+        gradient = G @ a - c
+        gap = gap_of(a, gradient)
+        if gap < best_gap:
+            best, best_gap = a, gap
+        if gap <= tol:
+            break
+        support = a > 0.0
+        support[int(np.argmin(gradient))] = True
+        a = _descend(G, c, a, support)
+    return best, best_gap
+
+
+def _descend(G: np.ndarray, c: np.ndarray, a: np.ndarray, support: np.ndarray) -> np.ndarray:
+    """Move to the minimum over the face of `support`, leaving coordinates behind as they reach zero."""
+    a = a.copy()
+    while True:
+        index = np.flatnonzero(support)
+        face = G[np.ix_(index, index)]
+        direction = _face_minimum(face, c[index]) - a[index]
+        size = float(np.abs(direction).max())
+        if size == 0.0:
+            return a
+        direction /= size  # along a null direction of the face the minimum is far away: only the direction counts
+        slope = float((G[index] @ a - c[index]) @ direction)
+        if not slope < 0.0:
+            return a
+        curve = float(direction @ face @ direction)
+        step = -slope / curve if curve > 1e-14 * float(np.trace(face)) else np.inf
+        limits = np.full(index.size, np.inf)
+        falling = direction < 0.0
+        limits[falling] = -a[index][falling] / direction[falling]
+        first = int(np.argmin(limits))
+        a[index] = np.maximum(a[index] + min(step, limits[first]) * direction, 0.0)
+        if step < limits[first]:
+            return a / a.sum()
+        a[index[first]] = 0.0
+        support[index[first]] = False
+        a /= a.sum()
+        if support.sum() == 1:
+            return vertex(a.size, int(np.flatnonzero(support)[0]))
+
+
+def _face_minimum(G: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """argmin 1/2 x'Gx - c'x subject to sum x = 1, with as much ridge as a factorisation needs."""
+    scale = float(np.trace(G)) / G.shape[0] or 1.0
+    ones = np.ones(c.size)
+    for ridge in (1e-13, 1e-10, 1e-7):
+        try:
+            factor = np.linalg.cholesky(G + ridge * scale * np.eye(c.size))
+        except np.linalg.LinAlgError:
+            continue
+        x, e = np.linalg.solve(factor.T, np.linalg.solve(factor, np.column_stack([c, ones]))).T
+        shift = (1.0 - x.sum()) / e.sum()
+        result = x + shift * e
+        if np.isfinite(result).all():
+            return result
+    return np.full(c.size, 1.0 / c.size)
+
+
+def convex(evaluate: Evaluate, hessian: Hessian, warm: np.ndarray, tol: float, most: int = 50) -> np.ndarray:
+    """argmin of a smooth convex f over the simplex; evaluate gives (f, gradient), hessian a positive semidefinite matrix."""
+    a = warm
+    value, gradient = evaluate(a)
+    for _ in range(most):
+        gap = gap_of(a, gradient)
+        if not gap > tol:
+            break
+        H = hessian(a)
+        target = quadratic(H, H @ a - gradient, a, 0.1 * gap)
+        direction = target - a
+        slope = float(gradient @ direction)
+        if not slope < -TINY * abs(value):
+            direction = vertex(a.size, int(np.argmin(gradient))) - a
+            slope = float(gradient @ direction)
+        step, improved = 1.0, False
+        for _ in range(50):
+            new = np.maximum(a + step * direction, 0.0)
+            new /= new.sum()
+            new_value, new_gradient = evaluate(new)
+            flat = abs(new_value - value) <= 4 * TINY * abs(value) and gap_of(new, new_gradient) < gap
+            if new_value <= value + 1e-4 * step * slope or flat:
+                a, value, gradient, improved = new, new_value, new_gradient, True
+                break
+            step *= 0.3
+        if not improved:
+            break
+    return a

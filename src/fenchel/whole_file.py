@@ -1,0 +1,87 @@
+"""Write a file so that at every moment either all of the old one is there or all of the new one."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from fenchel.errors import InputError
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when the block ends well, and vanishes when it does not.
+
+    The bytes go to a temporary file in the same folder, are forced to the disk and then renamed over `path`; the folder
+    is forced to the disk as well. A file that is replaced keeps its permissions. A symbolic link at `path` is itself
+    replaced and what it points to left alone, so that a planted link cannot direct the bytes elsewhere. A device, pipe
+    or folder at `path` is refused.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "note"
+    >>> with replacing(path) as file:
+    ...     _ = file.write(b"all of it")
+    >>> path.read_bytes()
+    b'all of it'
+    """
+    name = os.fsdecode(path)
+    mode = _replaceable(name)
+    folder, base = os.path.split(name)
+    # Cut, so that a name of the greatest length the file system allows still gets its temporary neighbour.
+    temporary = os.path.join(folder, f".{base[:40]}.{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            if mode is not None:
+                os.chmod(temporary, mode)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, name)
+    except BaseException:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+        raise
+    _force_folder(folder or ".")
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise InputError or OSError if `replacing(path)` could not work: better before hours of work than after.
+
+    >>> check_writable("no/such/folder/file")
+    Traceback (most recent call last):
+    ...
+    fenchel.errors.InputError: path: the folder 'no/such/folder' of 'no/such/folder/file' is not there; make it first
+    """
+    name = os.fsdecode(path)
+    _replaceable(name)
+    folder = os.path.dirname(name) or "."
+    if not os.path.isdir(folder):
+        raise InputError(f"path: the folder {folder!r} of {name!r} is not there; make it first")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"path: no file can be written in the folder {folder!r}; name another place")
+
+
+def _replaceable(name: str) -> int | None:
+    """The permissions of the file that is there, None if there is none; InputError if it is not a plain file."""
+    try:
+        found = os.lstat(name)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISREG(found.st_mode):
+        return stat.S_IMODE(found.st_mode)
+    if stat.S_ISLNK(found.st_mode):
+        return None
+    raise InputError(f"path: {name!r} is a folder, device or pipe, and only a plain file can be replaced; name another")
+
+
+def _force_folder(folder: str) -> None:
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

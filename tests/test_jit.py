@@ -1,0 +1,420 @@
+"""Compiled kernels: the same as Python, never confused between classes; a cache that is checked before it is used."""
+
+import os
+import pickle
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import fenchel
+from fenchel import jit_cache, losses, typed
+from fenchel.certify import slopes_pass
+from fenchel.data.accept import accept_matrix
+from fenchel.data.rows import axpy, dot, sqnorm
+from fenchel.jit import Kernel, kernel
+from fenchel.losses.protocol import dual_step, value_and_slope
+
+SOURCES = Path(fenchel.__file__).parent
+
+
+@kernel
+def total(loss, rows, y, w, gradient):
+    result = 0.0
+    for i in range(np.uint64(y.size)):
+        f, g = value_and_slope(loss, dot(rows, i, w), y[i])
+        result += f + dual_step(loss, g, 0.5, 1.0 + sqnorm(rows, i), y[i])
+        axpy(rows, i, g, gradient)
+    return result
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("loss", [losses.Hinge(), losses.Moreau(losses.Logistic(), 0.5)], ids=repr)
+def test_compiled_equals_python_source(loss, sparse, dtype):
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 5)).astype(dtype)
+    _, rows = accept_matrix(sp.csr_matrix(X) if sparse else X)
+    y, w = np.sign(rng.normal(size=20)), rng.normal(size=5)
+    compiled, python = np.zeros(5), np.zeros(5)
+    assert total(loss, rows, y, w, compiled) == pytest.approx(total.py_func(loss, rows, y, w, python), rel=1e-12)
+    np.testing.assert_allclose(compiled, python, rtol=1e-12)
+
+
+def user_hinge(factor):
+    """A user's class that has the name of a shipped loss."""
+
+    class Hinge(NamedTuple):
+        margin: float = 1.0
+
+        def value(self, z, y):
+            return factor * max(0.0, self.margin - y * z)
+
+        def slope(self, z, y):
+            return -factor * y if y * z < self.margin else 0.0
+
+    return Hinge()
+
+
+@kernel
+def at(loss, z, y):
+    return value_and_slope(loss, z, y)[0]
+
+
+def test_classes_of_the_same_name_do_not_collide():
+    candidates = [losses.Hinge(), user_hinge(2.0), user_hinge(3.0), losses.Hinge()]
+    assert [at(typed.compilable(loss), 0.0, 1.0) for loss in candidates] == [1.0, 2.0, 3.0, 1.0]
+    nested = [losses.Moreau(loss, 1e-3) for loss in candidates]
+    assert [round(at(typed.compilable(loss), 0.0, 1.0)) for loss in nested] == [1, 2, 3, 1]
+
+
+def test_problems_keep_classes_of_the_same_name_apart():
+    X, y, slopes = np.array([[1.0], [2.0]]), np.array([1.0, -1.0]), np.zeros(2)
+    for factor, loss in ((2.0, user_hinge(2.0)), (3.0, user_hinge(3.0)), (1.0, losses.Hinge())):
+        problem = fenchel.Problem(X, y, loss=loss)
+        slopes_pass(problem.compiled_loss, problem.y, np.zeros(2), slopes)
+        assert slopes.tolist() == [-factor, factor]
+        assert type(typed.compilable(problem.compiled_loss)) is type(problem.compiled_loss)
+
+
+# --- the cache on disk -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty cache of our own."""
+    monkeypatch.setenv("FENCHEL_CACHE_DIR", str(tmp_path / "cache"))
+    jit_cache.cache_folder.cache_clear()
+    yield tmp_path / "cache"
+    jit_cache.cache_folder.cache_clear()
+
+
+def _smallest(loss, y, z, u):
+    for i in range(z.size):
+        u[i] = dual_step(loss, 0.0, z[i], 1.0, y[i])
+
+
+def fresh():
+    """A kernel as a new process would see it: nothing compiled yet, and known by a name of the package."""
+    _smallest.__module__ = "fenchel.kernels.smallest"
+    return Kernel(_smallest, False)
+
+
+def run(loss=None):
+    """(answer, warnings) of a kernel in a fresh dispatcher."""
+    jit_cache.cache_folder.cache_clear()
+    u = np.zeros(2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fresh()(typed.compilable(loss or losses.Hinge()), np.ones(2), np.array([0.5, 3.0]), u)
+    return u.tolist(), [str(w.message) for w in caught]
+
+
+RIGHT = [-0.5, 0.0]
+
+
+def entries(folder):
+    return sorted(folder.glob("kernels-*/*.nbk"))
+
+
+def count_compilations(monkeypatch):
+    """A list that grows by one with every kernel that is saved after a compilation."""
+    made = []
+    original = jit_cache.DiskCache.save_overload
+
+    def save(self, sig, data):
+        made.append(sig)
+        original(self, sig, data)
+
+    monkeypatch.setattr(jit_cache.DiskCache, "save_overload", save)
+    return made
+
+
+def test_second_use_reads_the_cache_and_compiles_nothing(folder, monkeypatch):
+    made = count_compilations(monkeypatch)
+    assert run() == (RIGHT, [])
+    assert len(made) == 1
+    assert len(entries(folder)) == 1
+    assert run() == (RIGHT, [])
+    assert len(made) == 1
+
+
+def test_cache_folder_and_entries_are_private(folder):
+    run()
+    for place in (folder, *folder.iterdir(), *entries(folder)):
+        assert not stat.S_IMODE(place.stat().st_mode) & 0o022
+
+
+def flip(path, position):
+    content = bytearray(path.read_bytes())
+    content[position] ^= 0x10
+    path.write_bytes(content)
+
+
+class Bomb:
+    """Unpickling this leaves a file behind."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return (open, (self.path, "w"))
+
+
+DAMAGES = {
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[:-100]),
+    "truncated in the header": lambda path: path.write_bytes(path.read_bytes()[:20]),
+    "empty": lambda path: path.write_bytes(b""),
+    "bit flipped in the code": lambda path: flip(path, 5000),
+    "bit flipped in the digest": lambda path: flip(path, len(jit_cache.MAGIC) + 3),
+    "bit flipped in the magic": lambda path: flip(path, 2),
+    "last bit flipped": lambda path: flip(path, -1),
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"\0"),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a dangling link": lambda path: (path.unlink(), path.symlink_to("nowhere")),
+    "writable by others": lambda path: path.chmod(0o666),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_entry_is_compiled_again_with_one_warning(folder, monkeypatch, damage):
+    run()
+    (entry,) = entries(folder)
+    DAMAGES[damage](entry)
+    made = count_compilations(monkeypatch)
+    answer, said = run()
+    assert answer == RIGHT
+    assert len(said) == (0 if damage == "a dangling link" else 1)
+    assert len(made) == 1
+
+
+def test_linked_entry_is_not_followed(folder, tmp_path):
+    run()
+    (entry,) = entries(folder)
+    entry.rename(tmp_path / "elsewhere.nbk")
+    entry.symlink_to(tmp_path / "elsewhere.nbk")
+    answer, said = run()
+    assert answer == RIGHT
+    assert len(said) == 1
+
+
+def test_deleted_entry_and_deleted_folder_are_made_again(folder, monkeypatch):
+    run()
+    entries(folder)[0].unlink()
+    assert run() == (RIGHT, [])
+    assert len(entries(folder)) == 1
+    shutil.rmtree(folder)
+    assert run() == (RIGHT, [])
+    assert len(entries(folder)) == 1
+
+
+def test_folder_deleted_in_the_middle_of_a_process_gives_one_warning_and_the_answer(folder):
+    run()
+    shutil.rmtree(folder)
+    u = np.zeros(2)
+    with pytest.warns(UserWarning, match="cannot be kept") as caught:
+        fresh()(losses.Hinge(), np.ones(2), np.array([0.5, 3.0]), u)
+    assert len(caught) == 1
+    assert u.tolist() == RIGHT
+
+
+@pytest.mark.parametrize("kind", ["raw pickle", "wrong digest", "old magic"])
+def test_planted_pickle_is_not_run(folder, tmp_path, kind):
+    run()
+    (entry,) = entries(folder)
+    bomb = pickle.dumps(Bomb(tmp_path / "exploded"))
+    head = {
+        "raw pickle": b"",
+        "wrong digest": jit_cache.MAGIC + bytes(32),
+        "old magic": b"FENCHEL-KERNEL-0" + bytes(32),
+    }
+    entry.write_bytes(head[kind] + bomb)
+    answer, said = run()
+    assert answer == RIGHT
+    assert len(said) == 1
+    assert not (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize("call", ["mkstemp", "fdopen", "replace"])
+def test_full_disk_gives_one_warning_and_the_answer(folder, monkeypatch, call):
+    original = getattr(jit_cache.tempfile if call == "mkstemp" else os, call)
+
+    def full(*args, **kwargs):
+        if call == "fdopen" and "w" not in args[1]:
+            return original(*args, **kwargs)
+        if call == "fdopen":
+            os.close(args[0])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(jit_cache.tempfile if call == "mkstemp" else jit_cache.os, call, full)
+    answer, said = run()
+    monkeypatch.undo()
+    assert answer == RIGHT
+    assert len(said) == 1
+    assert "No space left" in said[0]
+    assert not list(folder.glob("kernels-*/*"))
+
+
+def test_read_only_folder_gives_one_warning_and_the_answer(tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):  # mkdir itself, because the super-user may write anywhere
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    monkeypatch.setenv("FENCHEL_CACHE_DIR", str(tmp_path / "read-only"))
+    answer, said = run()
+    jit_cache.cache_folder.cache_clear()
+    assert answer == RIGHT
+    assert len(said) == 1
+    assert "FENCHEL_CACHE_DIR" in said[0]
+
+
+def distrusted(monkeypatch, folder):
+    """Run with a folder that must not be used; returns what was said."""
+    made = count_compilations(monkeypatch)
+    reads = []
+    monkeypatch.setattr(jit_cache.pickle, "loads", lambda data: reads.append(data))
+    answer, said = run()
+    assert answer == RIGHT
+    assert not reads
+    assert len(made) == 1
+    assert len(said) == 1
+    return said[0]
+
+
+@pytest.mark.parametrize("level", ["root", "kernels"])
+def test_world_writable_folder_is_not_used(folder, monkeypatch, level):
+    run()
+    (folder if level == "root" else next(folder.iterdir())).chmod(0o777)
+    assert "writable by someone else" in distrusted(monkeypatch, folder)
+
+
+def test_foreign_folder_is_not_used(folder, monkeypatch):
+    run()
+    monkeypatch.setattr(jit_cache.os, "getuid", lambda: 4242)
+    assert "owned" in distrusted(monkeypatch, folder)
+
+
+@pytest.mark.parametrize("level", ["root", "kernels"])
+def test_linked_folder_is_not_used(folder, tmp_path, monkeypatch, level):
+    run()
+    place = folder if level == "root" else next(folder.iterdir())
+    place.rename(tmp_path / "target")
+    place.symlink_to(tmp_path / "target", target_is_directory=True)
+    assert "link" in distrusted(monkeypatch, folder)
+
+
+def test_no_home_gives_one_warning_and_the_answer(monkeypatch):
+    for name in ("FENCHEL_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/nonexistent")
+    answer, said = run()
+    jit_cache.cache_folder.cache_clear()
+    assert answer == RIGHT
+    assert len(said) == 1
+    assert "no home directory" in said[0]
+
+
+def test_folders_of_older_versions_are_pruned_but_some_kept(folder):
+    for k in range(6):
+        (folder / f"kernels-{k}").mkdir(parents=True)
+        os.utime(folder / f"kernels-{k}", (k, k))
+    folder.chmod(0o700)
+    run()
+    left = {p.name for p in folder.iterdir()}
+    assert {"kernels-3", "kernels-4", "kernels-5"} < left
+    assert "kernels-0" not in left
+
+
+def test_kernels_of_user_losses_are_not_kept(folder):
+    for loss in (user_hinge(1.0), losses.Moreau(user_hinge(1.0), 1e-9)):
+        answer, said = run(loss)
+        assert answer == pytest.approx(RIGHT, rel=1e-6)
+        assert said == []
+    assert entries(folder) == []
+
+
+def test_kernels_of_user_code_are_not_kept(folder):
+    mine = Kernel(lambda x: x + 1.0, False)
+    assert mine(1.0) == 2.0
+    assert entries(folder) == []
+
+
+# --- processes of their own ------------------------------------------------------------------------------------------
+
+ASK = """
+import numpy as np, fenchel
+from fenchel.certify import slopes_pass
+u = np.zeros(1)
+slopes_pass(fenchel.losses.Hinge(), np.ones(1), np.zeros(1), u)
+print(fenchel.__file__, u[0])
+"""
+
+
+def environment(cache, **more):
+    return {**os.environ, "FENCHEL_CACHE_DIR": str(cache), "PYTHONWARNINGS": "error::UserWarning", **more}
+
+
+def start(code, env):
+    return subprocess.Popen(
+        [sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_many_processes_on_an_empty_cache(tmp_path):
+    crowd = [start(ASK, environment(tmp_path / "cache")) for _ in range(8)]
+    for process in crowd:
+        out, err = process.communicate(timeout=120)
+        assert (process.returncode, out.split()[1:], err) == (0, ["-1.0"], "")
+    assert not list((tmp_path / "cache").rglob("*.tmp"))
+
+
+def test_editing_a_loss_gives_the_new_answer(tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(SOURCES, copy / "fenchel", ignore=shutil.ignore_patterns("__pycache__"))
+    hinge = copy / "fenchel" / "losses" / "hinge.py"
+    env = environment(tmp_path / "cache", PYTHONPATH=str(copy), PYTHONDONTWRITEBYTECODE="1")
+    answers = []
+    for factor in ("1.0", "3.0"):
+        source = hinge.read_text()
+        hinge.write_text(source.replace("return -y if y * z", f"return -{factor} * y if y * z"))
+        assert hinge.read_text() != source
+        out, err = start(ASK, env).communicate(timeout=120)
+        assert not err
+        place, answer = out.split()
+        assert Path(place).is_relative_to(copy)
+        answers.append(float(answer))
+        hinge.write_text(source)
+    assert answers == [-1.0, -3.0]
+
+
+def test_every_source_that_is_compiled_is_part_of_the_stamp():
+    marks = re.compile(r"^@(kernel|helper|method)\b", re.MULTILINE)
+    compiled = {file.relative_to(SOURCES) for file in SOURCES.rglob("*.py") if marks.search(file.read_text())}
+    assert len(compiled) > 10
+    assert {file.parts[0] for file in compiled} <= set(jit_cache.COMPILED_SOURCES)
+
+
+def test_import_is_light():
+    code = "import sys, fenchel; print([m for m in ('numba', 'sklearn', 'rich', 'pandas') if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
+
+
+def seconds(statement):
+    code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
+    return min(float(run.stdout) for run in runs)
+
+
+def test_import_adds_less_than_the_budget():
+    assert seconds("import numpy, scipy.sparse, fenchel") - seconds("import numpy, scipy.sparse") < 0.3
