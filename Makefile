@@ -18,10 +18,10 @@ demo: $(VENV)/.installed ## train on embedded real data, print the certificate, 
 	$(BIN)/python examples/demo.py
 
 test: lint ## lint, type check and run the whole suite
-	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not slow'
 
 test-all: lint ## the suite with the heavier checks
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 lint: $(VENV)/.installed ## ruff and mypy
 	$(BIN)/ruff check .

@@ -60,14 +60,14 @@ def seconds(program: str, cache: str) -> float:
 
 def line(what: str, times: list[float], budget: float) -> str:
     verdict = "within" if min(times) <= budget else "OVER"
-    return f"{what:<42}{min(times):8.3f}{statistics.median(times):8.3f}{budget:8.1f}  {verdict}"
+    return f"{what:<50}{min(times):8.3f}{statistics.median(times):8.3f}{budget:8.1f}  {verdict}"
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeat", type=int, default=5, help="processes per number; cold starts take half as many")
     repeat = parser.parse_args(argv).repeat
-    print(f"{machine()}\n{'seconds':<42}{'least':>8}{'median':>8}{'budget':>8}")
+    print(f"{machine()}\n{'seconds':<50}{'least':>8}{'median':>8}{'budget':>8}")
     with tempfile.TemporaryDirectory() as folder:
         seconds(IMPORT, folder)  # byte code is compiled once, at the first import ever
         print(

@@ -410,11 +410,8 @@ def test_import_is_light():
     )
 
 
-def seconds(statement):
-    code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
-    return min(float(run.stdout) for run in runs)
-
-
 def test_import_adds_less_than_the_budget():
-    assert seconds("import numpy, scipy.sparse, fenchel") - seconds("import numpy, scipy.sparse") < 0.3
+    # Processor time, so that what else the machine does is not counted.
+    code = "import time, numpy, scipy.sparse; t = time.process_time(); import fenchel; print(time.process_time() - t)"
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
+    assert min(float(run.stdout) for run in runs) < 0.3

@@ -33,8 +33,8 @@ from fenchel.typed import is_ours
 
 MAGIC = b"FENCHEL-KERNEL-1"
 KEEP = 3  # folders of earlier versions that are left alone
-COMPILED_SOURCES = ("typed.py", "jit.py", "certify.py", "dual_point.py", "losses", "multiclass", "measures", "structured", "data")
-COMPILED_SOURCES += ("projections", "kernels")
+COMPILED_SOURCES = ("typed.py", "jit.py", "certify.py", "dual_point.py", "losses", "multiclass", "measures")
+COMPILED_SOURCES += ("structured", "data", "projections", "kernels")
 
 
 @cache

@@ -222,7 +222,7 @@ def accept_weights(sample_weight: Any, n: int) -> np.ndarray | None:
     weights = accept_vector(sample_weight, n, "sample_weight")
     if (weights < 0.0).any():
         row = int(np.argmax(weights < 0.0))
-        raise InputError(f"sample_weight of row {row} is {weights[row]!r}: weights must be at least 0")
+        raise InputError(f"sample_weight of row {row} is {float(weights[row])!r}: weights must be at least 0")
     if not weights.any():
         raise InputError("sample_weight is zero everywhere: at least one row must count")
     return weights

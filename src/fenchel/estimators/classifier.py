@@ -137,7 +137,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
         if classes.size < 2:
             raise InputError(
                 f"Classifier can't train when only one class is present: every row that counts is of class "
-                f"{classes[0]!r}; it needs samples of at least 2 classes"
+                f"{classes.tolist()[0]!r}; it needs samples of at least 2 classes"
             )
         return X, y, self._class_weighted(y, weights, classes), classes
 

@@ -132,7 +132,7 @@ def accept_alphas(alphas: Any) -> np.ndarray:
     good = np.isfinite(array) & (array > 0.0)
     if not good.all():
         place = int(np.argmin(good))
-        raise InputError(f"alphas[{place}] is {array[place]!r}: every strength must be > 0 and finite")
+        raise InputError(f"alphas[{place}] is {float(array[place])!r}: every strength must be > 0 and finite")
     return array
 
 

@@ -159,7 +159,9 @@ def _curvature(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
 
 def _smoothness(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
     constant = loss.smoothness() if hasattr(loss, "smoothness") else None
-    for y in targets if constant is not None else []:
+    if constant is None:
+        return
+    for y in targets:
         for a, b in itertools.combinations(SCORES, 2):
             rise = abs(loss.slope(b, y) - loss.slope(a, y))
             if rise > constant * abs(b - a) * (1 + rtol) + rtol:

@@ -1,0 +1,18 @@
+"""Shared fixtures: problems of every kind, and the independent answers to hold them against."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data sets, or a skip: none of them is part of the repository."""
+    named = os.environ.get("FENCHEL_DATA")
+    folder = Path(named) if named else Path(__file__).parents[2] / "shared" / "data"
+    if not (folder / "INDEX.md").exists():
+        pytest.skip("no real data: set FENCHEL_DATA")
+    return folder
