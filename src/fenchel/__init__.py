@@ -1,37 +1,62 @@
-"""Fenchel: regularized risk minimization in which every answer carries a duality-gap certificate."""
+"""Fenchel: regularized risk minimization in which every answer carries a duality-gap certificate.
 
+>>> import fenchel
+>>> problem = fenchel.Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, -1, 1], loss="hinge", alpha=0.1)
+>>> result = fenchel.solve(problem, tol=1e-6)
+>>> result.status.name, result.certificate.gap <= 1e-6 * result.certificate.primal
+('CERTIFIED', True)
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
-from fenchel import errors, losses, regularizers
-from fenchel.certify import certify
-from fenchel.problem import Problem
-from fenchel.result import Certificate, Result, Status
-from fenchel.solve import solve
-
 __version__ = "0.1.0"
-__all__ = ["Certificate", "Classifier", "Model", "NoveltyDetector", "Path", "Problem", "Regressor", "Result", "Status"]
-__all__ += ["certify", "errors", "load", "losses", "path", "regularizers", "save", "solve"]
 
-# Names that are looked up when first used, so that `import fenchel` stays quick.
-_LAZY = {
-    "Classifier": "fenchel.estimators.classifier",
-    "Model": "fenchel.model",
-    "NoveltyDetector": "fenchel.estimators.novelty",
-    "Path": "fenchel.estimators.path",
-    "Regressor": "fenchel.estimators.regressor",
-    "load": "fenchel.model_file",
-    "path": "fenchel.estimators.path",
-    "save": "fenchel.model_file",
+# Where the public names live. They are looked up when first used: `import fenchel` and `fenchel --help` stay quick.
+_HOME = {
+    "Certificate": "result",
+    "Classifier": "estimators.classifier",
+    "Model": "model",
+    "NoveltyDetector": "estimators.novelty",
+    "Path": "estimators.path",
+    "Problem": "problem",
+    "Regressor": "estimators.regressor",
+    "Result": "result",
+    "Status": "result",
+    "certify": "certify",
+    "load": "model_file",
+    "path": "estimators.path",
+    "save": "model_file",
+    "solve": "solve",
 }
+_MODULES = ["engines", "errors", "losses", "projections", "regularizers", "solvers"]
+__all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        from importlib import import_module
-
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'fenchel' has no attribute {name!r}")
+    if name in _HOME:
+        value = getattr(import_module(f"fenchel.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"fenchel.{name}")
+    else:
+        raise AttributeError(f"module 'fenchel' has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Importing the file fenchel/solve.py must not put the module in the place of the function of that name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and _HOME.get(name) == name:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -23,7 +23,9 @@ from fenchel.losses.protocol import conjugate, dual_domain, slope, value
 from fenchel.result import Certificate
 
 EPS = float(np.finfo(float).eps)
-CHUNK = 4096  # rows whose share of v is added up before it joins the total: keeps the rounding of v near that of one chunk
+CHUNK = (
+    4096  # rows whose share of v is added up before it joins the total: keeps the rounding of v near that of one chunk
+)
 SAFETY = 4.0  # roundings per term that the floor allows for
 
 
@@ -96,7 +98,7 @@ def combine_pass(rows, p, u, chunk, part, v):
 
 @kernel
 def balance_pass(u, low, high, p, out):
-    """out = clip(u + shift, low, high) with sum p out = 0: safeguarded Newton on a piecewise linear function of the shift.
+    """out = clip(u + shift, low, high) with sum p out = 0: safeguarded Newton on a piecewise linear function.
 
     Returns False if no shift does it. The rows strictly inside take what rounding leaves.
     """

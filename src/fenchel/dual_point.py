@@ -2,8 +2,8 @@
 
 For a differentiable loss the slopes at w are the dual point of w, and the gap they give shrinks with the square of the
 distance to the optimum. A loss with kinks has many slopes at a kink, and an optimal w has many rows exactly there: the
-right mixture must be found. Candidates are the slopes of the smoothed losses, and for regularizers with a quadratic part
-exact coordinate steps from the best of them. Nothing here is trusted: `certify` recomputes D at whatever comes out.
+right mixture must be found. Candidates are the slopes of the smoothed losses, and for regularizers with a quadratic
+part exact coordinate steps from the best of them. Nothing here is trusted: `certify` recomputes D at whatever comes out.
 """
 
 from __future__ import annotations
@@ -109,5 +109,3 @@ def _norms(problem: Any) -> np.ndarray:
 
 def _combined(problem: Any, u: np.ndarray) -> np.ndarray:
     return -np.asarray(problem.X.T @ (problem.weights * u), dtype=float).ravel()
-
-

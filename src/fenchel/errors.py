@@ -4,7 +4,7 @@ FenchelError
 ├── InputError (ValueError)      an argument is wrong: which, where, what to do
 │   └── UnknownNameError         a name nobody knows, with the nearest known one
 ├── IncompatibleError (ValueError)   solver and problem do not fit: what is missing, why it is needed, who can
-├── SolveError (RuntimeError)    something the user supplied failed in the middle of a solve; `.result` keeps the best iterate
+├── SolveError (RuntimeError)    user code failed in the middle of a solve; `.result` keeps the best iterate
 ├── ReadError (ValueError)       a data file is malformed: file, line, column, what was expected
 └── ModelFileError (ValueError)  a model file is truncated, tampered with or of another version
 """
@@ -39,7 +39,7 @@ class IncompatibleError(FenchelError, ValueError):
 
 
 class SolveError(FenchelError, RuntimeError):
-    """User code (a loss, a callback, an oracle) failed during a solve; `result` holds the best certified iterate so far."""
+    """User code (a loss, a callback, an oracle) failed during a solve; `result` is the best certified iterate so far."""
 
     def __init__(self, message: str, result: Any = None):
         super().__init__(message)

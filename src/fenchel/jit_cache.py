@@ -26,15 +26,25 @@ from typing import Any
 
 import llvmlite
 import numba
-from numba.core import compiler, serialize, types
+from numba.core import compiler, serialize
 from numba.core.caching import _Cache
+from numba.core.types import BaseTuple, NamedTuple, NamedUniTuple  # type: ignore[attr-defined]
 
 from fenchel.typed import is_ours
 
 MAGIC = b"FENCHEL-KERNEL-1"
 KEEP = 3  # folders of earlier versions that are left alone
-COMPILED_SOURCES = ("typed.py", "jit.py", "certify.py", "dual_point.py", "losses", "multiclass", "measures")
-COMPILED_SOURCES += ("structured", "data", "projections", "kernels")
+COMPILED_SOURCES = [
+    "typed.py",
+    "jit.py",
+    "certify.py",
+    "dual_point.py",
+    "losses",
+    "multiclass",
+    "measures",
+    "structured",
+]
+COMPILED_SOURCES += ["data", "projections", "kernels"]
 
 
 @cache
@@ -88,8 +98,9 @@ def cache_folder() -> Path | None:
     return folder
 
 
-def _refuse(why: str) -> None:
+def _refuse(why: str) -> Path | None:
     warnings.warn(f"compiled kernels are not kept on disk: {why}. Set FENCHEL_CACHE_DIR.", stacklevel=2)
+    return None
 
 
 def _prune(root: Path, current: Path) -> None:
@@ -171,14 +182,15 @@ class DiskCache(_Cache):
             return self._warn(f"in {path} is damaged")
         return body
 
-    def _warn(self, what: str) -> None:
+    def _warn(self, what: str) -> bytes | None:
         if not self._warned:
             self._warned = True
             warnings.warn(f"the compiled form of {self._name} {what}; it is compiled again", stacklevel=2)
+        return None
 
 
 def _cacheable(numba_type: Any) -> bool:
     """False if a class that is not Fenchel's is part of the type."""
-    if isinstance(numba_type, (types.NamedTuple, types.NamedUniTuple)) and not is_ours(numba_type.instance_class):
+    if isinstance(numba_type, (NamedTuple, NamedUniTuple)) and not is_ours(numba_type.instance_class):
         return False
-    return all(map(_cacheable, numba_type)) if isinstance(numba_type, types.BaseTuple) else True
+    return all(map(_cacheable, numba_type)) if isinstance(numba_type, BaseTuple) else True

@@ -56,7 +56,8 @@ class Oracle:
             value, slopes = passes.risk_pass(loss, block.rows, block.y, block.p, block.offset, w, b, gradient)
             return value, gradient, slopes
 
-        return self.engine.sum(work, self.blocks)  # type: ignore[return-value]
+        value, gradient, slopes = self.engine.sum(work, self.blocks)
+        return value, gradient, slopes
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """<x_i, w> + offset_i for every row."""

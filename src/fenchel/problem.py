@@ -115,7 +115,7 @@ class Problem:
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of everything that defines the problem: data, targets, weights, offset, loss, regularizer, intercept."""
+        """sha256 of all that defines the problem: data, targets, weights, offset, loss, regularizer, intercept."""
         digest = hashlib.sha256(b"fenchel problem 1")
         for part in self.rows:
             _feed(digest, part)

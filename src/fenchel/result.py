@@ -91,12 +91,13 @@ class Certificate:
 class Iterate(NamedTuple):
     """What a solver yields. `dual_point` None means: the slopes of the losses at this iterate.
 
-    `dual` is the solver's own estimate (NaN when it has none); the loop believes only the recomputed one.
+    `primal` None means: not evaluated this time. `dual` is the solver's own estimate (NaN when it has none); the loop
+    believes only the recomputed one. `dual_point` may be a function that makes it when asked.
     """
 
     coef: np.ndarray
     intercept: float
-    primal: float
+    primal: float | None
     dual: float
     dual_point: Any = None
 

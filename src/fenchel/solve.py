@@ -95,7 +95,10 @@ def solve(
             if status is not Status.STALLED and status is not Status.NONFINITE:
                 break
             begin = run.restart(begin)
-        return run.result(status)
+        try:
+            return run.result(status)
+        except KeyboardInterrupt:  # during the last certificate: what is known so far needs one
+            return run.result(Status.INTERRUPTED)
 
 
 @cache
@@ -148,6 +151,7 @@ class Run:
         self.trace: list[TracePoint] = []
         self.iteration = 0
         self.best: Iterate | None = None  # lowest primal value claimed
+        self.primal = np.inf
         self.lower: Iterate | None = None  # highest dual value claimed
         self.certified: tuple[Certificate, Iterate, np.ndarray] | None = None
         self.certify_seconds = 0.0
@@ -198,29 +202,30 @@ class Run:
         return Status.STALLED
 
     def record(self, iterate: Iterate) -> None:
+        """Into the trace, and among the best."""
         if iterate.primal is None:
             return
         self.trace.append(TracePoint(self.iteration, self.oracle.passes, self.seconds, iterate.primal, iterate.dual))
         self.own_primal = min(self.own_primal, iterate.primal)
         self.own_dual = max(self.own_dual, iterate.dual) if iterate.dual == iterate.dual else self.own_dual
-        if np.isfinite(iterate.primal) and (self.best is None or iterate.primal < self.best.primal):
-            self.best = iterate
+        if np.isfinite(iterate.primal) and iterate.primal < self.primal:
+            self.best, self.primal = iterate, iterate.primal
         if np.isfinite(iterate.dual) and (self.lower is None or iterate.dual > self.lower.dual):
             self.lower = iterate
 
     def usable(self, iterate: Iterate) -> bool:
-        return self.best is not None and bool(np.isfinite(iterate.coef).all()) and not np.isnan(iterate.primal)
+        return self.best is not None and bool(np.isfinite(iterate.coef).all()) and iterate.primal == iterate.primal
 
     def gap(self) -> float:
         if self.best is None or self.lower is None:
             return np.inf
-        return self.best.primal - self.lower.dual
+        return self.primal - self.lower.dual
 
     def due(self, iterate: Iterate) -> bool:
         """Recompute when the claimed gap is small enough, or, for solvers that claim none, when it has become cheap."""
         if self.best is None:
             return False
-        gap, goal = self.gap(), self.tol * abs(self.best.primal)
+        gap, goal = self.gap(), self.tol * abs(self.primal)
         if np.isfinite(gap) and not np.isnan(iterate.dual):
             if gap > goal:
                 return False
@@ -257,10 +262,9 @@ class Run:
         return slopes_at(self.problem, source.coef, source.intercept)
 
     def stop_asked(self, iterate: Iterate, name: str) -> bool:
-        best, lower = self.best, self.lower
         state = State(
             self.iteration, self.oracle.passes, self.seconds,
-            best.primal if best else np.inf, lower.dual if lower else -np.inf,
+            self.primal, self.lower.dual if self.lower else -np.inf,
             iterate.coef, iterate.intercept, name,
         )  # fmt: skip
         try:
@@ -305,7 +309,8 @@ class Run:
             status = Status.CERTIFIED
         result = Result(
             coef=np.array(iterate.coef), intercept=float(iterate.intercept),
-            dual_point=point if np.isfinite(found.dual) else None, certificate=found, status=status, tol=float(self.tol),
+            dual_point=point if np.isfinite(found.dual) else None,
+            certificate=found, status=status, tol=float(self.tol),
             n_iter=self.iteration, passes=self.oracle.passes, seconds=self.seconds, trace=tuple(self.trace),
             solver=" then ".join(self.names), reason="; then ".join(self.reasons), problem=self.problem,
         )  # fmt: skip

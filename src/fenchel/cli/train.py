@@ -104,8 +104,10 @@ def _alpha(arguments: Namespace, n: int) -> float:
 
 def _solve_all(arguments: Namespace, X: Any, wanted: list[Any], loss: Any, penalty: Any) -> list[Any]:
     """One Result per score; after Ctrl-C the scores not yet fitted get their starting point, certified."""
-    from fenchel import Problem, Status, solve
     from fenchel.engines import Local
+    from fenchel.problem import Problem
+    from fenchel.result import Status
+    from fenchel.solve import solve
 
     engine, began = Local(arguments.threads), time.perf_counter()
 

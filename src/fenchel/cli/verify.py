@@ -62,7 +62,8 @@ def run(arguments: Namespace) -> int:
 
 
 def _check(model: Any, X: Any, y: Any, j: int, tol: float) -> Check:
-    from fenchel import Problem, certify
+    from fenchel.certify import certify
+    from fenchel.problem import Problem
 
     problem = Problem(X, y, loss=model.loss, regularizer=model.regularizer, fit_intercept=model.fit_intercept)
     stated = model.certificates[j]

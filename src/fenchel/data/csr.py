@@ -19,9 +19,6 @@ class CSR(NamedTuple):
     indices: np.ndarray
     values: np.ndarray
 
-    def count(self):
-        return self.indptr.size - 1
-
     def dot(self, i, w):
         total = 0.0
         for k in range(self.indptr[i], self.indptr[i + np.uint64(1)]):

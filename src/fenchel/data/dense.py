@@ -14,9 +14,6 @@ class Dense(NamedTuple):
 
     values: np.ndarray
 
-    def count(self):
-        return self.values.shape[0]
-
     def dot(self, i, w):
         x = self.values[i]
         total = 0.0

@@ -1,13 +1,8 @@
-"""A row of X is touched through four operations only; everything else is written once, for every storage format."""
+"""A row of X is touched through five operations only; everything else is written once, for every storage format."""
 
 from __future__ import annotations
 
 from fenchel.typed import method
-
-
-@method("rows")
-def count(rows):
-    """Number of rows."""
 
 
 @method("rows, i, w")

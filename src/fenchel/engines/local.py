@@ -1,7 +1,7 @@
 """The engine of one machine: row blocks over threads.
 
-The cut into blocks depends on the data only, never on the number of threads, and block results are added in block order:
-the answer is the same bit for bit on one core and on many. Kernels release the GIL, so threads are enough.
+The cut into blocks depends on the data only, never on the number of threads, and block results are added in block
+order: the answer is the same bit for bit on one core and on many. Kernels release the GIL, so threads are enough.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +78,7 @@ class Local:
         edges = cut(problem.rows, problem.n, problem.d)
         return [
             Block(block(problem.rows, a, b), problem.y[a:b], problem.weights[a:b], problem.offset[a:b], a, b)
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
+            for a, b in pairwise(edges)
         ]
 
     def map(self, function: Callable[..., Any], blocks: list[Block], *arguments: Any) -> list[Any]:

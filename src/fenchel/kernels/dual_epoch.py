@@ -1,7 +1,7 @@
 """Exact dual coordinate steps over a list of rows.
 
-With w = transfer(v), v = -sum_i p_i u_i x_i / strength, changing u_i by t changes v by -t p_i x_i / strength, and the row's
-score by at most -t q_i, q_i = p_i |x_i|^2 / strength (exactly that for L2). A free intercept enters as
+With w = transfer(v), v = -sum_i p_i u_i x_i / strength, changing u_i by t changes v by -t p_i x_i / strength, and the
+row's score by at most -t q_i, q_i = p_i |x_i|^2 / strength (exactly that for L2). A free intercept enters as
 b = centre - sum_i p_i u_i / bias_strength (the proximal point method in b): q_i grows by p_i / bias_strength.
 """
 

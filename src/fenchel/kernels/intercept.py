@@ -71,8 +71,8 @@ def intercept_bracket(loss, y, p, z, centre, reach, b):
 def balanced_plane(loss, y, p, offset, z, low, high, share, centre, reach, u):
     """u = (1 - share) slopes at z + low + share slopes at z + high; returns the plane's constant.
 
-    The tangents of all rows at any points sum to a lower bound of the risk, <sum p u x, w> + constant. The points are kept
-    within `reach` of `centre` (the scores of the best point known), so that a loss that grows without bound cannot
+    The tangents of all rows at any points sum to a lower bound of the risk, <sum p u x, w> + constant. The points are
+    kept within `reach` of `centre` (the scores of the best point known), so that a loss that grows without bound cannot
     give a useless plane; at the optimum they coincide.
     """
     constant = 0.0

@@ -89,10 +89,10 @@ def _as_named_tuple(spec: Any) -> Any:
     """Floats in the fields (numba compiles one kernel per field type), and a NamedTuple made of any other object."""
     cls = type(spec)
     if isinstance(spec, tuple) and hasattr(spec, "_fields"):
-        return cls._make(_number(f, v, cls) for f, v in zip(spec._fields, spec, strict=True))  # type: ignore[attr-defined]
+        return cls._make(_number(f, v, cls) for f, v in zip(spec._fields, spec, strict=True))
     fields = {name: _number(name, v, cls) for name, v in getattr(spec, "__dict__", {}).items()}
     methods = {name: f for name, f in vars(cls).items() if callable(f) and not name.startswith("__")}
-    base = NamedTuple(cls.__name__, [(name, float) for name in fields])  # type: ignore[misc]
+    base = NamedTuple(cls.__name__, [(name, float) for name in fields])
     return type(cls.__name__, (base,), {**methods, "__module__": cls.__module__, "__slots__": ()})(**fields)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fenchel.errors import InputError
 from fenchel.regularizers.numerics import Vector, quiet
 
-Matrix = NDArray[np.float64] | sp.csc_array
+Matrix = Any  # a 1-D or 2-D array, or a sparse matrix
 KEPT_FACTORS = 4  # a line search goes back and forth between a few steps
 
 

@@ -1,8 +1,8 @@
 """Bundle methods for regularized risk minimization (BMRM).
 
 Problem      min over w of F(w) + R(w), F the risk with the intercept minimised out
-Update       F is bounded below by cutting planes <a_j, w> + c_j found at earlier points; the next w minimises their maximum
-             plus R. In the dual: max over the simplex of c'a - R*(-A a), and w = grad R*(-A a).
+Update       F is bounded below by cutting planes <a_j, w> + c_j found at earlier points; the next w minimises their
+             maximum plus R. In the dual: max over the simplex of c'a - R*(-A a), and w = grad R*(-A a).
              L1: R* is an indicator, and the bare method zig-zags more the more features there are. The next w then
              minimises the model plus mu/2 |w - centre|^2 (centre: the best point), and a linear program bounds below.
 Certificate  a combines the dual variables of the planes; they are rebuilt from the points where the planes were found

@@ -141,7 +141,7 @@ class L1Master:
         return new, weights, bound
 
     def _move_centre(self, planes: Planes, w: np.ndarray, primal: float) -> None:
-        """Accept w if it keeps a tenth of what the model promised; be bolder after successes, more careful after failures."""
+        """Accept w if it keeps a tenth of what the model promised; bolder after success, more careful after failure."""
         if self.centre is None:
             self.centre, self.value = w, primal
             size = float(np.max(np.abs(planes.A))) or 1.0

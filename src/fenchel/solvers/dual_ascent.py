@@ -3,8 +3,8 @@
 Problem      max over u of D(u); R has a quadratic part: L2, ElasticNet, Quadratic
 Update       for one row at a time, u_i <- the maximiser of D over u_i (for ElasticNet of a quadratic minorant), rows in
              shuffled blocks of 16, in a fresh order every epoch; rows whose u_i stays put are left out for a while
-             With a free intercept, D has the constraint sum p u = 0. It is met in the limit by proximal point steps in b (the
-             method of multipliers): b enters as a feature of strength `bias` around a centre, which follows it every epoch
+             With a free intercept, D has the constraint sum p u = 0. It is met in the limit by proximal point steps in
+             b (the method of multipliers): b enters as a feature around a centre, which follows it every epoch
 Certificate  u itself; v is recomputed from u at every check, so nothing drifts
 Reference    Hsieh et al. (2008), Shalev-Shwartz and Zhang (2013); Zhang (2002) for the dual and the transfer function
 """
@@ -46,7 +46,7 @@ class DualAscent(Solver):
     needs: ClassVar[Needs] = Needs(regularizer=("quadratic_part",))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
-        state = State.begin(oracle, start)
+        state = State(oracle, start)
         rng = np.random.default_rng(self.seed)
         yield state.check()
         epoch, due = 0, 1
@@ -63,49 +63,43 @@ class DualAscent(Solver):
 class State:
     """u, the vector v that goes with it, and the intercept."""
 
-    def __init__(self, oracle: Any, rows: Any, back: Any, strength: float, transfer: Any, norms: np.ndarray):
-        self.oracle, self.rows, self.back = oracle, rows, back
-        self.strength, self.transfer, self.norms = strength, transfer, norms
+    def __init__(self, oracle: Any, start: Start):
         problem = oracle.problem
-        self.live = np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
+        self.oracle = oracle
+        self.change, self.strength, self.transfer = quadratic_form(problem)
+        self.norms = self.change.norms(oracle)
+        typical = float(problem.weights @ self.norms) or 1.0
+        self.inverse_bias = BIAS * typical / self.strength if problem.fit_intercept else 0.0
+        self.rows = np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
+        self.active = self.rows
         self.idle = np.zeros(problem.n, dtype=np.int64)
-        typical = float(problem.weights @ norms) or 1.0
-        self.inverse_bias = BIAS * typical / strength if problem.fit_intercept else 0.0
-
-    @classmethod
-    def begin(cls, oracle: Any, start: Start) -> State:
-        problem = oracle.problem
-        rows, back, strength, transfer = quadratic_form(problem)
-        if rows is problem.rows:
-            norms = oracle.norms()
-        else:
-            norms = np.einsum("ij,ij->i", back.X, back.X) if isinstance(back.X, np.ndarray) else _squares(back.X)
-        state = cls(oracle, rows, back, strength, transfer, norms)
-        u = start.dual_point
-        state.u = feasible(problem, np.zeros(problem.n) if u is None else np.asarray(u, dtype=float))
-        state.centre = state.b = start.intercept
-        state.recompute()
-        return state
+        u = np.zeros(problem.n) if start.dual_point is None else start.dual_point
+        self.u = feasible(problem, u)
+        self.centre = self.b = start.intercept
+        self.recompute()
 
     def recompute(self) -> None:
         """v from u, without the drift of many small updates."""
-        self.v = -self.back.combine(self.oracle, self.u) / self.strength
-        problem = self.oracle.problem
-        self.b = self.centre - float(problem.weights @ self.u) * self.inverse_bias
+        self.v = -self.change.combine(self.oracle, self.u) / self.strength
+        self.b = self.centre - float(self.oracle.problem.weights @ self.u) * self.inverse_bias
 
     @property
     def coef(self) -> np.ndarray:
-        return self.back.coef(apply_to(self.transfer, self.v))
+        return self.change.coef(apply_to(self.transfer, self.v))
 
     def epoch(self, rng: np.random.Generator, full: bool) -> None:
-        rows = self.live if full else self.live[self.idle[self.live] < PATIENCE]
-        if rows.size == 0:
-            rows = self.live
+        """Steps for the rows that still move, or for all of them."""
+        if full or self.active.size == 0:
+            self.active = self.rows
         self.b = self.oracle.dual_epoch(
-            self.transfer, shuffled(rng, rows), self.norms, 1.0 / self.strength, self.inverse_bias,
-            self.b, self.u, self.v, self.idle, self.rows,
+            self.transfer, shuffled(rng, self.active), self.norms, 1.0 / self.strength, self.inverse_bias,
+            self.b, self.u, self.v, self.idle, self.change.rows,
         )  # fmt: skip
-        self.centre, self.b = self.b, self.b - (self.centre - self.b)  # the multiplier step; no change without intercept
+        self.active = self.active[self.idle[self.active] < PATIENCE]
+        self.centre, self.b = (
+            self.b,
+            self.b - (self.centre - self.b),
+        )  # the multiplier step (0 without intercept)
 
     def check(self) -> Iterate:
         """P and D at the present u, made feasible, with the intercept that is best for its w."""
@@ -114,12 +108,12 @@ class State:
         u, v = self.u, self.v
         if problem.fit_intercept:
             u = feasible(problem, u)
-            v = -self.back.combine(self.oracle, u) / self.strength
-        w = self.back.coef(apply_to(self.transfer, v))
+            v = -self.change.combine(self.oracle, u) / self.strength
+        w = self.change.coef(apply_to(self.transfer, v))
         z = self.oracle.scores(w)
         b = self.oracle.best_intercept(z, self.b)
         primal = self.oracle.losses_at(z, b)[0] + problem.regularizer.value(w)
-        dual = -self.oracle.conjugates(u) - problem.regularizer.conjugate(self.back.dual(v * self.strength))
+        dual = -self.oracle.conjugates(u) - problem.regularizer.conjugate(self.change.dual(v * self.strength))
         return Iterate(w, b, primal, dual, u.copy())
 
 
@@ -143,6 +137,12 @@ def shuffled(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
 class Same:
     """The data as they are."""
 
+    def __init__(self, rows: Any):
+        self.rows = rows
+
+    def norms(self, oracle: Any) -> np.ndarray:
+        return oracle.norms()
+
     def combine(self, oracle: Any, u: np.ndarray) -> np.ndarray:
         return oracle.combine(u)
 
@@ -154,44 +154,47 @@ class Same:
 
 
 class Changed:
-    """Rows L^-1 x for K = L L': a quadratic regularizer becomes L2 in L'w. Holds a copy of X (dense unless K is diagonal)."""
+    """Rows L^-1 x for K = L L': the regularizer becomes L2 in L'w. Holds a copy of X (dense unless K is diagonal)."""
 
     def __init__(self, X: Any, factor: np.ndarray):
         self.factor = factor
         if factor.ndim == 1:
-            self.X = (sp.csr_matrix(X) @ sp.diags(1.0 / factor)).tocsr() if sp.issparse(X) else X / factor
+            self.X: Any = (X @ sp.diags(1.0 / factor)).tocsr() if sp.issparse(X) else X / factor
         else:
-            from scipy.linalg import solve_triangular
-
             dense = X.toarray() if sp.issparse(X) else X
-            self.X = np.ascontiguousarray(solve_triangular(factor, dense.T, lower=True).T)
+            self.X = np.ascontiguousarray(self._solve(dense.T).T)
         self.rows = accept_matrix(self.X)[1]
+
+    def _solve(self, right: np.ndarray, transposed: bool = False) -> np.ndarray:
+        from scipy.linalg import solve_triangular
+
+        return solve_triangular(self.factor, right, lower=True, trans="T" if transposed else "N")
+
+    def norms(self, oracle: Any) -> np.ndarray:
+        oracle.passes += 0.5
+        squares = self.X.multiply(self.X) if sp.issparse(self.X) else self.X * self.X
+        return np.asarray(squares.sum(axis=1), dtype=float).ravel()
 
     def combine(self, oracle: Any, u: np.ndarray) -> np.ndarray:
         oracle.passes += 0.5
         return np.asarray(self.X.T @ (oracle.problem.weights * u), dtype=float)
 
     def coef(self, w: np.ndarray) -> np.ndarray:
-        if self.factor.ndim == 1:
-            return w / self.factor
-        from scipy.linalg import solve_triangular
-
-        return solve_triangular(self.factor, w, lower=True, trans="T")
+        return w / self.factor if self.factor.ndim == 1 else self._solve(w, transposed=True)
 
     def dual(self, v: np.ndarray) -> np.ndarray:
         return self.factor * v if self.factor.ndim == 1 else self.factor @ v
 
 
-def quadratic_form(problem: Any) -> tuple[Any, Any, float, Any]:
-    """(rows, change of variables, strength, transfer) such that R is strength/2 |w|^2 + threshold |w|_1 in new variables."""
+def quadratic_form(problem: Any) -> tuple[Same | Changed, float, Any]:
+    """(change of variables, strength, transfer): R is strength/2 |w|^2 + threshold |w|_1 in the new variables."""
     regularizer = problem.regularizer
     if isinstance(regularizer, ElasticNet):
         strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
-        return problem.rows, Same(), strength, Soft(regularizer.alpha * regularizer.l1_ratio / strength)
+        return Same(problem.rows), strength, Soft(regularizer.alpha * regularizer.l1_ratio / strength)
     if isinstance(regularizer, Quadratic):
-        changed = Changed(problem.X, cholesky(regularizer.K, problem.d))
-        return changed.rows, changed, regularizer.alpha, Identity()
-    return problem.rows, Same(), regularizer.alpha, Identity()
+        return Changed(problem.X, cholesky(regularizer.K, problem.d)), regularizer.alpha, Identity()
+    return Same(problem.rows), regularizer.alpha, Identity()
 
 
 def cholesky(K: Any, d: int) -> np.ndarray:
@@ -199,9 +202,7 @@ def cholesky(K: Any, d: int) -> np.ndarray:
     if not sp.issparse(K) and np.ndim(K) == 1:
         return np.sqrt(np.asarray(K, dtype=float))
     if d > MOST_DENSE:
-        raise InputError(f"DualAscent factors K densely, which {d} features do not allow; use solver='bundle' or 'lbfgs'")
+        raise InputError(
+            f"DualAscent factors K densely, which {d} features do not allow; use solver='bundle' or 'lbfgs'"
+        )
     return np.linalg.cholesky(K.toarray() if sp.issparse(K) else np.asarray(K, dtype=float))
-
-
-def _squares(X: Any) -> np.ndarray:
-    return np.asarray(X.multiply(X).sum(axis=1)).ravel()

@@ -1,8 +1,8 @@
 """Limited-memory BFGS for differentiable losses and regularizers.
 
 Problem      min over w, b of F(w, b) + R(w), both differentiable (the intercept is one more variable)
-Update       x <- x + t d, d = -H grad with H from the last `memory` pairs (two-loop recursion), t by a weak Wolfe search
-             that starts at 1 and interpolates: one fused pass over the data per trial, usually one trial
+Update       x <- x + t d, d = -H grad with H from the last `memory` pairs (two-loop recursion), t by a weak Wolfe
+             search that starts at 1 and interpolates: one fused pass over the data per trial, usually one trial
 Certificate  the slopes at the iterate; without an intercept the gap is R(w) + R*(-g) + <w, g>, O(d)
 Reference    Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5; Lewis and Overton (2013) for the search
 """

@@ -1,8 +1,8 @@
 """Small convex programs over the probability simplex: the master problems of bundle methods.
 
-`quadratic` minimises 1/2 a'Ga - c'a by an active set method; `convex` minimises a smooth convex function by Newton steps
-whose subproblems are `quadratic`. Both start warm and return a feasible point always: an inexact answer costs iterations
-of the bundle method, never the validity of its bound.
+`quadratic` minimises 1/2 a'Ga - c'a by a warm active set method, and by an interior point method where that stalls;
+`convex` minimises a smooth convex function by Newton steps whose subproblems are `quadratic`. Both return a feasible
+point always: an inexact answer costs iterations of the bundle method, never the validity of its bound.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _face_minimum(G: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def convex(evaluate: Evaluate, hessian: Hessian, warm: np.ndarray, tol: float, most: int = 50) -> np.ndarray:
-    """argmin of a smooth convex f over the simplex; evaluate gives (f, gradient), hessian a positive semidefinite matrix."""
+    """argmin of a smooth convex f over the simplex; evaluate gives (f, gradient), hessian a semidefinite matrix."""
     a = warm
     value, gradient = evaluate(a)
     for _ in range(most):
