@@ -187,7 +187,7 @@ def primal(problem, coef, intercept=0.0, weights=None):
 
 
 def dual(problem, point, weights=None):
-    """(D(c u), sum p u): c = 1, or for L1 the largest c <= 1 that is exactly feasible, which rounding moves by an ulp."""
+    """(D(c u), sum p u): c = 1, or for L1 the largest c <= 1 that is exactly feasible (rounding moves it by an ulp)."""
     u, p = _numbers(point), _shares(problem, weights)
     rows, y, offset = _rows(problem), _numbers(problem.y), _numbers(problem.offset)
     v = [-sum(k * a * row[j] for k, a, row in zip(p, u, rows, strict=True)) for j in range(problem.d)]

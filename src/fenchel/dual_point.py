@@ -21,7 +21,7 @@ from fenchel.regularizers import L2, ElasticNet
 
 SMOOTHINGS = 10.0 ** np.arange(-9, 1)
 ROUNDS = 30
-SWEEPS = 20  # per round
+SWEEPS = 200  # per round
 GOOD = 1e-9  # relative gap at which improving stops
 
 

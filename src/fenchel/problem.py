@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from functools import cached_property
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from fenchel import losses, regularizers
 from fenchel.data.accept import accept_matrix, accept_vector
 from fenchel.errors import InputError
-from fenchel.typed import compilable, is_builtin
+from fenchel.typed import compilable, is_builtin, is_ours
 
 
 class Problem:
@@ -121,9 +123,8 @@ class Problem:
             _feed(digest, part)
         for vector in (self.y, self.weights, self.offset):
             _feed(digest, vector)
-        if not is_builtin(self.loss):
-            for method in ("value", "slope"):
-                digest.update(getattr(type(self.loss), method).__code__.co_code)
+        for text in _foreign_code(self.loss):
+            digest.update(text)
         digest.update(repr((self.loss, self.X.shape, self.fit_intercept)).encode())
         digest.update(self.regularizer.fingerprint())
         return digest.hexdigest()
@@ -132,6 +133,22 @@ class Problem:
         storage = "dense" if isinstance(self.X, np.ndarray) else f"CSR, {self.X.nnz} non-zeros"
         intercept = ", free intercept" if self.fit_intercept else ""
         return f"Problem({self.n} x {self.d} {storage} {self.X.dtype}; {self.loss} + {self.regularizer}{intercept})"
+
+
+def _foreign_code(value: Any) -> Iterator[bytes]:
+    """What the methods of a user's loss compute, also inside another loss: their code with its numbers and names."""
+    if isinstance(value, tuple):
+        for inner in value:
+            yield from _foreign_code(inner)
+        functions = {} if is_builtin(value) or is_ours(type(value)) else vars(type(value))
+        for name in sorted(name for name, f in functions.items() if isinstance(f, FunctionType)):
+            yield from (name.encode(), *_code(functions[name].__code__))
+
+
+def _code(code: CodeType) -> Iterator[bytes]:
+    yield from (code.co_code, repr(code.co_names).encode())
+    for constant in code.co_consts:
+        yield from _code(constant) if isinstance(constant, CodeType) else (repr(constant).encode(),)
 
 
 def _feed(digest: Any, array: np.ndarray) -> None:
