@@ -146,9 +146,9 @@ class DualValue(NamedTuple):
 
 
 def dual_value(problem: Any, u: np.ndarray) -> DualValue:
-    """D at the feasible point nearest (in the sense of `feasible`) to u; -inf if u is not finite."""
-    if not np.isfinite(u).all():
-        return DualValue(-np.inf, u, 0.0, 0.0)
+    """D at the feasible point nearest (in the sense of `feasible`) to u; -inf if u is none."""
+    if u.shape != (problem.n,) or not np.isfinite(u).all():
+        return DualValue(-np.inf, np.zeros(problem.n), 0.0, 0.0)
     u = feasible(problem, u)
     regularizer, arguments = problem.regularizer, (problem.compiled_loss, problem.y, problem.weights, problem.offset)
     v, part = np.empty(problem.d), np.zeros(problem.d)

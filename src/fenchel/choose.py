@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fenchel import compat, solvers
@@ -16,20 +17,34 @@ class Choice(NamedTuple):
     reason: str
 
 
-RULES: list[tuple[str, str]] = [
-    ("lbfgs", "loss and regularizer are differentiable"),
-    ("dual_ascent", "the regularizer has a quadratic part, so every dual coordinate step is exact"),
-    ("proximal_gradient", "the loss is differentiable and the regularizer has a prox"),
-    ("bundle", "cutting planes need only value and slope"),
+class Rule(NamedTuple):
+    """A solver, when to prefer it, and why."""
+
+    name: str
+    when: Callable[[Any], bool]
+    reason: str
+
+
+def _tall(problem: Any) -> bool:
+    return problem.d <= SMALL_FACTOR and problem.n >= problem.d
+
+
+SMALL_FACTOR = 500  # features up to which factoring a matrix of that size is cheaper than the passes it saves
+RULES: list[Rule] = [
+    Rule("semismooth_newton", _tall, "few features, so Newton steps are cheap"),
+    Rule("lbfgs", lambda problem: True, "loss and regularizer are differentiable"),
+    Rule("dual_ascent", lambda problem: True, "every dual coordinate step is exact"),
+    Rule("proximal_gradient", lambda problem: True, "the loss is differentiable and the regularizer has a prox"),
+    Rule("bundle", lambda problem: True, "cutting planes need only value and slope"),
 ]
 
 
 def candidates(problem: Any) -> list[Choice]:
     """All solvers that fit, the preferred one first; a later one takes over if an earlier one stalls."""
     found = [
-        Choice(solvers.SOLVERS[name](), reason)
-        for name, reason in RULES
-        if name in solvers.SOLVERS and compat.fits(solvers.SOLVERS[name], problem)
+        Choice(solvers.SOLVERS[rule.name](), rule.reason)
+        for rule in RULES
+        if rule.when(problem) and compat.fits(solvers.SOLVERS[rule.name], problem)
     ]
     if not found:
         lacks = "; ".join(f"{cls.__name__}: {compat.missing(cls, problem)[0]}" for cls in solvers.SOLVERS.values())

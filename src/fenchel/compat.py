@@ -7,8 +7,12 @@ from typing import Any, NamedTuple
 
 from fenchel import solvers
 from fenchel.errors import IncompatibleError
+from fenchel.losses import Hinge
+from fenchel.losses.protocol import dual_domain
 from fenchel.regularizers import L2, ElasticNet, Quadratic
 from fenchel.solvers.base import Solver
+
+MOST_FEATURES = 2000
 
 
 class Requirement(NamedTuple):
@@ -18,13 +22,35 @@ class Requirement(NamedTuple):
     missing: str
 
 
+STEEPEST = 1e6  # slopes beyond count as unbounded: a loss without `dual_domain` shows only those at scores up to 2^60
+
+
+def _steepest_slope(problem: Any) -> float:
+    """The largest |u| in the dual domains of some targets, the extreme ones among them."""
+    y = problem.y
+    targets = [float(y.min()), float(y.max()), *map(float, y[:16])]
+    return max(abs(end) for target in targets for end in dual_domain(problem.loss, target))
+
+
 LOSS: dict[str, Requirement] = {
+    "bounded_slopes": Requirement(
+        lambda problem: _steepest_slope(problem) < STEEPEST,
+        "loss `{name}` has slopes without bound (the dual variables must lie in a bounded box)",
+    ),
+    "hinge": Requirement(
+        lambda problem: isinstance(problem.loss, Hinge),
+        "loss `{name}` is not `Hinge` (the method is written for it)",
+    ),
     "differentiable": Requirement(
         lambda problem: problem.smooth_loss,
         "loss `{name}` has kinks (the method follows its derivative; Moreau(loss, gamma) would smooth it)",
     ),
 }
 REGULARIZER: dict[str, Requirement] = {
+    "l2": Requirement(
+        lambda problem: isinstance(problem.regularizer, L2),
+        "regularizer `{name}` is not `L2` (the method's step is the decay of its gradient)",
+    ),
     "gradient": Requirement(
         lambda problem: hasattr(problem.regularizer, "gradient"),
         "regularizer `{name}` has no `gradient` (the method follows the derivative of the whole objective)",
@@ -37,9 +63,23 @@ REGULARIZER: dict[str, Requirement] = {
         lambda problem: hasattr(problem.regularizer, "primal_from_dual"),
         "regularizer `{name}` has no `primal_from_dual` (it maps the dual variables to weights)",
     ),
+    "hessian": Requirement(
+        lambda problem: hasattr(problem.regularizer, "hessian"),
+        "regularizer `{name}` has no `hessian` (the method solves with the second derivative of the objective)",
+    ),
+    "few_features": Requirement(
+        lambda problem: problem.d <= MOST_FEATURES,
+        f"there are more than {MOST_FEATURES} features (the method factors a matrix with a row for each)",
+    ),
     "quadratic_part": Requirement(
         lambda problem: isinstance(problem.regularizer, (L2, Quadratic, ElasticNet)),
         "regularizer `{name}` has no quadratic part (it bounds how a dual step changes the scores)",
+    ),
+}
+PROBLEM: dict[str, Requirement] = {
+    "no_intercept": Requirement(
+        lambda problem: not problem.fit_intercept,
+        "the intercept is free (the method keeps no balance of the dual variables)",
     ),
 }
 
@@ -50,6 +90,7 @@ def missing(solver: Solver | type[Solver], problem: Any) -> list[str]:
     for words, table, thing in (
         (solver.needs.loss, LOSS, problem.loss),
         (solver.needs.regularizer, REGULARIZER, problem.regularizer),
+        (solver.needs.problem, PROBLEM, problem),
     ):
         for word in words:
             if not table[word].met(problem):

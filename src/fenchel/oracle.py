@@ -6,13 +6,16 @@ so that scores + combine costs the same as the fused `risk`.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.data.dense import Dense
 from fenchel.engines.local import Local
 from fenchel.kernels import passes
 from fenchel.kernels.dual_epoch import dual_epoch
+from fenchel.kernels.gram import gram_pass
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, slope_sum
 
 
@@ -87,6 +90,32 @@ class Oracle:
         out = np.empty(self.problem.n)
         self.engine.map(lambda block: passes.norms_pass(block.rows, out[block.start : block.stop]), self.blocks)
         return out
+
+    @cached_property
+    def means(self) -> tuple[np.ndarray, float]:
+        """(sum p x, sum p offset)."""
+        return self.combine(np.ones(self.problem.n)), float(self.problem.weights @ self.problem.offset)
+
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        """sum_i weights_i x_i x_i', weights >= 0: rows of weight 0 cost nothing."""
+        self.passes += 0.5
+        d = self.problem.d
+
+        def work(block):
+            part = weights[block.start : block.stop]
+            if isinstance(block.rows, Dense):
+                return (_dense_gram(block.rows.values, part),)
+            out = np.zeros((d, d))
+            gram_pass(block.rows, part, out)
+            return (out,)
+
+        total = self.engine.sum(work, self.blocks)[0]
+        if isinstance(self.problem.rows, Dense):
+            return total
+        diagonal = np.diag(total).copy()
+        total += total.T
+        np.fill_diagonal(total, diagonal)
+        return total
 
     def slopes(self, w: np.ndarray, b: float) -> np.ndarray:
         """The slope of every row's loss at (w, b)."""
@@ -164,3 +193,14 @@ class Oracle:
             problem.compiled_loss, problem.rows if rows is None else rows, problem.y, problem.weights, problem.offset,
             transfer, order, norms, inverse_strength, inverse_bias, b, u, v, idle,
         )  # fmt: skip
+
+
+def _dense_gram(X: np.ndarray, weights: np.ndarray, chunk: int = 1024) -> np.ndarray:
+    """X' diag(weights) X by BLAS, a few rows at a time, leaving out rows without weight."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    rows = np.flatnonzero(weights)
+    for k in range(0, rows.size, chunk):
+        part = rows[k : k + chunk]
+        scaled = X[part] * np.sqrt(weights[part])[:, None]
+        total += scaled.T @ scaled
+    return total

@@ -13,7 +13,7 @@ import numpy as np
 from fenchel import losses, regularizers
 from fenchel.data.accept import accept_matrix, accept_vector
 from fenchel.errors import InputError
-from fenchel.typed import compilable, is_builtin, is_ours
+from fenchel.typed import compilable, is_ours
 
 
 class Problem:
@@ -140,7 +140,7 @@ def _foreign_code(value: Any) -> Iterator[bytes]:
     if isinstance(value, tuple):
         for inner in value:
             yield from _foreign_code(inner)
-        functions = {} if is_builtin(value) or is_ours(type(value)) else vars(type(value))
+        functions = {} if is_ours(type(value)) or not hasattr(value, "_fields") else vars(type(value))
         for name in sorted(name for name, f in functions.items() if isinstance(f, FunctionType)):
             yield from (name.encode(), *_code(functions[name].__code__))
 

@@ -208,13 +208,18 @@ class Run:
         self.trace.append(TracePoint(self.iteration, self.oracle.passes, self.seconds, iterate.primal, iterate.dual))
         self.own_primal = min(self.own_primal, iterate.primal)
         self.own_dual = max(self.own_dual, iterate.dual) if iterate.dual == iterate.dual else self.own_dual
-        if np.isfinite(iterate.primal) and iterate.primal < self.primal:
+        if np.isfinite(iterate.primal) and iterate.primal < self.primal and self.sound(iterate):
             self.best, self.primal = iterate, iterate.primal
         if np.isfinite(iterate.dual) and (self.lower is None or iterate.dual > self.lower.dual):
             self.lower = iterate
 
     def usable(self, iterate: Iterate) -> bool:
-        return self.best is not None and bool(np.isfinite(iterate.coef).all()) and iterate.primal == iterate.primal
+        return self.best is not None and self.sound(iterate) and iterate.primal == iterate.primal
+
+    def sound(self, iterate: Iterate) -> bool:
+        """Coefficients that compiled code may walk and that mean something."""
+        coef = iterate.coef
+        return coef.shape == (self.problem.d,) and bool(np.isfinite(coef).all() and np.isfinite(iterate.intercept))
 
     def gap(self) -> float:
         if self.best is None or self.lower is None:
@@ -243,6 +248,9 @@ class Run:
         assert best is not None
         u = self.dual_point()
         found, point = certificate(self.problem, best.coef, best.intercept, u)
+        if self.lower is not None and found.dual < self.lower.dual:  # the claim was too good: what is true counts from now on
+            self.lower = self.lower._replace(dual=found.dual, dual_point=point)
+            self.own_dual = min(self.own_dual, found.dual)
         self.certified_gap = self.gap()
         old = self.certified
         if old is not None and old[0].dual > found.dual:  # every dual point ever certified remains a bound
@@ -279,7 +287,7 @@ class Run:
         if not np.isfinite(self.own_primal):
             return False
         claims = np.isfinite(self.own_dual)
-        measure = self.own_primal - self.own_dual if claims else self.own_primal
+        measure = max(self.own_primal - self.own_dual, 0.0) if claims else self.own_primal
         where, evaluated, level = self.progress[-1]
         if measure < STALL_FACTOR * level if claims else measure < level - 1e-9 * abs(level):
             self.progress.append((self.iteration, len(self.trace), measure))

@@ -43,11 +43,27 @@ class CSR(NamedTuple):
         for k in range(self.indptr[i], self.indptr[i + np.uint64(1)]):
             out[self.indices[k]] += a * self.values[k]
 
+    def add_outer(self, i, a, out):
+        stop = self.indptr[i + np.uint64(1)]
+        for k in range(self.indptr[i], stop):
+            c = a * self.values[k]
+            for j in range(k, stop):
+                out[self.indices[k], self.indices[j]] += c * self.values[j]
+
     def sqnorm(self, i):
         total = 0.0
         for k in range(self.indptr[i], self.indptr[i + np.uint64(1)]):
             total += np.float64(self.values[k]) * self.values[k]
         return total
+
+    def row_span(self, i):
+        return self.indptr[i], self.indptr[i + np.uint64(1)]
+
+    def row_column(self, k):
+        return self.indices[k]
+
+    def row_entry(self, i, k):
+        return self.values[k]
 
 
 def unsigned(array: np.ndarray) -> np.ndarray:

@@ -42,12 +42,28 @@ class Dense(NamedTuple):
         for k in range(x.size):
             out[k] += a * x[k]
 
+    def add_outer(self, i, a, out):
+        x = self.values[i]
+        for k in range(x.size):
+            c = a * x[k]
+            for j in range(k, x.size):
+                out[k, j] += c * x[j]
+
     def sqnorm(self, i):
         x = self.values[i]
         total = 0.0
         for k in range(x.size):
             total += np.float64(x[k]) * x[k]
         return total
+
+    def row_span(self, i):
+        return np.uint64(0), np.uint64(self.values.shape[1])
+
+    def row_column(self, k):
+        return k
+
+    def row_entry(self, i, k):
+        return self.values[i, k]
 
 
 def dense_block(rows: Dense, start: int, stop: int) -> Dense:

@@ -1,4 +1,4 @@
-"""A row of X is touched through five operations only; everything else is written once, for every storage format."""
+"""A row of X is touched through few operations only; everything else is written once, for every storage format."""
 
 from __future__ import annotations
 
@@ -25,6 +25,26 @@ def axpy(rows, i, a, out):
     """out += a x_i."""
 
 
+@method("rows, i, a, out")
+def add_outer(rows, i, a, out):
+    """out += a x_i x_i', each pair of stored entries once (so off the diagonal in one of the two places)."""
+
+
 @method("rows, i")
 def sqnorm(rows, i):
     """<x_i, x_i>."""
+
+
+@method("rows, i")
+def row_span(rows, i):
+    """(start, stop): the places k of row i's stored entries, for loops that need both column and value."""
+
+
+@method("rows, k")
+def row_column(rows, k):
+    """The column of the entry at place k."""
+
+
+@method("rows, i, k")
+def row_entry(rows, i, k):
+    """The value of the entry at place k of row i."""

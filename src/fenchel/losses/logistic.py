@@ -46,7 +46,10 @@ class Logistic(NamedTuple):
 
     def conjugate(self, u, y):
         s = -y * u
-        return entropy_term(s) + entropy_term(1.0 - s) if 0.0 <= s <= 1.0 else math.inf
+        if not 0.0 <= s <= 1.0:
+            return math.inf
+        # log1p: near s = 0 the second term is as large as the first, and log(1 - s) would lose it.
+        return entropy_term(s) + ((1.0 - s) * math.log1p(-s) if s < 1.0 else 0.0)
 
     def dual_step(self, u, z, q, y):
         # In t with s = sigmoid(t) the equation is f(t) = t + m + q (s - s0) = 0. Reflected so that its root is not

@@ -24,15 +24,22 @@ class Poisson(NamedTuple):
     grows_exponentially = True
 
     def value(self, z, y):
-        # exp(z) - y - y (z - log y): the form that loses the least when z is near log y.
-        return exp(z) - y - (y * (z - math.log(y)) if y > 0.0 else 0.0)
+        if y <= 0.0:
+            return exp(z)
+        d = z - math.log(y)
+        # y (e^d - 1 - d) is nearly zero for small d: expm1 keeps what exp would lose.
+        return y * (math.expm1(d) - d) if abs(d) < 1.0 else exp(z) - y - y * d
 
     def slope(self, z, y):
         return exp(z) - y
 
     def conjugate(self, u, y):
         t = u + y
-        return entropy_term(t) - t - (entropy_term(y) - y) if t >= 0.0 else math.inf
+        if t < 0.0:
+            return math.inf
+        if y <= 0.0 or t <= 0.0:
+            return entropy_term(t) - t - (entropy_term(y) - y)
+        return t * math.log1p(u / y) + u * (math.log(y) - 1.0)
 
     def dual_step(self, u, z, q, y):
         return wright_omega(math.log(q) + z + q * (y + u)) / q - y

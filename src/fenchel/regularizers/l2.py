@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.regularizers.base import Regularizer
@@ -40,6 +41,10 @@ class L2(Regularizer):
     def gradient(self, w: ArrayLike) -> Vector:
         """alpha w."""
         return self.alpha * vector(w)
+
+    def hessian(self, dim: int) -> Vector:
+        """alpha times the identity."""
+        return self.alpha * np.eye(dim)
 
     @quiet
     def prox(self, w: ArrayLike, step: float) -> Vector:

@@ -78,6 +78,12 @@ class Quadratic(Regularizer):
         shape, scale = unit(vector(w))
         return rescale(self._form.apply(shape), scale, self.alpha)
 
+    def hessian(self, dim: int) -> Vector:
+        """alpha K, dense."""
+        if np.ndim(self.K) == 1:
+            return self.alpha * np.diag(self.K)
+        return self.alpha * (self.K.toarray() if hasattr(self.K, "toarray") else self.K)
+
     @quiet
     def prox(self, w: ArrayLike, step: float) -> Vector:
         """(I + step alpha K)^-1 w."""

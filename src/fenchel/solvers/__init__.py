@@ -11,15 +11,33 @@ from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.dual_ascent import DualAscent
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.proximal_gradient import ProximalGradient
+from fenchel.solvers.semismooth_newton import SemismoothNewton
 
-__all__ = ["LBFGS", "SOLVERS", "Bundle", "DualAscent", "ProximalGradient", "Solver", "Start", "make"]
+__all__ = [
+    "LBFGS",
+    "SOLVERS",
+    "Bundle",
+    "DualAscent",
+    "ProximalGradient",
+    "SemismoothNewton",
+    "Solver",
+    "Start",
+    "make",
+]
 
 
 def _snake(name: str) -> str:
     return name.lower() if name.isupper() else re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-SOLVERS: dict[str, type[Solver]] = {_snake(cls.__name__): cls for cls in (Bundle, DualAscent, LBFGS, ProximalGradient)}
+_CLASSES: list[type[Solver]] = [
+    Bundle,
+    DualAscent,
+    LBFGS,
+    ProximalGradient,
+    SemismoothNewton,
+]
+SOLVERS: dict[str, type[Solver]] = {_snake(cls.__name__): cls for cls in _CLASSES}
 
 
 def make(spec: Any) -> Solver:

@@ -16,6 +16,7 @@ class Needs(NamedTuple):
 
     loss: tuple[str, ...] = ()
     regularizer: tuple[str, ...] = ()
+    problem: tuple[str, ...] = ()
 
 
 class Start(NamedTuple):
@@ -31,6 +32,7 @@ class Solver:
     """Base of all solvers. Parameters are the dataclass's fields."""
 
     needs: ClassVar[Needs] = Needs()
+    slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         """Yield iterates for ever (or until the method has nothing more to give)."""

@@ -50,7 +50,7 @@ class Bundle(Solver):
         if self.line_search and hasattr(problem.regularizer, "primal_from_dual"):
             yield from line_search(oracle, start)
             return
-        planes = Planes(problem.d, getattr(problem.loss, "nonnegative", False))
+        planes = Planes(problem.d, lowest_risk(oracle))
         smooth = hasattr(problem.regularizer, "primal_from_dual")
         master = SmoothMaster(problem.regularizer) if smooth else L1Master(problem.regularizer)
         tangents = Tangents(oracle)
@@ -68,6 +68,12 @@ class Bundle(Solver):
             if bound > dual:
                 dual, point = bound, rebuild(oracle, planes, weights)
             planes.drop(self.patience)
+
+
+def lowest_risk(oracle: Oracle) -> float:
+    """A bound that the risk never goes below: 0 for losses that say so, else -sum p loss*(0), which may be -inf."""
+    problem = oracle.problem
+    return 0.0 if getattr(problem.loss, "nonnegative", False) else -oracle.conjugates(np.zeros(problem.n))
 
 
 class Tangents:

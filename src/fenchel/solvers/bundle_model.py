@@ -16,15 +16,15 @@ ACCURACY = 0.02  # inner gap as a fraction of the outer one
 class Planes:
     """Cutting planes <A_j, w> + c_j with their Gram matrix, kept up to date by one row per new plane."""
 
-    def __init__(self, d: int, zero_plane: bool):
+    def __init__(self, d: int, lowest: float):
         self.A = np.zeros((d, 0))
         self.c = np.zeros(0)
         self.gram = np.zeros((0, 0))
         self.recipes: list[PlaneRecipe | None] = []
         self.weights = np.zeros(0)
         self.idle = np.zeros(0, dtype=int)
-        if zero_plane:
-            self._append(np.zeros(d), 0.0, None)  # the risk is never negative: a plane for free
+        if np.isfinite(lowest):
+            self._append(np.zeros(d), lowest, None)  # the risk is never below this: a plane for free, with u = 0
             self.weights[0] = 1.0
 
     def add(self, plane: Plane) -> None:

@@ -3,7 +3,7 @@
 Problem      min over w, b of F(w, b) + R(w), both differentiable (the intercept is one more variable)
 Update       x <- x + t d, d = -H grad with H from the last `memory` pairs (two-loop recursion), t by a weak Wolfe
              search that starts at 1 and interpolates: one fused pass over the data per trial, usually one trial
-Certificate  the slopes at the iterate; without an intercept the gap is R(w) + R*(-g) + <w, g>, O(d)
+Certificate  the slopes at the iterate; the gap to expect costs O(d) (`claims.py`)
 Reference    Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5; Lewis and Overton (2013) for the search
 """
 
@@ -18,12 +18,13 @@ import numpy as np
 
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
+from fenchel.solvers.claims import dual_estimate
 
 DECREASE, CURVATURE, MOST_TRIALS = 1e-4, 0.9, 60
 
 
 class Point(NamedTuple):
-    """A point x = (w, b), the objective there, its gradient, and the solver's own estimate of the dual value."""
+    """A point x (see `unpack`), the objective there, its gradient, and the solver's own estimate of the dual value."""
 
     x: np.ndarray
     value: float
@@ -45,11 +46,11 @@ class LBFGS(Solver):
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("gradient",))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
-        d = oracle.problem.d
-        here = evaluate(oracle, np.append(start.coef, start.intercept))
+        here = evaluate(oracle, pack(oracle, start.coef, start.intercept))
         pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=self.memory)
         while True:
-            yield Iterate(here.x[:d].copy(), float(here.x[d]), here.value, here.dual)
+            w, b = unpack(oracle, here.x)
+            yield Iterate(w.copy(), b, here.value, here.dual)
             direction = -two_loop(pairs, here.gradient)
             slope = float(direction @ here.gradient)
             if not slope < 0.0:
@@ -74,14 +75,25 @@ class LBFGS(Solver):
 def evaluate(oracle: Any, x: np.ndarray) -> Point:
     """Objective, gradient and dual estimate in one pass."""
     problem, d = oracle.problem, oracle.problem.d
-    w, b = x[:d], float(x[d])
+    w, b = unpack(oracle, x)
     risk, g, slopes = oracle.risk(w, b)
-    regular = problem.regularizer.value(w)
-    gradient = np.append(g + problem.regularizer.gradient(w), slopes if problem.fit_intercept else 0.0)
-    # Fenchel-Young: the gap at the slopes is R(w) + R*(-g) + <w, g>; an intercept that is not yet best adds about this.
-    unbalanced = abs(slopes) * (1.0 + abs(b)) if problem.fit_intercept else 0.0
-    gap = regular + problem.regularizer.conjugate(-g) + float(w @ g) + unbalanced
-    return Point(x, risk + regular, gradient, risk + regular - gap)
+    value = risk + problem.regularizer.value(w)
+    gradient = np.append(g + problem.regularizer.gradient(w), 0.0)
+    if problem.fit_intercept:
+        gradient[:d] -= slopes * oracle.means[0]
+        gradient[d] = slopes
+    return Point(x, value, gradient, dual_estimate(oracle, w, b, risk, g, slopes))
+
+
+def unpack(oracle: Any, x: np.ndarray) -> tuple[np.ndarray, float]:
+    """(w, b) from x = (w, b + <mean row, w>): as if the features were centred, which the intercept makes no difference to."""
+    w = x[:-1]
+    return w, float(x[-1] - oracle.means[0] @ w) if oracle.problem.fit_intercept else 0.0
+
+
+def pack(oracle: Any, w: np.ndarray, b: float) -> np.ndarray:
+    """The inverse of `unpack`."""
+    return np.append(w, b + float(oracle.means[0] @ w) if oracle.problem.fit_intercept else 0.0)
 
 
 def first_step(here: Point) -> float:

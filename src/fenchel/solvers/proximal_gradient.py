@@ -17,6 +17,7 @@ import numpy as np
 
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
+from fenchel.solvers.claims import dual_estimate
 
 SHRINK, GROW = 0.9, 2.0
 
@@ -82,14 +83,8 @@ def first_bound(oracle: Any, x: np.ndarray, gradient: np.ndarray) -> float:
 
 
 def claim(oracle: Any, x: np.ndarray, value: float, gradient: np.ndarray) -> Iterate:
-    """The iterate with an estimate of its dual value, O(d).
-
-    Scaling u by c <= 1 keeps at least c times the loss part of D when losses are nonnegative.
-    """
-    problem, d = oracle.problem, oracle.problem.d
+    """The iterate with an estimate of its dual value, O(d)."""
+    d = oracle.problem.d
     w, b, g = x[:d].copy(), float(x[d]), gradient[:d]
-    primal = value + problem.regularizer.value(w)
-    scale = problem.regularizer.dual_scale(-g)
-    losses = value - float(w @ g) - b * float(gradient[d])
-    dual = scale * losses - problem.regularizer.conjugate(-scale * g) - abs(float(gradient[d]))
-    return Iterate(w, b, primal, dual)
+    primal = value + oracle.problem.regularizer.value(w)
+    return Iterate(w, b, primal, dual_estimate(oracle, w, b, value, g, float(gradient[d])))

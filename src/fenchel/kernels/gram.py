@@ -1,0 +1,16 @@
+"""Weighted Gram matrices of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.data.rows import add_outer
+from fenchel.jit import kernel
+
+
+@kernel(fastmath=True)
+def gram_pass(rows, weights, out):
+    """out += sum_i weights_i x_i x_i' in the entries where the column is not left of the row's place in x_i's order."""
+    for i in range(np.uint64(weights.size)):
+        if weights[i] != 0.0:
+            add_outer(rows, i, weights[i], out)

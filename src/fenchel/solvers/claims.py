@@ -1,0 +1,25 @@
+"""What a batch solver can claim about the dual value from one pass, in O(d).
+
+With u the slopes at (w, b), g = sum p u x, and F = sum p loss: -sum p (loss*(u) - u offset) = F - <w, g> - b sum p u.
+If the intercept is free, u must first be shifted by r = sum p u to be balanced; to first order that adds r times the mean
+score to the loss part, and it turns g into g - r xbar exactly. Where R* is an indicator, u is scaled by c <= 1, which keeps
+at least c times the loss part when losses are not negative. Estimates, not proofs: the certificate is recomputed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def dual_estimate(oracle: Any, w: np.ndarray, b: float, risk: float, g: np.ndarray, slopes: float) -> float:
+    """The dual value to expect at the slopes of (w, b)."""
+    problem = oracle.problem
+    losses = risk - float(w @ g) - b * slopes
+    if problem.fit_intercept:
+        mean, offset = oracle.means
+        losses += slopes * (float(mean @ w) + b + offset) - slopes * slopes
+        g = g - slopes * mean
+    scale = problem.regularizer.dual_scale(-g)
+    return scale * losses - problem.regularizer.conjugate(-scale * g)
