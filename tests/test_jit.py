@@ -404,14 +404,17 @@ def test_every_source_that_is_compiled_is_part_of_the_stamp():
 
 
 def test_import_is_light():
-    code = "import sys, fenchel; print([m for m in ('numba', 'sklearn', 'rich', 'pandas') if m in sys.modules])"
+    code = "import sys, fenchel; fenchel.Problem, fenchel.solve, fenchel.certify; print([m for m in ('numba', 'sklearn', 'rich', 'pandas') if m in sys.modules])"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
 
 
 def test_import_adds_less_than_the_budget():
-    # Processor time, so that what else the machine does is not counted.
-    code = "import time, numpy, scipy.sparse; t = time.process_time(); import fenchel; print(time.process_time() - t)"
+    # Wall time, the least of five; the names are looked up lazily, so they are looked up here.
+    code = (
+        "import time, numpy, scipy.sparse; t = time.perf_counter(); import fenchel; "
+        "fenchel.Problem, fenchel.solve, fenchel.certify; print(time.perf_counter() - t)"
+    )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
     assert min(float(run.stdout) for run in runs) < 0.3

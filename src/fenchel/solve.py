@@ -210,6 +210,8 @@ class Run:
         self.own_dual = max(self.own_dual, iterate.dual) if iterate.dual == iterate.dual else self.own_dual
         if np.isfinite(iterate.primal) and iterate.primal < self.primal and self.sound(iterate):
             self.best, self.primal = iterate, iterate.primal
+        if self.lower is not None and self.lower.dual > self.primal + 1e-9 * abs(self.primal):
+            self.lower = None  # no bound lies above a value that is attained: that claim was false
         if np.isfinite(iterate.dual) and (self.lower is None or iterate.dual > self.lower.dual):
             self.lower = iterate
 

@@ -8,8 +8,9 @@ gamma = 0 is the loss itself.
 from __future__ import annotations
 
 from fenchel.jit import kernel
-from fenchel.losses.protocol import dual_step, slope, value, value_and_slope
+from fenchel.losses.protocol import curvature, dual_step, value, value_and_slope
 
+STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
 PROBE = 1e-3  # half width, in units of gamma, over which the change of u is measured
 
 
@@ -41,8 +42,7 @@ def curved_pass(loss, y, p, z, u, h):
         if p[i] > 0.0:
             f, u[i] = value_and_slope(loss, z[i], y[i])
             total += p[i] * f
-            width = 1e-6 * (1.0 + abs(z[i]))
-            h[i] = (slope(loss, z[i] + width, y[i]) - slope(loss, z[i] - width, y[i])) / (2.0 * width)
+            h[i] = min(curvature(loss, z[i], y[i]), STEEPEST)
     return total
 
 

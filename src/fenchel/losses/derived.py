@@ -108,6 +108,12 @@ def dual_step(loss, u, z, q, y):
     return min(max((target - a) / q, slope(loss, a, y)), slope(loss, b, y))
 
 
+def curvature(loss, z, y):
+    """The rate of change of the slope, by a difference."""
+    width = 1e-6 * (1.0 + abs(z))
+    return (slope(loss, z + width, y) - slope(loss, z - width, y)) / (2.0 * width)
+
+
 def dual_domain(loss, y):
     """The range of slopes seen at -2**k and 2**k, leaving out those that are not finite or beyond STEEPEST."""
     low, high = slope(loss, 0.0, y), slope(loss, 0.0, y)

@@ -9,7 +9,7 @@ value_and_slope(z, y)  both at once, where they share work                      
 conjugate(u, y)        loss*(u) = sup over z of u z - loss(z, y); inf outside           derived.conjugate
 dual_step(u, z, q, y)  the u' with u' in the subdifferential at z - q (u' - u)          derived.dual_step
 dual_domain(y)         (low, high): the closure of {u: loss*(u) < inf}                  derived.dual_domain
-curvature(z, y)        second derivative, where the loss has one                        no Newton solver
+curvature(z, y)        second derivative, where the loss has one                        derived.curvature
 smoothness()           Lipschitz constant of the slope; inf: none; None: it jumps       derived.is_differentiable
 valid_target(y)        which targets are allowed (on arrays)                            every finite number is
 =====================  ===============================================================  ==========================
@@ -52,6 +52,6 @@ def dual_domain(loss, y):
     """(low, high), the closure of the domain of the conjugate."""
 
 
-@method("loss, z, y")
+@method("loss, z, y", derived.curvature)
 def curvature(loss, z, y):
     """Second derivative of the loss at z."""

@@ -24,6 +24,8 @@ from fenchel.solvers.claims import dual_estimate
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
 LONG = 6  # Newton steps
+REFRESH = 20  # Newton steps after which sums are made afresh instead of changed
+FLAT = 0.3  # of the first derivative along a step: where the line search is content
 INNER = 0.3  # inner error, relative to the error that smoothing makes, at which gamma shrinks
 
 
@@ -56,33 +58,38 @@ class SemismoothNewton(Solver):
         u0 = np.zeros(problem.n) if start.dual_point is None else start.dual_point.copy()
         z = oracle.scores(w) + b
         gamma = 0.0 if problem.smooth_loss else first_gamma(problem, z, u0)
-        steps = 0
         model = look(problem, z, u0, gamma)
+        g = oracle.combine(model.u)
+        steps = 0
         while True:
-            g, slopes = oracle.combine(model.u), float(problem.weights @ model.u)
+            slopes = float(problem.weights @ model.u)
             primal = model.risk + problem.regularizer.value(w)
             # loss*(u) = u x - loss(x), so the loss part of D is the risk, less <u, z>, less the residual.
             dual = dual_estimate(oracle, w, b, model.risk - model.residual, g, slopes)
             yield Iterate(w.copy(), b, primal, dual, model.u)
-            dw, db, decrement = newton_direction(oracle, w, g, slopes, model.h)
             inner = primal - dual - model.residual  # the rest of the gap is what smoothing makes
             if gamma > 0.0 and inner <= INNER * model.residual:
-                u0, gamma = model.u, gamma * (SLOW_SHRINK if steps > LONG else SHRINK)
-                steps = 0
-                model = look(problem, z, u0, gamma)
+                u0, gamma, steps = model.u, gamma * (SLOW_SHRINK if steps > LONG else SHRINK), 0
+                z = oracle.scores(w) + b  # without the rounding of many steps
+                model, g = follow(oracle, model, g, z, u0, gamma, afresh=True)
                 continue
             steps += 1
+            dw, db, decrement = newton_direction(oracle, w, g, slopes, model.h)
             dz = oracle.scores(dw) - problem.offset + db
             t = line_search(problem, w, dw, z, dz, u0, gamma, model.smoothed, decrement)
-            if t == 0.0:
-                if gamma == 0.0:
-                    return
+            if t > 0.0:
+                w, b, z = w + t * dw, b + t * db, z + t * dz
+            elif gamma > 0.0:
                 u0, gamma, steps = model.u, gamma * SLOW_SHRINK, 0
-                model = look(problem, z, u0, gamma)
-                continue
-            w, b = w + t * dw, b + t * db
-            z = oracle.scores(w) + b
-            model = look(problem, z, u0, gamma)
+            else:
+                return
+            model, g = follow(oracle, model, g, z, u0, gamma, afresh=steps % REFRESH == 0)
+
+
+def follow(oracle: Any, old: Model, g: np.ndarray, z: np.ndarray, u0: np.ndarray, gamma: float, afresh: bool) -> tuple:
+    """(model, sum p u x) at new scores; the sum is changed by the rows whose u changed, or made afresh."""
+    model = look(oracle.problem, z, u0, gamma)
+    return model, oracle.combine(model.u) if afresh else g + oracle.combine(model.u - old.u)
 
 
 def look(problem: Any, z: np.ndarray, u0: np.ndarray, gamma: float) -> Model:
@@ -138,26 +145,26 @@ def newton_direction(oracle: Any, w: np.ndarray, g: np.ndarray, slopes: float, h
 
 
 def line_search(problem, w, dw, z, dz, u0, gamma, value, decrement) -> float:
-    """A step t along (dw, db) with sufficient decrease, by bisection on the derivative, on stored scores: no pass over X."""
+    """A step t along (dw, db) where the derivative is small, by safeguarded secants on stored scores: no pass over X."""
     regularizer = problem.regularizer
     arguments = (problem.compiled_loss, problem.y, problem.weights, z, dz)
     here = value + regularizer.value(w)
-    low, high, t = 0.0, np.inf, 1.0
-    for _ in range(60):
-        total, derivative = envelope_line(*arguments, t, u0, gamma)
+    low, low_slope, high, high_slope, t = 0.0, -decrement, np.inf, np.inf, 1.0
+    for trial in range(60):
+        total, slope = envelope_line(*arguments, t, u0, gamma)
         total += regularizer.value(w + t * dw)
-        derivative += float(regularizer.gradient(w + t * dw) @ dw)
-        if not (np.isfinite(total) and np.isfinite(derivative)):
-            high = t
-            t = 0.5 * (low + high)
-            continue
-        flat = abs(total - here) <= 1e-13 * abs(here)
-        if abs(derivative) <= 0.3 * decrement and (total <= here or flat):
+        slope += float(regularizer.gradient(w + t * dw) @ dw)
+        if abs(slope) <= FLAT * decrement and total <= here + 1e-13 * abs(here):
             return t
-        if derivative < 0.0:
-            low = t
-            t = 2.0 * t if np.isinf(high) else 0.5 * (low + high)
-        else:
-            high = t
+        if slope < 0.0 and np.isfinite(total):
+            low, low_slope = t, slope
+        else:  # also where the loss overflows
+            high, high_slope = t, slope
+        if np.isinf(high):
+            t *= 2.0
+        elif trial % 3 == 2 or not np.isfinite(high_slope):
             t = 0.5 * (low + high)
-    return low if low > 0.0 else 0.0
+        else:
+            share = low_slope / (low_slope - high_slope)
+            t = low + min(max(share, 0.05), 0.95) * (high - low)
+    return low
