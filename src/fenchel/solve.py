@@ -250,7 +250,7 @@ class Run:
         assert best is not None
         u = self.dual_point()
         found, point = certificate(self.problem, best.coef, best.intercept, u)
-        if self.lower is not None and found.dual < self.lower.dual:  # the claim was too good: what is true counts from now on
+        if self.lower is not None and found.dual < self.lower.dual:  # a claim too good: the truth counts from now on
             self.lower = self.lower._replace(dual=found.dual, dual_point=point)
             self.own_dual = min(self.own_dual, found.dual)
         self.certified_gap = self.gap()
