@@ -29,9 +29,14 @@ def _tall(problem: Any) -> bool:
     return problem.d <= SMALL_FACTOR and problem.n >= problem.d
 
 
+def _wide(problem: Any) -> bool:
+    return problem.d >= problem.n and not problem.fit_intercept
+
+
 SMALL_FACTOR = 500  # features up to which factoring a matrix of that size is cheaper than the passes it saves
 RULES: list[Rule] = [
     Rule("semismooth_newton", _tall, "few features, so Newton steps are cheap"),
+    Rule("dual_ascent", _wide, "at least as many features as rows, so few exact dual steps do it"),
     Rule("lbfgs", lambda problem: True, "loss and regularizer are differentiable"),
     Rule("dual_ascent", lambda problem: True, "every dual coordinate step is exact"),
     Rule("proximal_gradient", lambda problem: True, "the loss is differentiable and the regularizer has a prox"),
@@ -41,12 +46,12 @@ RULES: list[Rule] = [
 
 def candidates(problem: Any) -> list[Choice]:
     """All solvers that fit, the preferred one first; a later one takes over if an earlier one stalls."""
-    found = [
-        Choice(solvers.SOLVERS[rule.name](), rule.reason)
-        for rule in RULES
-        if rule.when(problem) and compat.fits(solvers.SOLVERS[rule.name], problem)
-    ]
+    found: dict[str, Choice] = {}
+    for rule in RULES:
+        solver = solvers.SOLVERS[rule.name]
+        if rule.name not in found and rule.when(problem) and compat.fits(solver, problem):
+            found[rule.name] = Choice(solver(), rule.reason)
     if not found:
         lacks = "; ".join(f"{cls.__name__}: {compat.missing(cls, problem)[0]}" for cls in solvers.SOLVERS.values())
         raise IncompatibleError(f"no solver fits {problem!r}. {lacks}")
-    return found
+    return list(found.values())
