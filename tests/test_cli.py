@@ -491,7 +491,7 @@ def test_ctrl_c_with_several_labels_still_gives_a_whole_model(raised, files, mon
         result = original(problem, solver, tol, 0 if len(calls) == 2 else max_iter, *rest, **options)
         return replace(result, status=fenchel.Status.INTERRUPTED) if len(calls) == 2 else result
 
-    monkeypatch.setattr(fenchel, "solve", interrupted_at_the_second)
+    monkeypatch.setattr(sys.modules["fenchel.solve"], "solve", interrupted_at_the_second)
     assert train(data="three") == 130
     model = fenchel.load("m")
     assert [status.name for status in model.statuses] == ["CERTIFIED", "INTERRUPTED", "INTERRUPTED"]

@@ -24,8 +24,9 @@ W = np.array([0.5, -1.0, 0.25, 2.0])
 
 def densify(rows, d):
     """The matrix that kernels see, row by row, through the row operations alone."""
-    out = np.zeros((rows.count(), d))
-    for i in range(rows.count()):
+    n = rows.values.shape[0] if isinstance(rows, Dense) else rows.indptr.size - 1
+    out = np.zeros((n, d))
+    for i in range(n):
         rows.axpy(np.uint64(i), 1.0, out[i])
     return out
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fenchel.result import Result, Status
 
-SHORTEST = 1e-3  # seconds: a limit must be positive even when the time is already gone
+SHORTEST = 1e-9  # seconds: a limit must be positive even when the time is already gone
 
 
 class Budget:
