@@ -84,7 +84,7 @@ def conjugate(loss, u, y):
         if name == "Exponential":
             return _entropy(t) - t
         if name == "Logistic":
-            return INF if t > 1 else _entropy(t) + _entropy(1 - t)
+            return INF if t > 1 else _entropy(t) + ((1 - t) * mp.log1p(-t) if t < 1 else 0)
         power = mpf(loss.p) if name == "PowerHinge" else mpf(2)
         q = power / (power - 1)
         return t**q / q - margin * t

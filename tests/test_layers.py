@@ -21,7 +21,7 @@ LAYERS = [
     {"certify", "dual_point", "engines"},
     {"oracle"},
     {"solvers", "choose", "compat"},
-    {"solve"},
+    {"solve", "instances"},
     {"estimators", "model", "model_file", "model_format"},
     {"report", "cli"},
 ]

@@ -31,7 +31,7 @@ _HOME = {
     "save": "model_file",
     "solve": "solve",
 }
-_MODULES = ["engines", "errors", "losses", "projections", "regularizers", "solvers"]
+_MODULES = ["engines", "errors", "instances", "losses", "projections", "regularizers", "solvers"]
 __all__ = sorted([*_HOME, *_MODULES])
 
 

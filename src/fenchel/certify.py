@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.data.accept import accept_vector
-from fenchel.data.rows import axpy, sized_dot
+from fenchel.data.rows import axpy, sized_dot, sqnorm
 from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.losses.protocol import conjugate, dual_domain, slope, value
@@ -54,6 +54,14 @@ def slopes_pass(loss, y, z, u):
 
 
 @kernel
+def steepness_pass(loss, y, z, size, out):
+    """out_i = the steepest slope of row i within the rounding of its score: how that rounding shows in P."""
+    for i in range(z.size):
+        reach = EPS * size[i]
+        out[i] = max(abs(slope(loss, z[i] - reach, y[i])), abs(slope(loss, z[i] + reach, y[i])))
+
+
+@kernel
 def domain_pass(loss, y, low, high):
     """The ends of every row's dual domain."""
     for i in range(y.size):
@@ -80,7 +88,8 @@ def conjugate_pass(loss, y, p, offset, u):
 
 @kernel
 def combine_pass(rows, p, u, chunk, part, v):
-    """v = -sum_i p_i u_i x_i, added up chunk by chunk."""
+    """v = -sum_i p_i u_i x_i, added up chunk by chunk; returns sum_i p_i |u_i| |x_i|, which its rounding is proportional to."""
+    spread = 0.0
     for j in range(v.size):
         v[j] = 0.0
     filled = 0
@@ -88,12 +97,14 @@ def combine_pass(rows, p, u, chunk, part, v):
         a = p[i] * u[i]
         if a != 0.0:
             axpy(rows, i, a, part)
+            spread += abs(a) * np.sqrt(sqnorm(rows, i))
         filled += 1
         if filled == chunk or i + np.uint64(1) == u.size:
             for j in range(v.size):
                 v[j] -= part[j]
                 part[j] = 0.0
             filled = 0
+    return spread
 
 
 @kernel
@@ -143,6 +154,7 @@ class DualValue(NamedTuple):
     point: np.ndarray
     magnitude: float
     imbalance: float
+    blur: float = 0.0  # what the rounding of v can hide in R*(v)
 
 
 def dual_value(problem: Any, u: np.ndarray) -> DualValue:
@@ -153,7 +165,7 @@ def dual_value(problem: Any, u: np.ndarray) -> DualValue:
     regularizer, arguments = problem.regularizer, (problem.compiled_loss, problem.y, problem.weights, problem.offset)
     v, part = np.empty(problem.d), np.zeros(problem.d)
     chunk = max(CHUNK, int(problem.d * problem.n / (problem.X.size if problem.X.size else 1)))
-    combine_pass(problem.rows, problem.weights, u, chunk, part, v)
+    spread = combine_pass(problem.rows, problem.weights, u, chunk, part, v)
     if not np.isfinite(v).all():
         return DualValue(-np.inf, u, 0.0, 0.0)
     scale = regularizer.dual_scale(v)
@@ -162,7 +174,17 @@ def dual_value(problem: Any, u: np.ndarray) -> DualValue:
     total, magnitude, imbalance = conjugate_pass(*arguments, u)
     regular = regularizer.conjugate(v)
     dual = -total - regular
-    return DualValue(dual if dual == dual else -np.inf, u, magnitude + abs(regular), imbalance)
+    hidden = blur(regularizer, v, EPS * spread, magnitude)
+    return DualValue(dual if dual == dual else -np.inf, u, magnitude + abs(regular), imbalance, hidden)
+
+
+def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
+    """How much D may lose if every v_j is off by `error`: through a larger R*, or through scaling back into its domain."""
+    worst = (v + error, v + np.copysign(error, v))  # the conjugates grow with v or with |v|
+    rise = max(map(regularizer.conjugate, worst)) - regularizer.conjugate(v)
+    if np.isfinite(rise):
+        return max(rise, 0.0)
+    return (1.0 - min(map(regularizer.dual_scale, worst))) * magnitude or np.inf
 
 
 def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
@@ -206,9 +228,11 @@ def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray)
     primal = risk + regular
     found = dual_value(problem, u)
     with np.errstate(over="ignore", invalid="ignore"):
-        through_scores = float(np.sum(problem.weights * np.abs(found.point) * size))
+        steepness = np.empty(problem.n)
+        steepness_pass(problem.compiled_loss, problem.y, z, size, steepness)
+        through_scores = float(np.sum(problem.weights * np.maximum(np.abs(found.point), steepness) * size))
     balance = abs(found.imbalance) * max(1.0, abs(intercept)) if problem.fit_intercept else 0.0
-    floor = SAFETY * EPS * (magnitude + abs(regular) + found.magnitude + through_scores) + balance
+    floor = SAFETY * EPS * (magnitude + abs(regular) + found.magnitude + through_scores) + SAFETY * found.blur + balance
     primal = primal if primal == primal else np.inf
     floor = floor if np.isfinite(floor) else np.inf
     return Certificate(float(primal), float(found.dual), problem.basis, float(floor)), found.point
@@ -235,11 +259,12 @@ def certify(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = N
 
     coef = accept_coef(problem, coef)
     intercept = accept_intercept(problem, intercept)
-    if dual_point is None:
-        u = best_dual_point(problem, coef, intercept)
-    else:
-        u = accept_vector(dual_point, problem.n, "dual_point")
-    return certificate(problem, coef, intercept, u)[0]
+    with np.errstate(all="ignore"):  # what overflows is found by its value
+        if dual_point is None:
+            u = best_dual_point(problem, coef, intercept)
+        else:
+            u = accept_vector(dual_point, problem.n, "dual_point")
+        return certificate(problem, coef, intercept, u)[0]
 
 
 def accept_coef(problem: Any, coef: Any) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fenchel import losses, regularizers
-from fenchel.data.accept import accept_matrix, accept_vector
+from fenchel.data.accept import accept_matrix, accept_vector, read_only
 from fenchel.errors import InputError
 from fenchel.typed import compilable, is_ours
 
@@ -56,10 +56,10 @@ class Problem:
         self.X, self.rows = accept_matrix(X)
         self.n, self.d = self.X.shape
         self.regularizer.validate(self.d)
-        self.y = self._accept_targets(y)
+        self.y = read_only(self._accept_targets(y))
         self.weights, self.total_weight = self._accept_weights(sample_weight)
         self.has_offset = offset is not None
-        self.offset = accept_vector(offset, self.n, "offset") if self.has_offset else np.zeros(self.n)
+        self.offset = read_only(accept_vector(offset, self.n, "offset") if self.has_offset else np.zeros(self.n))
         self.compiled_loss = compilable(self.loss)
         self._frozen = True
 
@@ -142,7 +142,9 @@ def _foreign_code(value: Any) -> Iterator[bytes]:
             yield from _foreign_code(inner)
         functions = {} if is_ours(type(value)) or not hasattr(value, "_fields") else vars(type(value))
         for name in sorted(name for name, f in functions.items() if isinstance(f, FunctionType)):
-            yield from (name.encode(), *_code(functions[name].__code__))
+            f = functions[name]
+            bound = [cell.cell_contents for cell in f.__closure__ or ()]
+            yield from (name.encode(), *_code(f.__code__), repr((bound, f.__defaults__)).encode())
 
 
 def _code(code: CodeType) -> Iterator[bytes]:

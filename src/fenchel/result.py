@@ -76,9 +76,14 @@ class Certificate:
         return self.gap / abs(self.primal) if self.primal != 0.0 else float(np.copysign(np.inf, self.gap))
 
     def holds(self, tol: float) -> bool:
-        """True if gap <= tol |primal|, which rounding must allow to say: floor <= tol |primal| and gap >= -floor."""
+        """True if gap <= tol |primal|, which rounding must allow to say: floor <= tol |primal| and gap >= -floor.
+
+        Where both values are exactly 0 there is nothing left to round.
+        """
         if not (np.isfinite(self.primal) and np.isfinite(self.dual)):
             return False
+        if self.primal == self.dual == 0.0:
+            return True
         return -self.floor <= self.gap and max(self.gap, self.floor) <= tol * abs(self.primal)
 
     def __str__(self) -> str:

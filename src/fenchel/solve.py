@@ -89,7 +89,10 @@ def solve(
         choices = [choose.Choice(chosen, "asked for")]
     run = Run(problem, tol, max_iter, max_time, callback, Oracle(problem, engine))
     begin = _start(problem, start)
-    with one_blas_thread():
+    with (
+        one_blas_thread(),
+        np.errstate(all="ignore"),
+    ):  # what overflows is found by its value, here and in the certificate
         for choice in choices:
             status = run.with_solver(choice, begin)
             if status is not Status.STALLED and status is not Status.NONFINITE:

@@ -23,8 +23,19 @@ def accept_matrix(X: Any, name: str = "X") -> tuple[Any, Any]:
         what = "rows (n = 0)" if matrix.shape[0] == 0 else "columns (d = 0)"
         raise InputError(f"{name} has no {what}: its shape is {matrix.shape}; pass at least one row and one column")
     if isinstance(matrix, np.ndarray):
-        return matrix, Dense(matrix)
-    return matrix, CSR(unsigned(matrix.indptr), unsigned(matrix.indices), matrix.data)
+        return matrix, Dense(read_only(matrix))
+    return matrix, CSR(*map(read_only, (unsigned(matrix.indptr), unsigned(matrix.indices), matrix.data)))
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A view that no kernel can write through.
+
+    numba compiles read-only arrays apart, and other code may add in another order: so that a memory map gives the bits
+    that an array gives, all are read-only.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def block(rows: Any, start: int, stop: int) -> Any:

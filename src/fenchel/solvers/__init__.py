@@ -10,6 +10,9 @@ from fenchel.solvers.base import Solver, Start
 from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.dual_ascent import DualAscent
 from fenchel.solvers.lbfgs import LBFGS
+from fenchel.solvers.pegasos import Pegasos
+from fenchel.solvers.pragam import Pragam
+from fenchel.solvers.projected_subgradient import ProjectedSubgradient
 from fenchel.solvers.proximal_gradient import ProximalGradient
 from fenchel.solvers.semismooth_newton import SemismoothNewton
 
@@ -18,6 +21,9 @@ __all__ = [
     "SOLVERS",
     "Bundle",
     "DualAscent",
+    "Pegasos",
+    "Pragam",
+    "ProjectedSubgradient",
     "ProximalGradient",
     "SemismoothNewton",
     "Solver",
@@ -34,6 +40,9 @@ _CLASSES: list[type[Solver]] = [
     Bundle,
     DualAscent,
     LBFGS,
+    Pegasos,
+    Pragam,
+    ProjectedSubgradient,
     ProximalGradient,
     SemismoothNewton,
 ]

@@ -98,7 +98,9 @@ def pack(oracle: Any, w: np.ndarray, b: float) -> np.ndarray:
 
 def first_step(here: Point) -> float:
     """With no curvature known yet: a step that would halve a quadratic of the size of the objective."""
-    return min(1.0, abs(here.value) / float(here.gradient @ here.gradient)) if here.value else 1.0
+    size = float(here.gradient @ here.gradient)
+    step = abs(here.value) / size if size > 0.0 else 1.0
+    return step if 0.0 < step < np.inf else 1.0
 
 
 def two_loop(pairs: deque, gradient: np.ndarray) -> np.ndarray:
@@ -111,7 +113,9 @@ def two_loop(pairs: deque, gradient: np.ndarray) -> np.ndarray:
         q -= a * y
     if pairs:
         s, y, curvature = pairs[-1]
-        q *= curvature / float(y @ y)
+        size = float(np.abs(y).max())  # so that squares of very small numbers do not vanish
+        unit = y / size
+        q *= curvature / size / float(unit @ unit) / size
     for (s, y, curvature), a in zip(pairs, reversed(steps), strict=True):
         q += (a - float(y @ q) / curvature) * s
     return q

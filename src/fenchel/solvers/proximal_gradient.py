@@ -77,6 +77,8 @@ def first_bound(oracle: Any, x: np.ndarray, gradient: np.ndarray) -> float:
     if size == 0.0:
         return 1.0
     scale = 1e-4 * (float(np.linalg.norm(x)) or 1.0 / size)
+    if not 0.0 < scale < np.inf:
+        return 1.0
     _, other = smooth_part(oracle, x + scale * gradient / size)
     found = float(np.linalg.norm(other - gradient)) / scale
     return found if np.isfinite(found) and found > 0.0 else 1.0

@@ -74,7 +74,10 @@ class SemismoothNewton(Solver):
                 model, g = follow(oracle, model, g, z, u0, gamma, afresh=True)
                 continue
             steps += 1
-            dw, db, decrement = newton_direction(oracle, w, g, slopes, model.h)
+            direction = newton_direction(oracle, w, g, slopes, model.h)
+            if direction is None:
+                return
+            dw, db, decrement = direction
             dz = oracle.scores(dw) - problem.offset + db
             t = line_search(problem, w, dw, z, dz, u0, gamma, model.smoothed, decrement)
             if t > 0.0:
@@ -117,8 +120,10 @@ def first_gamma(problem: Any, z: np.ndarray, u0: np.ndarray) -> float:
     return gamma
 
 
-def newton_direction(oracle: Any, w: np.ndarray, g: np.ndarray, slopes: float, h: np.ndarray) -> tuple:
-    """(dw, db, squared Newton decrement) from the gradient and the curvatures of the rows."""
+def newton_direction(
+    oracle: Any, w: np.ndarray, g: np.ndarray, slopes: float, h: np.ndarray
+) -> tuple[np.ndarray, float, float] | None:
+    """(dw, db, squared Newton decrement) from the gradient and the curvatures of the rows; None if numbers overflow."""
     from scipy.linalg import cho_factor, cho_solve
 
     problem, d = oracle.problem, oracle.problem.d
@@ -132,6 +137,8 @@ def newton_direction(oracle: Any, w: np.ndarray, g: np.ndarray, slopes: float, h
         H[d, d] = total if total > 0.0 else 1.0
     else:
         H[d, d], gradient[d] = 1.0, 0.0
+    if not (np.isfinite(H).all() and np.isfinite(gradient).all()):
+        return None
     diagonal = np.diag(H).copy()
     for ridge in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
         try:
