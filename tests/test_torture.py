@@ -22,7 +22,7 @@ by_loss = pytest.mark.parametrize(
 
 
 def fitting(p):
-    return ["auto", *(k for k in EXACT if k in solvers.SOLVERS and compat.fits(solvers.SOLVERS[k], p))]
+    return ["auto", *(k for k in EXACT if compat.fits(solvers.SOLVERS[k], p))]
 
 
 def honest(p, result, tol):
@@ -68,7 +68,7 @@ def test_features_alone_rescaled_are_never_silently_wrong(loss):
         p = fenchel.Problem(X * 10.0**k, y, loss=loss, alpha=0.05, fit_intercept=True)
         for solver in fitting(p):
             began = time.perf_counter()
-            result = fenchel.solve(p, solver=solver, tol=1e-6, max_time=5)
+            result = fenchel.solve(p, solver=solver, tol=1e-6, max_time=0.5)
             assert time.perf_counter() - began < 20
             honest(p, result, 1e-6)
             certified += solver == "auto" and result.status is Status.CERTIFIED
@@ -95,7 +95,7 @@ def test_extreme_entries_give_no_nan_and_no_false_certificate(loss, kind):
     for storage in (np.asarray, sp.csr_matrix):
         p = fenchel.Problem(storage(X), y, loss=loss, alpha=0.1)
         for solver in fitting(p):
-            honest(p, fenchel.solve(p, solver=solver, tol=1e-6, max_time=5), 1e-6)
+            honest(p, fenchel.solve(p, solver=solver, tol=1e-6, max_time=1), 1e-6)
         assert not fenchel.certify(p, np.full(p.d, 1e200)).holds(1e-6)  # overflow in <x, w>
 
 
@@ -107,7 +107,7 @@ def test_overflow_in_exp_is_survived(loss):
     for scale in (1e2, 1e4, 1e8):
         p = fenchel.Problem(scale * X, y, loss=loss, alpha=1.0)
         for solver in fitting(p):
-            honest(p, fenchel.solve(p, solver=solver, tol=1e-6, max_time=5, start=(np.full(3, 0.01),)), 1e-6)
+            honest(p, fenchel.solve(p, solver=solver, tol=1e-6, max_time=1, start=(np.full(3, 0.01),)), 1e-6)
         assert not fenchel.certify(p, np.full(3, 1e6)).holds(1e-6)
 
 

@@ -67,7 +67,8 @@ class LBFGS(Solver):
                 continue
             s, y = new.x - here.x, new.gradient - here.gradient
             curvature = float(s @ y)
-            if curvature > 1e-14 * float(np.linalg.norm(s)) * float(np.linalg.norm(y)):
+            sizes = float(np.linalg.norm(s)) * float(np.linalg.norm(y))
+            if curvature > 1e-14 * sizes and float(y @ y) > 0.0:  # the square may underflow where the norm does not
                 pairs.append((s, y, curvature))
             here = new
 
