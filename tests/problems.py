@@ -40,6 +40,8 @@ REGULARIZERS = {
     "elastic_net": R.ElasticNet(0.05, 0.5),
     "entropy": R.Entropy(0.05, total=2.0),
     "unnormalised_entropy": R.UnnormalisedEntropy(0.05),
+    "balanced_entropy": R.BalancedEntropy(0.05),
+    "balanced_total": R.BalancedEntropy(0.05, total=2.0),
     "q_norm": R.QNorm(0.05, 1.5),
     "q_norm_power": R.QNorm(0.05, 3.0, power=1.5),
 }
@@ -114,6 +116,11 @@ def cvxpy_regularizer(reg, w):
         return a * cp.sum(cp.kl_div(w, prior)), [cp.sum(w) == reg.total]
     if name == "UnnormalisedEntropy":
         return a * cp.sum(cp.kl_div(w, np.full(w.size, 1 / w.size))), []
+    if name == "BalancedEntropy":
+        up, down = cp.Variable(w.size), cp.Variable(w.size)
+        prior = np.full(w.size, (reg.total or 1.0) / (2 * w.size))
+        sums = [] if reg.total is None else [cp.sum(up + down) == reg.total]
+        return a * cp.sum(cp.kl_div(up, prior) + cp.kl_div(down, prior)), [up - down == w, *sums]
     return a / reg.power * cp.power(cp.pnorm(w, reg.q), reg.power), []
 
 

@@ -21,7 +21,7 @@ LAYERS = [
     {"certify", "dual_point", "engines"},
     {"oracle"},
     {"solvers", "choose", "compat"},
-    {"solve", "instances"},
+    {"solve", "instances", "kernel_methods"},
     {"estimators", "model", "model_file", "model_format"},
     {"report", "cli"},
 ]

@@ -21,6 +21,7 @@ from fenchel.regularizers import (
     L1,
     L2,
     REGULARIZERS,
+    BalancedEntropy,
     ElasticNet,
     Entropy,
     QNorm,
@@ -66,6 +67,10 @@ def settings(dim):
         QNorm(2.0, q=1.2, power=3.0),
         QNorm(0.5, q=3.0),
         QNorm(1.3, q=4.0, power=1.5),
+        BalancedEntropy(0.7),
+        BalancedEntropy(0.4, prior=prior),
+        BalancedEntropy(0.7, total=2.0),
+        BalancedEntropy(0.2, prior=prior, total=5.0),
     ]
 
 
@@ -110,11 +115,19 @@ def in_cvxpy(reg, w, dim):
             return alpha * cp.sum(cp.kl_div(w, prior)), []
         case QNorm(alpha, q, power):
             return alpha / power * cp.power(cp.pnorm(w, q), power), []
+        case BalancedEntropy(alpha, prior, total):
+            prior = np.broadcast_to((total or 1) / (2 * dim) if prior is None else prior, dim)
+            a, b = cp.Variable(dim), cp.Variable(dim)
+            if total is None:
+                return alpha * cp.sum(cp.kl_div(a, prior) + cp.kl_div(b, prior)), [a - b == w]
+            entropy = cp.sum(-cp.entr(a) - cp.entr(b)) - np.log(prior) @ (a + b)
+            return alpha * entropy, [a - b == w, cp.sum(a + b) == total]
     raise AssertionError(reg)
 
 
 def test_registry_and_names():
-    assert set(REGULARIZERS) == {"l1", "l2", "quadratic", "elastic_net", "entropy", "unnormalised_entropy", "q_norm"}
+    entropies = {"entropy", "unnormalised_entropy", "balanced_entropy"}
+    assert set(REGULARIZERS) == {"l1", "l2", "quadratic", "elastic_net", "q_norm"} | entropies
     assert {type(reg) for reg in settings(3)} == set(REGULARIZERS.values())
     assert all(hasattr(regularizers, name) for name in regularizers.__all__)
     for kind in REGULARIZERS.values():
@@ -129,7 +142,7 @@ def test_optional_methods_exist_where_they_should():
 
     assert have("primal_from_dual") == have("conjugate_hessian") == set(REGULARIZERS) - {"l1"}
     assert have("gradient") == {"l2", "quadratic", "q_norm"}
-    assert have("prox") == set(REGULARIZERS) - {"q_norm"}
+    assert have("prox") == set(REGULARIZERS) - {"q_norm", "balanced_entropy"}
 
 
 def test_flags():
@@ -156,7 +169,12 @@ def test_value_equals_cvxpy(reg, dim):
     if isinstance(reg, Entropy):
         w = reg.primal_from_dual(duals(reg, dim)[1])
     variable = cp.Variable(dim)
-    expression, _ = in_cvxpy(reg, variable, dim)
+    expression, constraints = in_cvxpy(reg, variable, dim)
+    if isinstance(reg, BalancedEntropy):  # a minimum over the two parts of w, not a formula
+        w = reg.primal_from_dual(duals(reg, dim)[1])
+        best = cp.Problem(cp.Minimize(expression), [*constraints, variable == w]).solve(solver=cp.CLARABEL)
+        assert reg.value(w) == pytest.approx(best, rel=1e-6, abs=1e-7)
+        return
     variable.value = w
     assert reg.value(w) == pytest.approx(float(expression.value), rel=1e-10, abs=1e-12)
 

@@ -18,8 +18,12 @@ __version__ = "0.1.0"
 _HOME = {
     "Certificate": "result",
     "Classifier": "estimators.classifier",
+    "IncompleteCholesky": "estimators.incomplete_cholesky",
+    "KernelClassifier": "estimators.kernel",
+    "KernelRegressor": "estimators.kernel",
     "Model": "model",
     "NoveltyDetector": "estimators.novelty",
+    "OnlineClassifier": "estimators.online",
     "Path": "estimators.path",
     "Problem": "problem",
     "Regressor": "estimators.regressor",
@@ -31,7 +35,7 @@ _HOME = {
     "save": "model_file",
     "solve": "solve",
 }
-_MODULES = ["engines", "errors", "instances", "losses", "projections", "regularizers", "solvers"]
+_MODULES = ["engines", "errors", "instances", "kernel_methods", "losses", "projections", "regularizers", "solvers"]
 __all__ = sorted([*_HOME, *_MODULES])
 
 

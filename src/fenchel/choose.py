@@ -33,12 +33,19 @@ def _wide(problem: Any) -> bool:
     return problem.d >= problem.n and not problem.fit_intercept
 
 
+def _pairs(problem: Any) -> bool:
+    return problem.fit_intercept and not problem.smooth_loss
+
+
 SMALL_FACTOR = 500  # features up to which factoring a matrix of that size is cheaper than the passes it saves
 RULES: list[Rule] = [
     Rule("semismooth_newton", _tall, "few features, so Newton steps are cheap"),
     Rule("dual_ascent", _wide, "at least as many features as rows, so few exact dual steps do it"),
     Rule("lbfgs", lambda problem: True, "loss and regularizer are differentiable"),
-    Rule("dual_ascent", lambda problem: True, "every dual coordinate step is exact"),
+    Rule(
+        "pairwise_ascent", _pairs, "the loss has kinks, and steps on pairs of rows keep the free intercept's constraint"
+    ),
+    Rule("dual_ascent", lambda problem: True, "a dual step costs one row and never loses ground"),
     Rule("proximal_gradient", lambda problem: True, "the loss is differentiable and the regularizer has a prox"),
     Rule("bundle", lambda problem: True, "cutting planes need only value and slope"),
 ]

@@ -11,6 +11,7 @@ from fenchel.losses import Hinge
 from fenchel.losses.protocol import dual_domain
 from fenchel.regularizers import L2, ElasticNet, Quadratic
 from fenchel.solvers.base import Solver
+from fenchel.solvers.transfers import has_form
 
 MOST_FEATURES = 2000
 
@@ -70,6 +71,10 @@ REGULARIZER: dict[str, Requirement] = {
     "few_features": Requirement(
         lambda problem: problem.d <= MOST_FEATURES,
         f"there are more than {MOST_FEATURES} features (the method factors a matrix with a row for each)",
+    ),
+    "transfer": Requirement(
+        lambda problem: has_form(problem.regularizer),
+        "regularizer `{name}` has no transfer function that dual steps know (it turns dual variables into weights)",
     ),
     "quadratic_part": Requirement(
         lambda problem: isinstance(problem.regularizer, (L2, Quadratic, ElasticNet)),

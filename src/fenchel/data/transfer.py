@@ -1,10 +1,23 @@
-"""Transfer functions from dual to primal coordinates, w_j = transfer(v_j), as dual solvers need them row by row."""
+"""Transfer functions w = grad h(v) from dual to primal coordinates, as dual solvers need them: row by row.
+
+h is the conjugate of the regularizer with its strength folded into v. A transfer is a NamedTuple with the methods
+
+    row_look(rows, i, v, bound)   (score <x_i, w>, curvature of h along x_i at v or a bound of it)
+    row_score_at(rows, i, a, v)   the score that v + a x_i would give
+    row_move(rows, i, a, v)       v += a x_i, and what is kept beside v
+    renew(v)                      what is kept beside v, computed afresh
+    add_weights(v, a, out)        out += a w
+    steepening(i)                 s: along x_i the curvature changes by at most the factor e^(s |a|) within a
+
+They default to what suits a transfer that acts on each coordinate alone, by `apply`, and keeps nothing beside v.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
+from fenchel.data.rows import axpy, dot, mapped_dot, row_column, row_entry, row_span
 from fenchel.typed import method
 
 
@@ -13,11 +26,74 @@ def apply(transfer, v):
     """One coordinate of the primal point."""
 
 
+def _look(transfer, rows, i, v, bound):
+    return mapped_dot(rows, i, v, transfer), bound
+
+
+def _score_at(transfer, rows, i, a, v):
+    total = 0.0
+    start, stop = row_span(rows, i)
+    for k in range(start, stop):
+        x = row_entry(rows, i, k)
+        total += x * apply(transfer, v[row_column(rows, k)] + a * x)
+    return total
+
+
+def _move(transfer, rows, i, a, v):
+    axpy(rows, i, a, v)
+
+
+def _renew(transfer, v):
+    return None
+
+
+def _add_weights(transfer, v, a, out):
+    for j in range(v.size):
+        out[j] += a * apply(transfer, v[j])
+
+
+def _steepening(transfer, i):
+    return 0.0
+
+
+@method("transfer, rows, i, v, bound", _look)
+def row_look(transfer, rows, i, v, bound):
+    """(score of row i, curvature along it)."""
+
+
+@method("transfer, rows, i, a, v", _score_at)
+def row_score_at(transfer, rows, i, a, v):
+    """The score of row i at v + a x_i."""
+
+
+@method("transfer, rows, i, a, v", _move)
+def row_move(transfer, rows, i, a, v):
+    """v += a x_i."""
+
+
+@method("transfer, v", _renew)
+def renew(transfer, v):
+    """Compute afresh what is kept beside v."""
+
+
+@method("transfer, v, a, out", _add_weights)
+def add_weights(transfer, v, a, out):
+    """out += a w."""
+
+
+@method("transfer, i", _steepening)
+def steepening(transfer, i):
+    """s: the curvature along row i changes by at most e^(s |a|) between v and v + a x_i; 0 where a bound is global."""
+
+
 class Identity(NamedTuple):
     """w = v (the strength of the regularizer is folded into v): L2."""
 
     def apply(self, v):
         return v
+
+    def row_look(self, rows, i, v, bound):
+        return dot(rows, i, v), bound
 
 
 class Soft(NamedTuple):

@@ -3,9 +3,27 @@
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Classifier", "NoveltyDetector", "Path", "Regressor"]
+__all__ = [
+    "Classifier",
+    "IncompleteCholesky",
+    "KernelClassifier",
+    "KernelRegressor",
+    "NoveltyDetector",
+    "OnlineClassifier",
+    "Path",
+    "Regressor",
+]
 
-_HOMES = {"Classifier": "classifier", "NoveltyDetector": "novelty", "Path": "path", "Regressor": "regressor"}
+_HOMES = {
+    "Classifier": "classifier",
+    "IncompleteCholesky": "incomplete_cholesky",
+    "KernelClassifier": "kernel",
+    "KernelRegressor": "kernel",
+    "NoveltyDetector": "novelty",
+    "OnlineClassifier": "online",
+    "Path": "path",
+    "Regressor": "regressor",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from fenchel.errors import InputError, UnknownNameError
+from fenchel.regularizers.balanced_entropy import BalancedEntropy
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.check import check
 from fenchel.regularizers.elastic_net import ElasticNet
@@ -28,6 +29,7 @@ __all__ = [
     "L1",
     "L2",
     "REGULARIZERS",
+    "BalancedEntropy",
     "ElasticNet",
     "Entropy",
     "QNorm",
@@ -47,7 +49,8 @@ def _snake_case(name: str) -> str:
 
 
 REGULARIZERS: dict[str, type[Regularizer]] = {
-    _snake_case(kind.__name__): kind for kind in (L1, L2, ElasticNet, Entropy, QNorm, Quadratic, UnnormalisedEntropy)
+    _snake_case(kind.__name__): kind
+    for kind in (L1, L2, BalancedEntropy, ElasticNet, Entropy, QNorm, Quadratic, UnnormalisedEntropy)
 }
 
 

@@ -6,10 +6,12 @@ import re
 from typing import Any
 
 from fenchel.errors import InputError, UnknownNameError
+from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
 from fenchel.solvers.base import Solver, Start
 from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.dual_ascent import DualAscent
 from fenchel.solvers.lbfgs import LBFGS
+from fenchel.solvers.pairwise_ascent import PairwiseAscent
 from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.pragam import Pragam
 from fenchel.solvers.projected_subgradient import ProjectedSubgradient
@@ -19,8 +21,10 @@ from fenchel.solvers.semismooth_newton import SemismoothNewton
 __all__ = [
     "LBFGS",
     "SOLVERS",
+    "AugmentedLagrangian",
     "Bundle",
     "DualAscent",
+    "PairwiseAscent",
     "Pegasos",
     "Pragam",
     "ProjectedSubgradient",
@@ -37,9 +41,11 @@ def _snake(name: str) -> str:
 
 
 _CLASSES: list[type[Solver]] = [
+    AugmentedLagrangian,
     Bundle,
     DualAscent,
     LBFGS,
+    PairwiseAscent,
     Pegasos,
     Pragam,
     ProjectedSubgradient,

@@ -1,0 +1,303 @@
+"""Classification and regression with a kernel, each with a certificate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import KERNEL_PARAMS
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fenchel import losses
+from fenchel.data.accept import accept_matrix, accept_vector
+from fenchel.errors import InputError, UnknownNameError
+from fenchel.estimators.base import accept_weights, total_weight
+from fenchel.estimators.budget import Budget
+from fenchel.estimators.classifier import NAMES, Classifier, _has_probability
+from fenchel.estimators.regressor import NAMES as REGRESSION_NAMES
+from fenchel.kernel_methods import KernelProblem, solve_kernel
+from fenchel.kernel_methods.kernel_function import KernelFunction
+from fenchel.kernel_methods.problem import make_gram
+from fenchel.regularizers import DEFAULT_ALPHA
+from fenchel.result import Result
+
+
+class KernelEstimator(BaseEstimator):
+    """Base of the two; a subclass says which targets and how scores become predictions."""
+
+    loss: Any
+    kernel: Any
+    gamma: Any
+    degree: float
+    coef0: float
+    kernel_params: dict[str, Any] | None
+    alpha: float | None
+    C: float | None
+    fit_intercept: bool
+    tol: float
+    cache_size: float
+    max_iter: int | None
+    max_time: float | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed()
+        tags.input_tags.sparse = not self._precomputed()
+        return tags
+
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _rows(self, X: Any, **with_y: Any) -> Any:
+        found = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, **with_y
+        )
+        return (accept_matrix(found[0])[0], found[1]) if "y" in with_y else accept_matrix(found)[0]
+
+    def _strength(self, weights: np.ndarray | None, n: int) -> float:
+        if self.alpha is not None and self.C is not None:
+            raise InputError(f"give alpha or C, not both (alpha = 1 / (C * n)): got {self.alpha=}, {self.C=}")
+        if self.C is None:
+            return DEFAULT_ALPHA if self.alpha is None else self.alpha
+        if not 0.0 < float(self.C) < np.inf:
+            raise InputError(f"C must be > 0 and finite, got {self.C!r}")
+        return 1.0 / (float(self.C) * total_weight(weights, n))
+
+    def _fit(self, X: Any, targets: Sequence[np.ndarray], loss: Any, weights: np.ndarray | None) -> None:
+        """One problem per vector of targets, all on the same kept columns of K."""
+        params = kernel_params(self, X, weights)
+        gram = make_gram(X, self.kernel, params, self.cache_size)
+        strength = self._strength(weights, X.shape[0])
+        budget = Budget(len(targets), self.max_iter, self.max_time)
+        results = []
+        for y in targets:
+            problem = KernelProblem(
+                None, y, loss=loss, alpha=strength, fit_intercept=self.fit_intercept, sample_weight=weights,
+                kernel=self.kernel, kernel_params=params, gram=gram,
+            )  # fmt: skip
+            results.append(budget.note(solve_kernel(problem, tol=self.tol, **budget.next())))
+        self._warn(results)
+        self._keep(X, params, results)
+
+    def _keep(self, X: Any, params: dict[str, Any], results: list[Result]) -> None:
+        coef = np.array([result.coef for result in results])
+        self.support_ = np.flatnonzero(coef.any(axis=0))
+        self.dual_coef_ = coef[:, self.support_]
+        self.intercept_ = np.array([result.intercept for result in results])
+        self.dual_point_ = np.array(
+            [np.full(X.shape[0], np.nan) if result.dual_point is None else result.dual_point for result in results]
+        )
+        self.support_vectors_ = None if self._precomputed() else X[self.support_]
+        self.kernel_params_, self.alpha_ = params, results[0].problem.regularizer.alpha
+        several = len(results) > 1
+        self.certificate_ = [result.certificate for result in results] if several else results[0].certificate
+        self.status_ = [result.status for result in results] if several else results[0].status
+        self.n_iter_ = np.array([result.n_iter for result in results]) if several else int(results[0].n_iter)
+        self.converged_ = all(result.converged for result in results)
+
+    def _warn(self, results: list[Result]) -> None:
+        bad = [result for result in results if not result.converged]
+        if bad:
+            worst = max(bad, key=lambda result: result.certificate.relative_gap)
+            warnings.warn(
+                f"{type(self).__name__} did not reach its tolerance in {len(bad)} of {len(results)} problems: certified "
+                f"relative gap {worst.certificate.relative_gap:.3g}, target tol={self.tol:.3g}, status "
+                f"{worst.status.name}. {worst.status.advice}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """f(x) + b for every row and every problem: shape (n, k)."""
+        check_is_fitted(self)
+        X = self._rows(X, reset=False)
+        if self._precomputed():
+            K = (X.toarray() if sp.issparse(X) else X)[:, self.support_]
+        elif self.support_.size:
+            K = KernelFunction(self.kernel, self.kernel_params_)(X, self.support_vectors_)
+        else:
+            K = np.zeros((X.shape[0], 0))
+        return K @ self.dual_coef_.T + self.intercept_
+
+
+def kernel_params(estimator: Any, X: Any, weights: np.ndarray | None) -> dict[str, Any]:
+    """gamma, degree and coef0 where the estimator's kernel has them, and its kernel_params over them."""
+    own = KERNEL_PARAMS.get(estimator.kernel, ()) if isinstance(estimator.kernel, str) else ()
+    found = {name: getattr(estimator, name) for name in ("gamma", "degree", "coef0") if name in own}
+    found |= dict(estimator.kernel_params or {})
+    if isinstance(found.get("gamma"), str):
+        found["gamma"] = automatic_gamma(found["gamma"], X, weights)
+    return found
+
+
+def automatic_gamma(how: str, X: Any, weights: np.ndarray | None) -> float:
+    """1 / (d var(X)) for "scale", 1 / d for "auto"; the variance counts each row by its weight."""
+    if how not in ("scale", "auto"):
+        raise InputError(f"gamma must be 'scale', 'auto' or a number, got {how!r}")
+    d = X.shape[1]
+    if how == "auto":
+        return 1.0 / d
+    p = np.ones(X.shape[0]) if weights is None else weights / weights.max()
+    squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+    total = d * p.sum()
+    mean = float(p @ np.asarray(X.sum(axis=1), dtype=float).ravel()) / total
+    variance = float(p @ np.asarray(squares.sum(axis=1), dtype=float).ravel()) / total - mean * mean
+    return 1.0 / (d * variance) if variance > 1e-14 * mean * mean else 1.0
+
+
+class KernelClassifier(ClassifierMixin, KernelEstimator):
+    """min over f, b of (1/S) sum_i s_i loss(f(x_i) + b, y_i) + alpha/2 |f|^2, f in the space of a kernel.
+
+    Two labels become -1 and +1 (the larger one); with more, one problem is solved for each class against the rest. With
+    loss="hinge" and C this is scikit-learn's `SVC` for two classes: alpha = 1 / (C * sum of weights).
+
+    Parameters
+    ----------
+    loss : a name or object of a margin loss, as in `fenchel.Classifier`.
+    kernel : a name of scikit-learn's pairwise kernels (rbf, polynomial, linear, laplacian, ...), a callable k(A, B) of two
+        blocks of rows, or "precomputed": then X is the Gram matrix (for prediction: rows x training rows).
+    gamma, degree, coef0 : parameters of the named kernels that have them; gamma="scale" is 1 / (d var(X)), "auto" 1 / d.
+    kernel_params : further parameters of the kernel.
+    alpha, C : strength (default alpha 1e-4), or C instead.
+    fit_intercept : whether b is free. It is never regularised.
+    tol : the relative gap (P - D) / |P| that the certificate must show.
+    cache_size : megabytes for kept columns of the kernel matrix.
+    max_iter, max_time : limits; None means none.
+    class_weight : None, a dict or "balanced"; multiplies sample_weight.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted.
+    support_, support_vectors_ : rows with a coefficient; their features (None if precomputed).
+    dual_coef_, intercept_ : shapes (k, n_support) and (k,): f(x) = sum_j dual_coef_j k(x_j, x).
+    dual_point_ : the u of the certificate, shape (k, n).
+    certificate_, status_, n_iter_ : of the solve; lists with one entry per class if there are several.
+    converged_, alpha_, kernel_params_ : True if every certificate shows tol; what was used.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> model = KernelClassifier(C=1.0, gamma=1.0).fit(X, y)
+    >>> model.status_.name, bool(model.score(X, y) > 0.95), model.support_.size < 100
+    ('CERTIFIED', True, True)
+    """
+
+    def __init__(
+        self, loss="hinge", kernel="rbf", gamma="scale", degree=3, coef0=0.0, kernel_params=None, alpha=None, C=None,
+        fit_intercept=True, tol=1e-6, cache_size=200.0, max_iter=None, max_time=None, class_weight=None,
+    ):  # fmt: skip
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.alpha = alpha
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.class_weight = class_weight
+
+    _class_weighted = Classifier._class_weighted
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows X (or a Gram matrix) and labels y."""
+        if isinstance(self.loss, str) and self.loss not in NAMES:
+            raise UnknownNameError("loss for classification", self.loss, NAMES)
+        X, y = self._rows(X, y=y)
+        check_classification_targets(y)
+        weights = accept_weights(sample_weight, X.shape[0])
+        classes = np.unique(y if weights is None else y[weights > 0.0])
+        if classes.size < 2:
+            raise InputError(
+                "KernelClassifier can't train when only one class is present: every row that counts is of class "
+                f"{classes.tolist()[0]!r}"
+            )
+        positives = classes[1:] if classes.size == 2 else classes
+        targets = [np.where(y == label, 1.0, -1.0) for label in positives]
+        self._fit(X, targets, self.loss, self._class_weighted(y, weights, classes))
+        self.classes_ = classes
+        return self
+
+    def decision_function(self, X):
+        """Scores f(x) + b: shape (n,) for two classes (positive means classes_[1]), (n, k) for k."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X):
+        """The label with the highest score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    @available_if(_has_probability)
+    def predict_proba(self, X):
+        """P(class | x), where the loss has a probability (logistic); normalised one-vs-rest for k > 2."""
+        return Classifier.predict_proba(self, X)
+
+
+class KernelRegressor(RegressorMixin, KernelEstimator):
+    """min over f, b of (1/S) sum_i s_i loss(f(x_i) + b, y_i) + alpha/2 |f|^2, f in the space of a kernel.
+
+    loss="epsilon_insensitive" with C is scikit-learn's `SVR`; loss="squared" is kernel ridge regression with an intercept.
+
+    Parameters
+    ----------
+    loss : squared, absolute, quantile, epsilon_insensitive, huber, poisson (predictions are then exp(score)), or an
+        object of `fenchel.losses`, such as EpsilonInsensitive(0.1).
+
+    The others, and the attributes, are those of `KernelClassifier`; dual_coef_ has shape (1, n_support).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> model = KernelRegressor(loss="huber", alpha=1e-3, gamma=1.0).fit(X, np.sin(X[:, 0]))
+    >>> model.status_.name, bool(model.score(X, np.sin(X[:, 0])) > 0.99)
+    ('CERTIFIED', True)
+    """
+
+    def __init__(
+        self, loss="squared", kernel="rbf", gamma="scale", degree=3, coef0=0.0, kernel_params=None, alpha=None, C=None,
+        fit_intercept=True, tol=1e-6, cache_size=200.0, max_iter=None, max_time=None,
+    ):  # fmt: skip
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.alpha = alpha
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.max_time = max_time
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows X (or a Gram matrix) and targets y."""
+        if isinstance(self.loss, str) and self.loss not in REGRESSION_NAMES:
+            raise UnknownNameError("loss for regression", self.loss, REGRESSION_NAMES)
+        X, y = self._rows(X, y=y, y_numeric=True)
+        y = accept_vector(y, X.shape[0], "y")
+        self._fit(X, [y], self.loss, accept_weights(sample_weight, X.shape[0]))
+        return self
+
+    def predict(self, X):
+        """f(x) + b; for the Poisson loss the mean exp(f(x) + b)."""
+        scores = self._scores(X)[:, 0]
+        if not isinstance(losses.make(self.loss), losses.Poisson):
+            return scores
+        with np.errstate(over="ignore"):
+            return np.exp(scores)

@@ -1,0 +1,258 @@
+"""Online classifiers: Perceptron, Winnow in its three forms, p-norm."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+
+from fenchel.data.accept import accept_matrix
+from fenchel.data.exponential import BalancedWinnow, Winnow
+from fenchel.data.power import Power
+from fenchel.data.transfer import Identity
+from fenchel.errors import InputError, UnknownNameError
+from fenchel.estimators.base import LinearEstimator
+from fenchel.kernels.online_epoch import online_epoch, weights_of
+from fenchel.regularizers.prior import checked_prior
+
+POSITIVE = ("winnow", "normalised_winnow")
+ALGORITHMS = ("perceptron", *POSITIVE, "balanced_winnow", "p_norm")
+
+
+class OnlineClassifier(ClassifierMixin, LinearEstimator):
+    """On every mistake, y_i <x_i, w> <= 0: v <- v + eta y_i x_i, with w = grad h(v); two classes, or one against the rest.
+
+    ====================  ===============================  =====================================================
+    algorithm             w                                its large-margin batch version: `DualAscent`, hinge and
+    ====================  ===============================  =====================================================
+    "perceptron"          v                                `L2(alpha)`
+    "winnow"              prior e^v                        `UnnormalisedEntropy(alpha, prior)`
+    "normalised_winnow"   prior e^v, scaled to sum total   `Entropy(alpha, prior, total)`
+    "balanced_winnow"     prior (e^v - e^-v)               `BalancedEntropy(alpha, prior, total)`
+    "p_norm"              grad of |v|_p^2 / 2              `QNorm(alpha, q)`, 1/p + 1/q = 1
+    ====================  ===============================  =====================================================
+
+    That is, `fenchel.solve(Problem(X, y, "hinge", regularizer), solver="dual_ascent")`: the same update of v, made on margins
+    below 1 instead of mistakes, and undone where a row no longer needs it.
+
+    Parameters
+    ----------
+    algorithm : see the table.
+    eta : learning rate. The mistakes of "perceptron" and "p_norm" do not depend on it.
+    p : of "p_norm", at least 2; about 2 ln d behaves like Winnow, 2 is the Perceptron.
+    prior : the weights at v = 0 of the Winnows, one number or one per feature; None means 1/d each ("balanced_winnow":
+        1/(2d) for either sign), times the total if there is one.
+    total : the sum of the weights of "normalised_winnow" (None: 1), or of both signs in "balanced_winnow" (None: they are
+        not normalised; the mistakes are the same).
+    threshold : what the score must exceed in "winnow" and "normalised_winnow", whose weights and features are not negative.
+        None means the mean score of the first rows seen, at the prior.
+    fit_intercept : a constant feature 1, treated as any other, in the other three. The two Winnows with positive weights have
+        the threshold.
+    average : use the mean of all weight vectors, one after each row, instead of the last. It costs O(d) for every mistake.
+    epochs : passes of `fit` over the rows; it ends earlier when a pass makes no mistake, unless `average`.
+    shuffle, random_state : whether `fit` walks the rows in a fresh order every pass. `partial_fit` takes them as they come.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_ : as in `Classifier`.
+    mistakes_ : mistakes made since the first row; an array with one entry per class if there are more than two.
+    n_seen_ : rows seen, repetitions included.
+    threshold_ : the threshold in use (0 for algorithms without).
+
+    Examples
+    --------
+    >>> import numpy as np, fenchel
+    >>> X = np.random.default_rng(0).integers(0, 2, (200, 40)).astype(float)
+    >>> y = np.where(X[:, :3].sum(axis=1) >= 2, 1, -1)
+    >>> winnow = OnlineClassifier("balanced_winnow", eta=0.1, epochs=50).fit(X, y)
+    >>> winnow.score(X, y) > 0.95
+    True
+    >>> batch = fenchel.Problem(np.c_[X, np.ones(200)], y, "hinge", fenchel.regularizers.BalancedEntropy(0.01))
+    >>> fenchel.solve(batch, solver="dual_ascent").status.name
+    'CERTIFIED'
+    """
+
+    def __init__(
+        self, algorithm="perceptron", eta=1.0, p=4.0, prior=None, total=None, threshold=None, fit_intercept=True,
+        average=False, epochs=10, shuffle=True, random_state=0,
+    ):  # fmt: skip
+        self.algorithm = algorithm
+        self.eta = eta
+        self.p = p
+        self.prior = prior
+        self.total = total
+        self.threshold = threshold
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.epochs = epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self.algorithm in POSITIVE
+        tags.classifier_tags.poor_score = (
+            self.algorithm in POSITIVE
+        )  # positive weights cannot separate every two classes
+        return tags
+
+    def fit(self, X, y):
+        """Start anew and go over the rows `epochs` times."""
+        self._check_parameters()
+        X, y = self._training_rows(X, y=y)
+        check_classification_targets(y)
+        self._begin(X, np.unique(y))
+        rng = check_random_state(self.random_state)
+        for _ in range(self.epochs):
+            order = rng.permutation(X.shape[0]) if self.shuffle else np.arange(X.shape[0])
+            if self._walk(X, y, order) == 0 and not self.average:
+                break
+        return self._finish()
+
+    def partial_fit(self, X, y, classes=None):
+        """Go over the rows once, in their order, from where the last call ended. `classes`: all labels, at the first call."""
+        self._check_parameters()
+        first = not hasattr(self, "classes_")
+        X, y = self._training_rows(X, y=y, reset=first)
+        check_classification_targets(y)
+        if first:
+            if classes is None:
+                raise InputError("classes is missing: the first call of partial_fit must know all labels")
+            self._begin(X, np.unique(classes))
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise InputError(f"classes={classes!r} differs from the labels of the first call, {self.classes_.tolist()}")
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise InputError(
+                f"y contains the label {unknown.tolist()[0]!r}, which is not one of classes={self.classes_.tolist()}"
+            )
+        self._walk(X, y, np.arange(X.shape[0]))
+        return self._finish()
+
+    def decision_function(self, X):
+        """Scores: shape (n,) for two classes (positive means classes_[1]), (n, k) for k."""
+        scores = self._raw_scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X):
+        """The label with the highest score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def _check_parameters(self) -> None:
+        if self.algorithm not in ALGORITHMS:
+            raise UnknownNameError("algorithm", self.algorithm, ALGORITHMS)
+        rules = [
+            ("eta", 0.0, True),
+            ("total", 0.0, self.total is not None),
+            ("p", 2.0 - 1e-15, self.algorithm == "p_norm"),
+        ]
+        for name, least, applies in rules:
+            value = getattr(self, name)
+            if applies and not (isinstance(value, Real) and least < float(value) < np.inf):
+                bound = "at least 2" if name == "p" else "greater than 0"
+                raise InputError(f"{name} must be a finite number, {bound}, got {value!r}")
+        if self.threshold is not None and not (isinstance(self.threshold, Real) and np.isfinite(float(self.threshold))):
+            raise InputError(f"threshold must be None or a finite number, got {self.threshold!r}")
+        if not isinstance(self.epochs, Integral) or self.epochs < 1:
+            raise InputError(f"epochs must be an integer of at least 1, got {self.epochs!r}")
+
+    def _begin(self, X: Any, classes: np.ndarray) -> None:
+        """Everything as before the first row."""
+        if classes.size < 2:
+            raise InputError(
+                f"OnlineClassifier can't train when only one class is present: every row is of class "
+                f"{classes.tolist()[0]!r}; it needs samples of at least 2 classes"
+            )
+        self._constant = bool(self.fit_intercept) and self.algorithm not in POSITIVE
+        problems, d = (1 if classes.size == 2 else classes.size), X.shape[1] + self._constant
+        self._v, self._sum = np.zeros((problems, d)), np.zeros((problems, d))
+        self._mistakes = np.zeros(problems, dtype=np.int64)
+        self._transfer = self._make_transfer(X.shape[1], d)
+        self.n_seen_ = 0
+        self.threshold_ = self._first_threshold(X)
+        self.classes_ = classes
+
+    def _make_transfer(self, features: int, d: int) -> Any:
+        if self.algorithm == "perceptron":
+            return Identity()
+        if self.algorithm == "p_norm":
+            return Power(np.zeros(3), float(self.p), 1.0)
+        signs = 2 if self.algorithm == "balanced_winnow" else 1
+        total = self.total if self.total is not None or self.algorithm != "normalised_winnow" else 1.0
+        total = 0.0 if self.algorithm == "winnow" or total is None else float(total)
+        prior = self._prior(features, d, (total or 1.0) / (signs * d))
+        terms = [np.empty(d) for _ in range(signs)]
+        kind: Any = BalancedWinnow if signs == 2 else Winnow
+        return kind(*terms, np.log(prior), np.zeros(3), np.zeros(1), total)
+
+    def _prior(self, features: int, d: int, default: float) -> np.ndarray:
+        prior = checked_prior(self.prior)
+        if not isinstance(prior, np.ndarray):
+            return np.full(d, default if prior is None else prior)
+        if prior.size != features:
+            raise InputError(f"prior has {prior.size} entries but there are {features} features; give one per feature")
+        return np.concatenate([prior, np.full(d - features, prior.mean())])
+
+    def _first_threshold(self, X: Any) -> float:
+        if self.algorithm not in POSITIVE:
+            return 0.0
+        if self.threshold is not None:
+            return float(self.threshold)
+        w = np.zeros(self._v.shape[1])
+        weights_of(self._transfer, self._v[0], w)
+        return float(np.mean(X @ w))
+
+    def _walk(self, X: Any, y: np.ndarray, order: np.ndarray) -> int:
+        """One pass; returns the mistakes it made."""
+        if self.algorithm in POSITIVE:
+            require_no_negative(X, self.algorithm)
+        if self._constant:
+            ones = np.ones((X.shape[0], 1), dtype=X.dtype)
+            X = sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
+        rows, order = accept_matrix(X)[1], order.astype(np.uint64)
+        positives = self.classes_[1:] if self.classes_.size == 2 else self.classes_
+        made = np.array([
+            online_epoch(
+                rows, np.where(y == label, 1.0, -1.0), self._transfer, order, self.threshold_, float(self.eta),
+                bool(self.average), self._v[k], self._sum[k],
+            )
+            for k, label in enumerate(positives)
+        ])  # fmt: skip
+        self._mistakes = self._mistakes + made
+        self.n_seen_ += order.size
+        return int(made.sum())
+
+    def _finish(self) -> OnlineClassifier:
+        """Weights and counts from the state."""
+        weights = self._sum / self.n_seen_ if self.average else np.zeros_like(self._v)
+        if not self.average:
+            for v, w in zip(self._v, weights, strict=True):
+                weights_of(self._transfer, v, w)
+        if not np.isfinite(weights).all():
+            raise InputError(f"the weights have overflowed with eta={self.eta!r}: lower eta or scale the features")
+        self.coef_ = weights[:, : weights.shape[1] - self._constant].copy()
+        self.intercept_ = weights[:, -1].copy() if self._constant else np.full(weights.shape[0], -self.threshold_)
+        self.mistakes_ = int(self._mistakes[0]) if self._mistakes.size == 1 else self._mistakes.copy()
+        return self
+
+
+def require_no_negative(X: Any, algorithm: str) -> None:
+    """Raise InputError at the first negative entry."""
+    values = X.data if sp.issparse(X) else X.ravel()
+    if not (values < 0.0).any():
+        return
+    place = int(np.argmax(values < 0.0))
+    if sp.issparse(X):
+        row, column = int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+    else:
+        row, column = divmod(place, X.shape[1])
+    raise InputError(
+        f"Negative values in data passed to OnlineClassifier: X[{row}, {column}] is {float(values[place])!r}, but "
+        f"{algorithm!r} has positive weights only; use algorithm='balanced_winnow', or make the features positive"
+    )

@@ -1,0 +1,162 @@
+"""Dual steps with a kernel, a working set at a time.
+
+Problem      max over u of D(u) = -sum p loss*(u) - (p u)'K(p u) / (2 alpha), with sum p u = 0 if the intercept is free
+Update       the rows that would gain most from a step of their own form the working set; on its small kernel matrix
+             exact steps are taken, greedily: of single rows, or of pairs that keep sum p u when the intercept is free.
+             Then the scores K c of all rows follow, O(n) per changed row. Rows that want nothing for a while are left
+             out of the search until the next full look
+Certificate  u itself; scores are kept, so P and D cost O(n); what is reported is recomputed with the kernel afresh
+Reference    Zhang (2002), section 4; Joachims (1999) for working sets; Fan, Chen and Lin (2005) for the choice of pairs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fenchel.certify import feasible
+from fenchel.kernel_methods.certificate import products
+from fenchel.kernel_methods.gram import refuse_indefinite
+from fenchel.kernels.working_set import FLAT, add_columns, balance, solve_block, wishes
+from fenchel.oracle import Oracle
+from fenchel.result import Iterate
+from fenchel.solvers.base import Solver, Start
+
+FEW, MANY = 128, 1024  # rows of a working set
+SHARE = 0.03  # the working set is left when its best gain has fallen to this share
+STEPS = 10  # steps per row of the working set, at most
+WHOLE, PATIENT, WORK = 1e-14, 500, 2e6  # the same if it holds every row that wants to move: no reason to leave early
+LOOK = 8  # working sets between two looks at all rows
+PATIENCE = 3  # working sets without a wish after which a row is left out
+REFRESH = 1000  # working sets between two computations of all scores
+
+
+class KernelOracle(Oracle):
+    """What the loop and the solver share; a pass is one walk over all n^2 values of K."""
+
+    def __init__(self, problem: Any):
+        self.problem = problem
+        self.passes = 0.0
+
+
+@dataclass(frozen=True)
+class KernelAscent(Solver):
+    """Working sets of `size` rows (at most what the cache holds); None takes many for losses with kinks, whose steps
+    are cheap, and few for smooth ones.
+
+    >>> from fenchel.kernel_methods import KernelProblem, solve_kernel
+    >>> problem = KernelProblem([[0.0], [1.0], [2.0]], [1.0, 2.0, 0.0], loss="absolute", alpha=0.1, fit_intercept=True)
+    >>> solve_kernel(problem, tol=1e-8).solver
+    'KernelAscent'
+    """
+
+    size: int | None = None
+
+    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        state = State(oracle, start, self.size or (FEW if oracle.problem.smooth_loss else MANY))
+        yield state.check()
+        rounds = 0
+        while True:
+            state.round(full=rounds % LOOK == 0)
+            rounds += 1
+            if rounds % REFRESH == 0:
+                state.refresh()
+            yield state.check() if rounds % LOOK == 0 else Iterate(state.coef, state.b, None, np.nan)
+
+
+class State:
+    """u, the scores z = K c without intercept, and the intercept."""
+
+    def __init__(self, oracle: Any, start: Start, size: int):
+        problem = self.problem = oracle.problem
+        self.oracle = oracle
+        self.size = max(2, min(size, problem.gram.capacity))
+        self.inverse_alpha = 1.0 / problem.alpha
+        typical = float(problem.weights @ problem.gram.diagonal) or 1.0
+        curvature = np.maximum(problem.gram.diagonal, FLAT * typical)
+        self.q = problem.weights * curvature * self.inverse_alpha
+        self.rows = np.flatnonzero(problem.weights > 0.0)
+        self.active, self.idle = self.rows, np.zeros(problem.n, dtype=np.int64)
+        self.change = np.zeros(problem.n)
+        self.b = start.intercept
+        u = np.zeros(problem.n) if start.dual_point is None else start.dual_point
+        self.u = feasible(problem, u)
+        self.refresh()
+
+    @property
+    def coef(self) -> np.ndarray:
+        return -self.inverse_alpha * self.problem.weights * self.u
+
+    def refresh(self) -> None:
+        """All scores, without the drift of many small updates."""
+        c = self.coef
+        self.z = products(self.problem.gram, c[:, None])[0][:, 0]
+        self.oracle.passes += np.count_nonzero(c) / self.problem.n
+
+    def round(self, full: bool) -> None:
+        """One working set."""
+        if full or self.active.size < self.size:
+            self.active = self.rows
+        problem = self.problem
+        arguments = (problem.compiled_loss, problem.y, problem.weights, self.z, self.u, self.q, self.b, self.active)
+        if problem.fit_intercept:
+            self.b = balance(*arguments, self.change)[0]
+        else:
+            wishes(*arguments, self.change)
+        chosen = self.choose()
+        if chosen.size:
+            self.solve_on(chosen)
+        still = self.change[self.active] == 0.0
+        self.idle[self.active] = np.where(still, self.idle[self.active] + 1, 0)
+        self.active = self.active[self.idle[self.active] < PATIENCE]
+
+    def choose(self) -> np.ndarray:
+        """The rows that gain most by a step of their own; half of them in each direction if they must be paired."""
+        change = self.change[self.active]
+        gain = self.problem.weights[self.active] * self.q[self.active] * change * change
+        if not self.problem.fit_intercept:
+            return self.active[largest(gain, self.size)]
+        up, down = np.flatnonzero(change > 0.0), np.flatnonzero(change < 0.0)
+        half = self.size // 2
+        up, down = up[largest(gain[up], max(half, self.size - down.size))], down[largest(gain[down], half)]
+        return self.active[np.concatenate([up, down])] if up.size and down.size else self.active[:0]
+
+    def solve_on(self, chosen: np.ndarray) -> None:
+        problem = self.problem
+        store, slots = problem.gram.columns(chosen)
+        K = store[slots[:, None], chosen]
+        u, z = self.u[chosen], self.z[chosen]
+        whole = chosen.size == np.count_nonzero(self.change)
+        most = max(STEPS * chosen.size, int(min(PATIENT * chosen.size, WORK / chosen.size)) if whole else 0)
+        rows, change = np.arange(chosen.size), np.zeros(chosen.size)
+        self.b, steps = solve_block(
+            problem.compiled_loss, problem.y[chosen], problem.weights[chosen], K, self.inverse_alpha, self.q[chosen],
+            z, u, self.b, problem.fit_intercept, WHOLE if whole else SHARE, most, rows, change,
+        )  # fmt: skip
+        if steps < 0:
+            refuse_indefinite("two rows have K_ii + K_jj - 2 K_ij < 0")
+        step = -self.inverse_alpha * problem.weights[chosen] * (u - self.u[chosen])
+        self.u[chosen] = u
+        add_columns(store, slots, step, self.z)
+        self.oracle.passes += chosen.size / problem.n
+
+    def check(self) -> Iterate:
+        """P and D at the present u, in O(n)."""
+        c = self.coef
+        b = self.oracle.best_intercept(self.z, self.b)
+        norm = 0.5 * self.problem.alpha * float(c @ self.z)
+        if norm < -1e-8 * float(np.abs(c) @ np.abs(self.z)) * self.problem.alpha:
+            refuse_indefinite("c'Kc < 0 was met during the solve")
+        primal = self.oracle.losses_at(self.z, b)[0] + norm
+        return Iterate(c, b, primal, -self.oracle.conjugates(self.u) - norm, self.u.copy())
+
+
+def largest(values: np.ndarray, count: int) -> np.ndarray:
+    """Where the `count` largest positive values are."""
+    if values.size > count:
+        at = np.argpartition(values, values.size - count)[values.size - count :]
+        return at[values[at] > 0.0]
+    return np.flatnonzero(values > 0.0)

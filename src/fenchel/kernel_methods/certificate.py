@@ -1,0 +1,98 @@
+"""The certificate of a kernel problem, recomputed from the definitions: trusted code.
+
+The kernel is evaluated afresh for the rows that carry weight; nothing that a solver kept is used. It rests on K being
+positive semi-definite, and says so when c'Kc or (p u)'K(p u) comes out negative.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.certify import EPS, SAFETY, conjugate_pass, feasible, slopes_pass
+from fenchel.data.accept import accept_vector
+from fenchel.errors import InputError
+from fenchel.jit import kernel
+from fenchel.kernel_methods.gram import refuse_indefinite
+from fenchel.losses.protocol import value
+from fenchel.result import Certificate
+
+BLOCK = 1024  # rows of K in memory at once
+
+
+@kernel
+def loss_pass(loss, y, p, z):
+    """(sum p loss, sum p |loss|) at scores z."""
+    total, correction, magnitude = 0.0, 0.0, 0.0
+    for i in range(z.size):
+        if p[i] > 0.0:
+            term = p[i] * value(loss, z[i], y[i])
+            magnitude += abs(term)
+            old = total
+            total = old + term
+            correction += (old - total) + term if abs(old) >= abs(term) else (term - total) + old
+    return total + correction, magnitude
+
+
+def products(gram: Any, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(K V, |K| |V|) for a few vectors as columns of V, block by block over the rows of K."""
+    used = np.flatnonzero(vectors.any(axis=1))
+    out, size = np.zeros((gram.n, vectors.shape[1])), np.zeros((gram.n, vectors.shape[1]))
+    if used.size:
+        for start in range(0, gram.n, BLOCK):
+            rows = gram.rows(start, min(start + BLOCK, gram.n), used)
+            out[start : start + BLOCK] = rows @ vectors[used]
+            size[start : start + BLOCK] = np.abs(rows) @ np.abs(vectors[used])
+    return out, size
+
+
+def square(gram_vector: np.ndarray, vector: np.ndarray, size: np.ndarray) -> tuple[float, float]:
+    """(a'Ka, what its rounding is proportional to); an error if it is below zero by more than that."""
+    found, magnitude = float(vector @ gram_vector), float(np.abs(vector) @ size)
+    if found < -1e-10 * magnitude:
+        refuse_indefinite(f"c'Kc is {found:.3g} for a vector c")
+    return max(found, 0.0), magnitude
+
+
+def kernel_certificate(problem: Any, coef: np.ndarray, b: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
+    """(certificate, feasible dual point) for f = sum_j c_j k(x_j, .), intercept b and a dual point."""
+    p, alpha = problem.weights, problem.alpha
+    u = feasible(problem, u)
+    a = p * u
+    both, sizes = products(problem.gram, np.column_stack([coef, a]))
+    norm, norm_size = square(both[:, 0], coef, sizes[:, 0])
+    dual_norm, dual_size = square(both[:, 1], a, sizes[:, 1])
+    risk, magnitude = loss_pass(problem.compiled_loss, problem.y, p, both[:, 0] + b)
+    conjugates, dual_magnitude, imbalance = conjugate_pass(problem.compiled_loss, problem.y, p, problem.offset, u)
+    primal = risk + 0.5 * alpha * norm
+    dual = -conjugates - 0.5 * dual_norm / alpha
+    through = float(np.abs(a) @ (sizes[:, 0] + abs(b)))
+    terms = magnitude + dual_magnitude + 0.5 * alpha * norm_size + 0.5 * dual_size / alpha + through
+    floor = SAFETY * EPS * terms + (abs(imbalance) * max(1.0, abs(b)) if problem.fit_intercept else 0.0)
+    primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
+    return Certificate(primal, dual, problem.basis, floor if np.isfinite(floor) else np.inf), u
+
+
+def certify_kernel(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = None) -> Certificate:
+    """How far f = sum_j coef_j k(x_j, .) + intercept is from the optimum, at most.
+
+    Without a dual point, u = -alpha c / p is used where the intercept is fixed or the loss has kinks (it is the dual
+    point that belongs to c), clipped into its domain; for smooth losses, the slopes at the scores if they are better.
+
+    >>> from fenchel.kernel_methods import KernelProblem, certify_kernel, solve_kernel
+    >>> problem = KernelProblem([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0], loss="squared", alpha=0.1)
+    >>> certify_kernel(problem, solve_kernel(problem, tol=1e-8).coef).relative_gap <= 1e-8
+    True
+    """
+    c = accept_vector(coef, problem.n, "coef")
+    b = float(intercept)
+    if not np.isfinite(b) or (b != 0.0 and not problem.fit_intercept):
+        raise InputError(f"intercept is {b!r}: it must be finite, and 0 unless the problem has fit_intercept=True")
+    if dual_point is not None:
+        return kernel_certificate(problem, c, b, accept_vector(dual_point, problem.n, "dual_point"))[0]
+    p = problem.weights
+    own = np.divide(-problem.alpha * c, p, out=np.zeros(problem.n), where=p > 0.0)
+    slopes = np.empty(problem.n)
+    slopes_pass(problem.compiled_loss, problem.y, products(problem.gram, c[:, None])[0][:, 0] + b, slopes)
+    return max((kernel_certificate(problem, c, b, u)[0] for u in (own, slopes)), key=lambda found: found.dual)

@@ -1,0 +1,38 @@
+"""Mistake-driven updates over a list of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.data.transfer import add_weights, renew, row_look, row_move
+from fenchel.jit import kernel
+
+
+@kernel
+def online_epoch(rows, y, transfer, order, threshold, eta, average, v, weight_sum):
+    """For every row of `order` with y_i (<x_i, w> - threshold) <= 0: v += eta y_i x_i. Returns the number of them.
+
+    If `average`, weight_sum grows by the w that holds after each row; that costs O(d) for every mistake.
+    """
+    renew(transfer, v)
+    mistakes, unchanged = 0, 0
+    for k in range(np.uint64(order.size)):
+        i = order[k]
+        score, _ = row_look(transfer, rows, i, v, 0.0)
+        if not y[i] * (score - threshold) > 0.0:
+            if average and unchanged > 0:
+                add_weights(transfer, v, unchanged, weight_sum)
+                unchanged = 0
+            row_move(transfer, rows, i, eta * y[i], v)
+            mistakes += 1
+        unchanged += 1
+    if average and unchanged > 0:
+        add_weights(transfer, v, unchanged, weight_sum)
+    return mistakes
+
+
+@kernel
+def weights_of(transfer, v, out):
+    """out += w."""
+    renew(transfer, v)
+    add_weights(transfer, v, 1.0, out)

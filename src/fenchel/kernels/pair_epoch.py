@@ -1,0 +1,84 @@
+"""Steps on pairs of rows, which keep sum p u = 0, over a list of rows.
+
+A row wishes to move by the step it would take alone at the present guess b of the intercept. It waits in one of two small
+pools, for rows that wish to go up and for those that wish to go down, until a row of the other kind is visited; then the
+two take the exact step of a pair, and b follows the intercept that suits both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.data.rows import axpy, dot, mapped_dot
+from fenchel.jit import kernel
+from fenchel.kernels.pair_step import pair_step
+from fenchel.losses.protocol import dual_step
+
+FLAT = 1e-12  # least curvature, as a share of the typical one: equal rows exchange all they can
+FOLLOW = 0.25  # how far b follows the intercept of a pair
+
+
+@kernel
+def pair_epoch(
+    loss, rows, y, p, offset, transfer, order, norms, typical, inverse_strength, b, u, v, idle, work, pool, count, wish
+):
+    """One visit to every row of `order`; u, v and idle (visits without a wish) are updated in place; returns b.
+
+    norms are |x_i|^2 and typical their mean; work is a vector of d zeros. pool (2, m) holds rows that wait, count how many
+    of them go down and up, wish (2, m) how much their scores are off: all three are kept from epoch to epoch.
+    """
+    least = FLAT * typical + 1e-300
+    for k in range(np.uint64(order.size)):
+        i = order[k]
+        z_i = mapped_dot(rows, i, v, transfer) + offset[i]
+        q_i = p[i] * max(norms[i], least) * inverse_strength
+        change = dual_step(loss, u[i], z_i + b, q_i, y[i]) - u[i]
+        if change == 0.0:
+            idle[i] = min(idle[i] + 1, 100)
+            continue
+        idle[i] = 0
+        mine, other = (1, 0) if change > 0.0 else (0, 1)
+        partner = i
+        z_j = 0.0
+        while count[other] > 0:
+            # The strongest wish among those that wait, if it still is one.
+            best = 0
+            for m in range(1, count[other]):
+                if wish[other, m] > wish[other, best]:
+                    best = m
+            j = pool[other, best]
+            last = count[other] - 1
+            pool[other, best], wish[other, best] = pool[other, last], wish[other, last]
+            count[other] = last
+            z_j = mapped_dot(rows, j, v, transfer) + offset[j]
+            q_j = p[j] * max(norms[j], least) * inverse_strength
+            theirs = dual_step(loss, u[j], z_j + b, q_j, y[j]) - u[j]
+            if j != i and theirs * change < 0.0:
+                partner = j
+                break
+        if partner == i:
+            if count[mine] == pool.shape[1]:
+                # Too many rows wish the same: b is off, at least by the smallest of their wishes.
+                weakest = 0
+                for m in range(1, count[mine]):
+                    if wish[mine, m] < wish[mine, weakest]:
+                        weakest = m
+                b -= FOLLOW * wish[mine, weakest] * (1.0 if change > 0.0 else -1.0)
+                at = weakest
+            else:
+                at = count[mine]
+                count[mine] += 1
+            pool[mine, at], wish[mine, at] = i, abs(q_i * change)
+            continue
+        j = partner
+        axpy(rows, j, 1.0, work)
+        apart = norms[i] + norms[j] - 2.0 * dot(rows, i, work)
+        axpy(rows, j, -1.0, work)
+        Q = max(apart, least) * inverse_strength
+        new_i, new_j, found = pair_step(loss, u[i], z_i, p[i], y[i], u[j], z_j, p[j], y[j], Q, b)
+        if new_i != u[i] or new_j != u[j]:
+            axpy(rows, i, (u[i] - new_i) * p[i] * inverse_strength, v)
+            axpy(rows, j, (u[j] - new_j) * p[j] * inverse_strength, v)
+            u[i], u[j] = new_i, new_j
+            b += FOLLOW * (found - b)
+    return b
