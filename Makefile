@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test test-all lint format bench clean
+.PHONY: help demo test test-all lint format bench experiments clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -35,6 +35,11 @@ format: $(VENV)/.installed ## let ruff put the files in order
 bench: $(VENV)/.installed ## peers and Fenchel side by side (installs the peers)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks
+
+experiments: $(VENV)/.installed ## rerun the papers' experiments (half an hour); tables and plots in experiments/out
+	$(BIN)/python -m pip install --quiet --editable '.[experiments]'
+	for name in table1_winnow table2_reuters figures_reuters pragam_comparison bmrm_comparison; do \
+		$(BIN)/python -m experiments.$$name || exit 1; done
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The papers' experiments: `python -m experiments.NAME` writes a table and a plot into experiments/out."""
