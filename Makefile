@@ -11,7 +11,7 @@ help:
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[dev,report]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,report,experiments]'
 	touch $@
 
 demo: $(VENV)/.installed ## train on embedded real data, print the certificate, leave a page to look at
@@ -37,7 +37,6 @@ bench: $(VENV)/.installed ## peers and Fenchel side by side (installs the peers)
 	$(BIN)/python -m benchmarks
 
 experiments: $(VENV)/.installed ## rerun the papers' experiments (half an hour); tables and plots in experiments/out
-	$(BIN)/python -m pip install --quiet --editable '.[experiments]'
 	for name in table1_winnow table2_reuters figures_reuters pragam_comparison bmrm_comparison; do \
 		$(BIN)/python -m experiments.$$name || exit 1; done
 

@@ -27,7 +27,7 @@ from fenchel.solvers import DualAscent
 
 COLUMNS = ("Perceptron", "LM-Perc", "UWin", "LM-UWin", "NWin", "LM-NWin")
 PAPER = {500: (82.2, 87.1, 82.4, 94.0, 82.4, 94.3), 5000: (67.9, 69.8, 69.7, 87.4, 69.7, 88.6)}
-SPEC = {  # an independent implementation of the same reading: mean and spread over seeds
+REFERENCE = {  # an independent implementation of the same reading: mean and spread over seeds
     500: ("82.3 ± 1.6", "90.7 ± 0.7", "83.5 ± 1.8", "95.0 ± 0.0", "83.5 ± 1.8", "95.0 ± 0.0"),
     5000: ("62.8 ± 2.7", "66.1 ± 1.9", "69.3 ± 2.2", "89.0 ± 1.6", "69.3 ± 2.2", "90.2 ± 1.7"),
 }
@@ -122,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for d, seeds in sizes:
         runs = [one_seed(d, n, seed, epochs, args.certified) for seed in range(seeds)]
         if d in PAPER:
-            rows += [[d, "paper", *PAPER[d]], [d, "SPEC-dual-structured, section 4", *SPEC[d]]]
+            rows += [[d, "paper", *PAPER[d]], [d, "another implementation", *REFERENCE[d]]]
         rows.append([d, f"ours, {seeds} seeds", *(common.spread([found[c] for found, _ in runs]) for c in COLUMNS)])
         curves = [
             common.Curve(name, strengths(name), np.mean([c[name] for _, c in runs], axis=0)) for name in runs[0][1]

@@ -81,7 +81,7 @@ def test_bundle_iterations_do_not_explode_with_features_under_l1():
         )
         assert result.status is fenchel.Status.CERTIFIED
         counts.append(result.n_iter)
-    # Pure cutting planes need 37, 122 and more than 400 iterations here (SPEC of the method, section 9).
+    # Pure cutting planes need 37, 122 and more than 400 iterations here.
     assert counts[2] < 200
 
 
