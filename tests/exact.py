@@ -110,7 +110,27 @@ def conjugate(loss, u, y):
 def _prior(reg, d):
     if reg.prior is not None:
         return [mpf(float(x)) for x in np.broadcast_to(reg.prior, d)]
-    return [mpf(getattr(reg, "total", 1.0)) / d] * d
+    sides = 2 if type(reg).__name__ == "BalancedEntropy" else 1
+    return [mpf(getattr(reg, "total", None) or 1.0) / (sides * d)] * d
+
+
+def _balanced(reg, w):
+    """The entropy of the best a - b = w, with a + b = sqrt(w^2 + 4 k^2 p^2), a b = k^2 p^2 and k = 1 or as the total asks."""
+    prior, k = _prior(reg, len(w)), mpf(1)
+    if reg.total is not None:
+        if sum(map(abs, w)) > mpf(reg.total):
+            return INF
+        low, high = mpf(0), mpf(reg.total) / sum(prior)
+        for _ in range(300):
+            k = (low + high) / 2
+            reached = sum(mp.sqrt(x**2 + 4 * (k * p) ** 2) for x, p in zip(w, prior, strict=True))
+            low, high = (k, high) if reached < reg.total else (low, k)
+    value = mpf(0)
+    for x, p in zip(w, prior, strict=True):
+        root = mp.sqrt(x**2 + 4 * (k * p) ** 2)
+        for part in ((root + x) / 2, (root - x) / 2):
+            value += part * mp.log(part / p) + (0 if reg.total is not None else p - part)
+    return mpf(reg.alpha) * value
 
 
 def _matrix(reg):
@@ -133,6 +153,8 @@ def regular(reg, w):
         return a * (r * sum(map(abs, w)) + (1 - r) / 2 * sum(x**2 for x in w))
     if name == "QNorm":
         return a / mpf(reg.power) * sum(abs(x) ** mpf(reg.q) for x in w) ** (mpf(reg.power) / mpf(reg.q))
+    if name == "BalancedEntropy":
+        return _balanced(reg, w)
     if min(w) < 0 or (name == "Entropy" and abs(sum(w) - mpf(reg.total)) > 1e-11 * reg.total):
         return INF
     total = sum(_entropy(x) - x * mp.log(p) for x, p in zip(w, _prior(reg, len(w)), strict=True))
@@ -156,6 +178,11 @@ def regular_conjugate(reg, v):
         q, s = mpf(reg.q) / (mpf(reg.q) - 1), mpf(reg.power) / (mpf(reg.power) - 1)
         return a / s * (sum(abs(x) ** q for x in v) ** (1 / q) / a) ** s
     prior = _prior(reg, len(v))
+    if name == "BalancedEntropy":
+        cosh = [mp.cosh(x / a) for x in v]
+        if reg.total is None:
+            return 2 * a * sum(p * (c - 1) for p, c in zip(prior, cosh, strict=True))
+        return a * mpf(reg.total) * mp.log(sum(2 * p / mpf(reg.total) * c for p, c in zip(prior, cosh, strict=True)))
     if name == "Entropy":
         total = mpf(reg.total)
         return a * total * mp.log(sum(p / total * mp.exp(x / a) for p, x in zip(prior, v, strict=True)))

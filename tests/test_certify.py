@@ -51,7 +51,10 @@ def random_point(p, scale, rng):
     spread = 10.0 ** rng.uniform(-2, 0.5) / max(scale, 1e-3)
     w, other = spread * rng.standard_normal((2, p.d))
     if "Entropy" in type(p.regularizer).__name__:
-        w = np.abs(w) * (p.regularizer.total / np.abs(w).sum() if hasattr(p.regularizer, "total") else 1.0)
+        total = getattr(p.regularizer, "total", None)
+        w = np.abs(w) * (1.0 if total is None else total / np.abs(w).sum())
+    if type(p.regularizer).__name__ == "BalancedEntropy":
+        w *= rng.choice([-0.9, 0.9], p.d)
     b = float(rng.standard_normal()) if p.fit_intercept else 0.0
     z = p.X @ other + p.offset
     slopes = np.array([p.loss.slope(float(a), float(t)) for a, t in zip(z, p.y, strict=True)])
