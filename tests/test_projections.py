@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
@@ -11,9 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `benchmarks` lives beside `tests`, it is not installed
+
+from benchmarks.projection import by_sorting, problem
+
 from fenchel import projections
 from fenchel.errors import InputError
-from fenchel.projections import box_equality, capped_simplex, multiplier, repair, simplex
+from fenchel.projections import blocks, box_equality, capped_simplex, multiplier, repair, simplex
 from fenchel.projections.box_equality import project_box_equality
 
 EPS = np.finfo(float).eps
@@ -143,6 +148,76 @@ def test_every_size_satisfies_kkt(n, scale):
     )
 
 
+def large_problem(seed, n):
+    """Weights, ties that rounding pulls apart, equal and infinite bounds, zeros, far apart scales."""
+    rng = np.random.default_rng(seed)
+    m = rng.choice(rng.normal(size=3), n) if seed % 2 else rng.normal(size=n) * 10.0 ** rng.integers(0, 4)
+    sigma = rng.choice(rng.normal(size=3), n) if seed % 3 else np.exp(3 * rng.normal(size=n)) * rng.choice([-1, 1], n)
+    d = rng.choice([0.3, 0.7, 1.1], n) if seed % 2 else rng.uniform(0.5, 2, n)
+    lower = rng.choice([-0.1, 0.0, 0.2], n)
+    upper = lower + rng.choice([0.0, 0.1, 1.0], n)
+    z = float(np.sum(sigma * (lower + (upper - lower) * rng.random(n))))
+    if seed % 4 == 0:
+        sigma[rng.random(n) < 0.3] = 0.0
+        z = float(np.sum(sigma * (lower + (upper - lower) * rng.random(n))))
+    if seed % 5 in (0, 1):
+        lower[rng.random(n) < 0.3] = -INF
+        upper[rng.random(n) < 0.3] = INF
+    return m, lower, upper, sigma, z, d
+
+
+@pytest.mark.parametrize("n", [300, 7999, 8000, 60_000])
+@pytest.mark.parametrize("seed", range(12))
+def test_equals_sorting_in_linear_work(seed, n):
+    m, lower, upper, sigma, z, d = large_problem(seed, n)
+    out = np.empty(n)
+    status, nu, touched, _ = project_box_equality(m, lower, upper, sigma, 1 / d**2, z, out)
+    assert status == 0
+    assert touched <= 16 * n
+    assert np.all((out >= lower) & (out <= upper))
+    assert abs(math.fsum([*(sigma * out), -z])) <= 8 * EPS * np.sum(np.abs(sigma * out))
+    expected = by_sorting(m, lower, upper, sigma, z, d)
+    noise = 1e-12 * (np.abs(m) + np.abs(nu * sigma / d**2)) * n**0.5  # that of a plain sum over n kinks
+    assert np.all(np.abs(out - expected) <= noise)
+
+
+@pytest.mark.parametrize("arrays", [(), ("cap",), ("sigma",), ("sigma", "lower", "upper", "d")])
+def test_benchmark_problems_equal_sorting(arrays):
+    arguments = problem(20_000, arrays)
+    np.testing.assert_allclose(box_equality(**arguments), by_sorting(**arguments), atol=1e-11)
+
+
+def test_several_blocks_equal_exact_rational_arithmetic():
+    m, lower, upper, sigma, z, d = large_problem(1, blocks.BLOCK + 5)
+    alpha = box_equality(m, lower, upper, sigma, z, d)
+    np.testing.assert_allclose(alpha, rational_projection(m, lower, upper, sigma, z, d), rtol=1e-12, atol=1e-12)
+    assert_feasible(alpha, lower, upper, sigma, z)
+
+
+@pytest.mark.parametrize("n", [500, 20_000])
+def test_degenerate_problems_of_any_size(n):
+    m = np.random.default_rng(n).normal(size=n)
+    np.testing.assert_array_equal(box_equality(m, -1.0, 1.0, 0.0, 0.0), np.clip(m, -1, 1))
+    np.testing.assert_array_equal(box_equality(m, 0.25, 0.25, 1.0, n / 4), np.full(n, 0.25))
+    np.testing.assert_allclose(box_equality(m, -INF, INF, 1.0, 0.0), m - np.mean(m), atol=1e-12)
+    np.testing.assert_allclose(box_equality(np.ones(n), 0.0, INF, 1.0, 1.0), np.full(n, 1 / n), rtol=1e-15)
+    one = np.where(np.arange(n) == n // 2, INF, 0.0)  # only one coordinate can move, and only up
+    np.testing.assert_allclose(box_equality(m, 0.0, one, 1.0, 5.0), np.where(one > 0, 5.0, 0.0))
+    with pytest.raises(InputError, match="no point of the box"):
+        box_equality(m, 0.0, 1.0, 1.0, n + 1.0)
+    with pytest.raises(InputError, match="no point of the box"):
+        box_equality(m, 0.0, INF, 1.0, -1.0)
+    with pytest.raises(InputError, match=rf"m\[{n - 1}\] must be finite"):
+        box_equality(np.append(m[1:], math.nan), 0.0, 1.0, 1.0, 1.0)
+    with pytest.raises(InputError, match="the box is empty"):
+        box_equality(m, np.where(m == m[7], 2.0, 0.0), 1.0, 1.0, 1.0)
+
+
+def test_result_does_not_depend_on_chance():
+    arguments = problem(50_000, ("sigma", "lower", "upper", "d"))
+    np.testing.assert_array_equal(box_equality(**arguments), box_equality(**arguments))
+
+
 numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(-10, 10, width=32))
 
 
@@ -232,27 +307,46 @@ def test_work_grows_linearly(kind):
     assert max(per_variable) <= 6
 
 
-def test_compiled_equals_python():
-    rng = np.random.default_rng(11)
+def test_compiled_equals_python(monkeypatch):
     for seed, n in enumerate([1, 3, 200]):
         m, lower, upper, sigma, z, d = random_problem(seed, n)
         compiled, plain = np.empty(n), np.empty(n)
         a = project_box_equality(m, lower, upper, sigma, 1 / d**2, z, compiled)
-        b = project_box_equality.py_func(m, lower, upper, sigma, 1 / d**2, z, plain)
+        with monkeypatch.context() as patch, np.errstate(all="ignore"):
+            patch.setattr(multiplier, "narrow", multiplier.narrow.py_func)
+            patch.setattr(repair, "move_blocks", repair.move_blocks.py_func)
+            b = project_box_equality(m, lower, upper, sigma, 1 / d**2, z, plain)
         assert a == b
         np.testing.assert_array_equal(compiled, plain)
-        nu = multiplier.find_multiplier.py_func(m, lower, upper, sigma, 1 / d**2, z)[0]
-        assert nu == pytest.approx(a[1], rel=1e-12, abs=1e-12)
+
+
+def test_compiled_blocks_equal_python():
+    rng = np.random.default_rng(11)
     m, s, w = rng.normal(size=(3, 100))
-    low, high, keep, twin = m - 1, m + rng.random(100), np.empty(100, np.uint8), np.empty(100, np.uint8)
-    box = (m, low, high, s, np.abs(w))
-    for function, rest in ((multiplier.scan_block, (-1.0, 1.5, False)), (multiplier.cut_block, (-1.0, INF, -1.0))):
-        np.testing.assert_allclose(function(*box, *rest, keep), function.py_func(*box, *rest, twin), rtol=1e-12)
-        np.testing.assert_array_equal(keep, twin)
-    x, y = np.empty(100), np.empty(100)
-    repair.shift_block(m, s, w, 0.3, 1e-17, x)
-    repair.shift_block.py_func(m, s, w, 0.3, 1e-17, y)
-    np.testing.assert_array_equal(x, y)
+    box = (m, m - 1, m + rng.random(100), s, np.abs(w))
+
+    def both(function, *arguments):
+        """Results and changed arguments, compiled and not."""
+        copies = [[np.copy(a) if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2)]
+        ours, plain = function(*copies[0]), function.py_func(*copies[1])
+        if ours is not None:
+            np.testing.assert_allclose(ours, plain, rtol=1e-12)
+        for one, other in zip(*copies, strict=True):
+            np.testing.assert_array_equal(one, other)
+        return copies[0]
+
+    keep, picked, rows = np.empty(100, np.uint8), np.zeros(101, np.uint64), np.zeros((4, 120))
+    keep = both(multiplier.scan_block, *box, -0.5, 0.4, keep)[-1]
+    assert 0 < np.sum(keep) < 100
+    rows = both(multiplier.keep_block, *box, keep, picked, rows, 7)[-2]
+    both(multiplier.scan, *box, -0.5, 0.4, 0, np.ones(4), keep, picked, rows)
+    both(multiplier.settle, rows[:, 7:].copy(), int(np.sum(keep)), -0.1, 0.2, np.zeros(4))
+    both(multiplier.kink_inside, rows, 8, -0.5, 0.4)
+    x = both(repair.shift_block, m, s, w, 0.3, 1e-17, np.empty(100))[-1]
+    both(repair.clip_block, x, *box[1:4], np.empty(100))
+    both(repair.add_compensated, x, np.zeros(repair.LANES), np.ones(repair.LANES))
+    both(repair.free_slope, x, *box[1:])
+    both(blocks.inverse_squares, s, np.empty(100))
 
 
 def test_shift_is_rounded_once_and_sums_are_compensated():

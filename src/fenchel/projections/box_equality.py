@@ -4,76 +4,77 @@
 
 By the KKT conditions alpha_i = clip(m_i + nu sigma_i / d_i^2, lower_i, upper_i) for one number nu, the multiplier of
 the equality; `multiplier.py` finds it in O(n), `repair.py` takes the rounding out.
-Work grows linearly in n; memory is the
-result and a copy of the undecided coordinates.
+Work grows linearly in n; memory is the result and a copy of the undecided coordinates.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import InputError
-from fenchel.jit import kernel
-from fenchel.projections.multiplier import BLOCK, find_multiplier
-from fenchel.projections.repair import LANES, attainable, move, shift, two_sum
+from fenchel.projections.blocks import inverse_squares, two_sum, widen
+from fenchel.projections.multiplier import find_multiplier
+from fenchel.projections.repair import free_slope, move
 
 EPS = float(np.finfo(float).eps)
 OK, INFEASIBLE, INVALID = 0, 1, 2
 FEASIBLE = 1e-12  # a sum z this close (relatively) to the end of the attainable range counts as the end
 ATTEMPTS = 4
 SWEEPS = 2
-REACH = 1e-6  # relative change of nu that the Newton steps are expected to stay below; a wrong guess only costs time
+
+Vector: TypeAlias = NDArray[np.float64]
 
 
-@kernel
-def project_box_equality(m, lower, upper, sigma, inv_d2, z, out):
+def project_box_equality(
+    m: Vector, lower: Vector, upper: Vector, sigma: Vector, inv_d2: Vector, z: float, out: Vector
+) -> tuple[int, float, int, float]:
     """Write the projection of m into `out`; (status, nu, coordinates touched by the search, sum sigma alpha - z).
 
-    For use inside other kernels: contiguous float64 arrays of the size of m, or of size 1 for a constant (m and out are
-    always full, and distinct). inv_d2 = 1 / d^2. Status OK, INFEASIBLE or INVALID; `out` is the projection
-    only if OK.
+    Contiguous float64 arrays of the size of m, or of size 1 for a constant (m and out are always full, and distinct).
+    inv_d2 = 1 / d^2. Status OK, INFEASIBLE or INVALID; `out` is the projection only if OK.
 
     The search works in plain arithmetic; its nu is off by rounding, which matters when |nu g| is far above the width of
     the box. The projection is the same for every m + t g, so nu is kept in two doubles and the small remainder
-    removed by Newton steps over the free set (one usually does). If those leave the piece on which F is straight, the
-    search runs again on the moved point m + nu g, where its rounding is that of the remainder.
+    removed by Newton steps over the free set (usually none is needed). If those leave the piece on which F is straight,
+    the search runs again on the moved point m + nu g, where its rounding is that of the remainder.
     """
-    nu, touched = find_multiplier(m, lower, upper, sigma, inv_d2, z)
-    quiet = np.zeros(m.size // BLOCK + 1, np.bool_)
-    lanes = np.empty((2, 2, LANES))
-    sums = np.empty((2, 2))
-    low, attempt = 0.0, 0
-    while True:
-        reach, moved, step, again = REACH * abs(nu), 0.0, 0.0, False
+    box = tuple(widen(values, m.size) for values in (lower, upper, sigma, inv_d2))
+    nu, low, touched = find_multiplier((m, *box), z)
+    for attempt in range(ATTEMPTS):
         for _ in range(1 + SWEEPS):
-            nu, low = two_sum(nu, low + step)
-            moved += abs(step)
-            again = again and moved <= reach
-            residual, size, slope = move(
-                m, lower, upper, sigma, inv_d2, nu, low, z, reach, again, quiet, lanes, sums, out
-            )
-            if not (slope > 0.0 and abs(residual) > 2.0 * EPS * size):
+            residual, size = move((m, *box), nu, low, z, out)
+            slope = free_slope(out, *box) if abs(residual) > 2.0 * EPS * size else 0.0
+            if not slope > 0.0:
                 break
-            step, again = residual / slope, True
-        attempt += 1
-        if not size + abs(z) < np.inf:
+            nu, low = two_sum.py_func(nu, low + residual / slope)
+        if math.isnan(residual):
             return INVALID, nu, touched, -residual
-        if abs(residual) <= 2.0 * EPS * size or attempt == ATTEMPTS:
+        if abs(residual) <= 2.0 * EPS * size:
             break
         least, greatest, least_size, greatest_size = attainable(lower, upper, sigma, m.size)
         if z < least - FEASIBLE * (least_size + abs(z)) or z > greatest + FEASIBLE * (greatest_size + abs(z)):
             return INFEASIBLE, nu, touched, -residual
-        moved_m = np.empty(m.size)
-        shift(m, sigma, inv_d2, nu, low, moved_m)
-        step, more = find_multiplier(moved_m, lower, upper, sigma, inv_d2, z)
-        touched += more
-        if step == 0.0:
-            break
-        nu, low = two_sum(nu, low + step)
+        if attempt + 1 < ATTEMPTS:
+            moved, endless = np.empty(m.size), np.full(box[0].size, math.inf)
+            move((m, -endless, endless, *box[2:]), nu, low, z, moved)
+            step, _, more = find_multiplier((moved, *box), z)
+            touched += more
+            nu, low = two_sum.py_func(nu, low + step)
     return OK, nu, touched, -residual
+
+
+def attainable(lower: Vector, upper: Vector, sigma: Vector, n: int) -> tuple[float, float, float, float]:
+    """Least and greatest value of sum sigma alpha over the box, and the sum of the absolute terms of each."""
+    low, high, weights = np.broadcast_arrays(lower, upper, sigma)
+    live = weights != 0.0  # 0 times an infinite bound would be NaN
+    first, second = weights[live] * low[live], weights[live] * high[live]
+    times = n if weights.size < n else 1
+    least, greatest = times * np.minimum(first, second), times * np.maximum(first, second)
+    return float(np.sum(least)), float(np.sum(greatest)), float(np.sum(np.abs(least))), float(np.sum(np.abs(greatest)))
 
 
 def box_equality(
@@ -97,7 +98,8 @@ def box_equality(
     n = point.size
     low, high, weights = _like("lower", lower, n), _like("upper", upper, n), _like("sigma", sigma, n)
     scale = np.ones(1) if d is None else _like("d", d, n)
-    if scale.size and not 0.0 < np.min(scale) <= np.max(scale) < np.inf:
+    inv_d2 = scale if d is None else np.empty_like(scale)
+    if d is not None and not inverse_squares(scale, inv_d2):
         raise InputError(_first_bad("d", scale, ~((scale > 0) & (scale < np.inf)), "must be positive and finite"))
     target = float(z)
     out = np.empty(n)
@@ -105,8 +107,6 @@ def box_equality(
         if target != 0.0:
             raise InputError(f"z = {target} is not attainable: m is empty, so the sum is 0. Pass z=0.")
         return out
-    inv_d2 = np.square(scale)
-    np.divide(1.0, inv_d2, out=inv_d2)
     status, *_ = project_box_equality(point, low, high, weights, inv_d2, target, out)
     if status != OK:
         raise InputError(_explain(status, point, low, high, weights, target))

@@ -2,47 +2,45 @@
 
 F is increasing and piecewise linear; a coordinate bends it at two kinks. A bracket (a, b) around the root is narrowed
 until no kink is strictly inside. Coordinates without a kink inside are decided: they are summed once, as
-`base + slope (nu - anchor)`, and dropped. Ties vanish together, because only kinks *strictly* inside count.
+`base + slope nu`, and dropped. Ties vanish together, because only kinks *strictly* inside count.
 
-One pass evaluates F at two pivots (`pivots.py`) and copies, on speculation, the few coordinates with a kink between
-them (no division, so the pass vectorises). If the root is not there, the coordinates of the other side are kept
-instead, and after a poor cut the next pivot is a median, so that the expected work stays linear whatever the
-weights are.
-
-An argument array of size 1 stands for a constant; it costs no memory traffic.
+One pass (`scan`) evaluates F at two pivots and copies, on speculation, the coordinates with a kink between them. If the
+root is not there, a second pass keeps those of the other side. The first pivots come from a random sample, which leaves
+about a tenth of the coordinates; the next ones from the chord of F, which by then is nearly straight; and after a
+poor cut they are kinks of two random coordinates, so that the expected work is linear whatever the weights are.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from fenchel.jit import kernel
-from fenchel.projections.pivots import PIVOTS, SAMPLE, choose_pivots, draw, kinks
-
-BLOCK = 1024
-EXACT = 128  # up to here all kinks are looked at; sorting them is cheaper than sampling
+from fenchel.projections.blocks import BLOCK, Columns, part, product_error, two_sum
 
 HUGE = float(np.finfo(float).max)
+EXACT = 512  # when at most so many (and 1/64 of all) are left, they are summed without rounding error
+SAMPLE = 8192
+ALONE = 8000  # a sample does not pay for fewer coordinates
+SPREAD = 3.0  # standard deviations between the sample's F and the pivots
+SEED = 20261115
 
 
 @kernel
-def constant_block(values):
-    """A block filled with the value of an argument of size 1 (of no use for a full array, which is sliced)."""
-    return np.full(BLOCK, values[0])
-
-
-@kernel
-def block(values, filled, start, stop):
-    return values[start:stop] if values.size > 1 else filled[: stop - start]
+def canonical(m, lower, upper, sigma, inv_d2):
+    """(c, k, low, high) with sigma clip(m + nu sigma inv_d2, lower, upper) = clip(c + nu k, low, high) and k >= 0."""
+    first = sigma * lower if sigma != 0.0 else 0.0  # 0 times an infinite bound would be NaN
+    second = sigma * upper if sigma != 0.0 else 0.0
+    return sigma * m, sigma * (sigma * inv_d2), min(first, second), max(first, second)
 
 
 @kernel(fastmath=True)
-def scan_block(m, lower, upper, sigma, inv_d2, p, q, at_q, keep):
-    """F(p), F(q), base and slope of the coordinates without a kink in (p, q); `keep` marks the others.
+def scan_block(m, lower, upper, sigma, inv_d2, p, q, keep):
+    """F(p), F(q), and base and slope of the coordinates without a kink in (p, q); `keep` marks the others.
 
-    Rounded x = m + nu g is monotone in nu, so equal clipped values at p and q mean a constant in between, and two
-    unclipped values mean a straight line. p = -HUGE or
-    q = HUGE stand for infinity (0 times that would be NaN); F there is not used and the base is taken at the other.
+    No division, so that the loop vectorises: rounded x = m + nu g is monotone in nu, so equal clipped values at p and q
+    mean a constant in between, and two unclipped values a straight line.
     """
     f_p = 0.0
     f_q = 0.0
@@ -59,142 +57,183 @@ def scan_block(m, lower, upper, sigma, inv_d2, p, q, at_q, keep):
         f_q += s * v_q
         constant = v_p == v_q
         line = (x_p == v_p) & (x_q == v_q)
-        v = v_q if at_q else v_p
-        base += s * v if constant | line else 0.0
+        base += s * (v_p if constant else (m[i] if line else 0.0))
         slope += s * g if line & (not constant) else 0.0
         keep[i] = 0 if constant | line else 1
     return f_p, f_q, base, slope
 
 
 @kernel
-def cut_block(m, lower, upper, sigma, inv_d2, a, b, anchor, keep):
-    """Base and slope of the coordinates without a kink strictly inside (a, b); a and b may be infinite."""
-    base = 0.0
-    slope = 0.0
-    for i in range(m.size):
-        low, high = kinks(m[i], lower[i], upper[i], sigma[i], inv_d2[i])
-        s = sigma[i]
-        keep[i] = 0
-        if s == 0.0:
-            continue
-        if high <= a:
-            base += s * (upper[i] if s > 0.0 else lower[i])
-        elif low >= b:
-            base += s * (lower[i] if s > 0.0 else upper[i])
-        elif low <= a and high >= b:
-            base += s * (m[i] + anchor * (s * inv_d2[i]))
-            slope += s * (s * inv_d2[i])
-        elif a < low < b or a < high < b:  # not so for NaN, which must not stay for ever
-            keep[i] = 1
-    return base, slope
-
-
-@kernel
-def pick(keep, picked):
-    """The positions marked in `keep`, without a branch per position; how many."""
+def keep_block(m, lower, upper, sigma, inv_d2, keep, picked, rows, kept):
+    """Append the marked coordinates to the first `kept` columns of `rows`; the new number of them."""
     end = np.uint64(0)  # unsigned, or every store would first test for a negative index
-    for j in range(keep.size):
-        picked[end] = np.uint64(j)
-        end += np.uint64(keep[j])
-    return np.int64(end)
+    for i in range(m.size):  # no branch on the mark, which nothing could predict
+        picked[end] = np.uint64(i)
+        end += np.uint64(keep[i])
+    for j in range(end):
+        i = picked[j]
+        c, k, low, high = canonical(m[i], lower[i], upper[i], sigma[i], inv_d2[i])
+        rows[0, kept], rows[1, kept], rows[2, kept], rows[3, kept] = c, k, low, high
+        kept += 1
+    return kept
 
 
 @kernel
-def copy_picked(values, picked, to):
-    for j in range(to.size):
-        to[j] = values[picked[j]]
+def add(sums, base, slope):
+    """Add to the decided part, sums = (base, its rounding error, slope, its rounding error)."""
+    sums[0], error = two_sum(sums[0], base)
+    sums[1] += error
+    sums[2], error = two_sum(sums[2], slope)
+    sums[3] += error
 
 
 @kernel
-def scan(m, lower, upper, sigma, inv_d2, p, q, at_q, by_kinks, kept_rows):
-    """`scan_block` (or, by_kinks, `cut_block`) over the undecided; those that stay so are copied to `kept_rows`.
+def scan(m, lower, upper, sigma, inv_d2, p, q, exact, sums, keep, picked, rows):
+    """F(p), F(q) and the number of coordinates with a kink in (p, q).
 
-    Base and slope refer to q if at_q, else to p.
+    Those are copied to `rows` in the form (c, k, low, high); `sums` becomes the base and slope of the others.
     """
-    keep, picked = np.empty(BLOCK, np.uint8), np.empty(BLOCK + 1, np.uint64)
-    f_l, f_u, f_s, f_w = constant_block(lower), constant_block(upper), constant_block(sigma), constant_block(inv_d2)
-    anchor = q if at_q else p
-    anchor = anchor if abs(anchor) < np.inf else 0.0
-    finite_p, finite_q = max(p, -HUGE), min(q, HUGE)
-    f_p, f_q, base, slope, kept = 0.0, 0.0, 0.0, 0.0, 0
-    for start in range(0, m.size, BLOCK):
-        stop = min(start + BLOCK, m.size)
-        x, mark = m[start:stop], keep[: stop - start]
-        l, u = block(lower, f_l, start, stop), block(upper, f_u, start, stop)
-        s, w = block(sigma, f_s, start, stop), block(inv_d2, f_w, start, stop)
-        if by_kinks:
-            more_base, more_slope = cut_block(x, l, u, s, w, p, q, anchor, mark)
-        else:
-            more_p, more_q, more_base, more_slope = scan_block(x, l, u, s, w, finite_p, finite_q, at_q, mark)
-            f_p += more_p
-            f_q += more_q
-        base += more_base
-        slope += more_slope
-        end = kept + pick(mark, picked)
-        copy_picked(x, picked, kept_rows[0, kept:end])
-        if lower.size > 1:
-            copy_picked(l, picked, kept_rows[1, kept:end])
-        if upper.size > 1:
-            copy_picked(u, picked, kept_rows[2, kept:end])
-        if sigma.size > 1:
-            copy_picked(s, picked, kept_rows[3, kept:end])
-        if inv_d2.size > 1:
-            copy_picked(w, picked, kept_rows[4, kept:end])
-        kept = end
-    return f_p, f_q, base, slope, kept
+    for i in range(4):
+        sums[i] = 0.0
+    p, q = max(p, -HUGE), min(q, HUGE)  # 0 times infinity would be NaN; F is not used there
+    f_p, f_q, kept = 0.0, 0.0, np.int64(0)
+    step = BLOCK if m.size > exact else 1  # few free coordinates: summed exactly, or nu would need a correction
+    for start in range(0, m.size, step):
+        stop = min(start + step, m.size)
+        x, l, u = part(m, start, stop), part(lower, start, stop), part(upper, start, stop)
+        s, w = part(sigma, start, stop), part(inv_d2, start, stop)
+        at_p, at_q, base, slope = scan_block(x, l, u, s, w, p, q, keep)
+        kept = keep_block(x, l, u, s, w, keep, picked, rows, kept)
+        add(sums, base, slope)
+        f_p += at_p
+        f_q += at_q
+    return f_p, f_q, kept
 
 
 @kernel
-def find_multiplier(m, lower, upper, sigma, inv_d2, z):
-    """(nu, number of coordinates touched); m is always a full array. Ends for every input, also for NaN.
+def kink_inside(rows, j, a, b):
+    """A kink of column j strictly inside (a, b), or NaN."""
+    first, second = (rows[2, j] - rows[0, j]) / rows[1, j], (rows[3, j] - rows[0, j]) / rows[1, j]
+    return first if a < first < b else (second if a < second < b else np.nan)
 
-    If z is not attainable, nu is the outermost kink and the sum stays away from z.
+
+@kernel
+def settle(rows, count, a, b, sums):
+    """Move the columns without a kink strictly inside (a, b) to `sums`; the number of the others.
+
+    `scan` differs from this by rounding, but where many kinks tie with a or b that would keep all of them for ever.
     """
-    count = m.size
-    sample = np.empty((5, SAMPLE))
-    inside = np.empty(2 * PIVOTS)
-    a, b = -np.inf, np.inf
-    base, slope, anchor = 0.0, 0.0, 0.0
-    seed, touched, halve = 20261115, 0, False
+    kept = np.int64(0)
+    for j in range(count):
+        c, k, low, high = rows[0, j], rows[1, j], rows[2, j], rows[3, j]
+        first, second = (low - c) / k, (high - c) / k
+        if a < first < b or a < second < b:
+            rows[0, kept], rows[1, kept], rows[2, kept], rows[3, kept] = c, k, low, high
+            kept += 1
+        elif second <= a:
+            add(sums, high, 0.0)
+        elif first >= b:
+            add(sums, low, 0.0)
+        elif first <= a and second >= b:  # not so for NaN
+            add(sums, c, k)
+    return kept
+
+
+@kernel
+def narrow(m, lower, upper, sigma, inv_d2, z, p, q, exact, decided, more, keep, picked, ones, rows):
+    """A bracket (a, b) of the root without a kink strictly inside, and the number of coordinates touched.
+
+    p and q are the first pivots; with (-inf, inf) the first pass only copies. `decided` is the sums between a and b, and
+    must be 0 at the start; up to `exact` coordinates are summed without rounding error. The other arrays are for work:
+    made by the caller, because that compiles faster.
+    """
+    a, b, touched, seed, count = -np.inf, np.inf, 0, SEED, m.size
     while count > 0:
-        k = count if count <= EXACT else max(EXACT, min(SAMPLE, int(0.5 * count ** (2.0 / 3.0))))
-        found, seed = draw(m, lower, upper, sigma, inv_d2, k, seed, sample, inside, a, b)
-        touched += k
-        by_kinks = True
-        rows = np.empty((5, count))
-        p, q = a, b
-        if found > 0:
-            p, q = choose_pivots(sample, k, count, inside, found, base, slope, anchor, z, a, b, halve)
-            at_q = not abs(p) < np.inf
-            new_anchor = q if at_q else p
-            base += slope * (new_anchor - anchor)
-            anchor = new_anchor
-            f_p, f_q, more_base, more_slope, kept = scan(m, lower, upper, sigma, inv_d2, p, q, at_q, False, rows)
+        base, slope = decided[0], decided[2]
+        while True:
+            f_p, f_q, kept = scan(m, lower, upper, sigma, inv_d2, p, q, exact, more, keep, picked, rows)
+            f_p += base + slope * p
+            f_q += base + slope * q
             touched += count
-            at_p = base + slope * (p - anchor) + f_p if p > a else -np.inf
-            at_b = base + slope * (q - anchor) + f_q if q < b else np.inf
-            if at_p >= z:
-                b = p
-            elif at_b < z:
-                a = q
+            if p > a and f_p >= z:
+                b, p, q = p, a, p
+            elif q < b and f_q < z:
+                a, p, q = q, q, b
             else:
-                a, b, by_kinks = p, q, False
-        if by_kinks:
-            at_q = not abs(a) < np.inf
-            new_anchor = b if at_q else a
-            new_anchor = new_anchor if abs(new_anchor) < np.inf else 0.0
-            base += slope * (new_anchor - anchor)
-            anchor = new_anchor
-            _, _, more_base, more_slope, kept = scan(m, lower, upper, sigma, inv_d2, a, b, at_q, True, rows)
+                break
+        a, b = p, q
+        poor = 2 * kept > count
+        count = kept
+        while count > 0:
+            seed = seed * 48271 % 2147483647
+            p, q = kink_inside(rows, seed % count, a, b), kink_inside(rows, seed // 3 % count, a, b)
+            if p == p and q == q:
+                break
             touched += count
-        halve = 2 * kept > count
-        base += more_base
-        slope += more_slope
-        m, count = rows[0, :kept], kept
-        lower = rows[1, :kept] if lower.size > 1 else lower
-        upper = rows[2, :kept] if upper.size > 1 else upper
-        sigma = rows[3, :kept] if sigma.size > 1 else sigma
-        inv_d2 = rows[4, :kept] if inv_d2.size > 1 else inv_d2
-    if slope > 0.0:
-        return min(max(anchor + (z - base) / slope, a), b), touched
-    return (b if b < np.inf else (a if a > -np.inf else 0.0)), touched
+            count = settle(rows, count, a, b, more)
+        p, q = min(p, q), max(p, q)
+        if not poor and b - a < np.inf and 0.0 < f_q - f_p < np.inf:
+            middle = a + (b - a) * ((z - f_p) / (f_q - f_p))
+            width = 2.0 * (b - a) / np.sqrt(count)  # that of the noise of `count` kinks around a straight line
+            p, q = max(a, middle - width), min(b, middle + width)
+        add(decided, more[0], more[2])
+        decided[1] += more[1]
+        decided[3] += more[3]
+        m, inv_d2, lower, upper, sigma = rows[0, :count], rows[1, :count], rows[2, :count], rows[3, :count], ones
+        rows = np.empty((4, count))
+    return a, b, touched
+
+
+def search(
+    columns: Columns, z: float, p: float = -math.inf, q: float = math.inf, exact: int = 0
+) -> tuple[float, float, list, int]:
+    """(a, b, sums between a and b, coordinates touched), by `narrow`."""
+    decided, more, ones, rows = np.zeros(4), np.empty(4), np.ones(BLOCK), np.empty((4, columns[0].size))
+    keep, picked = np.empty(BLOCK, np.uint8), np.empty(BLOCK + 1, np.uint64)
+    a, b, touched = narrow(*columns, z, p, q, exact, decided, more, keep, picked, ones, rows)
+    return a, b, decided.tolist(), touched
+
+
+def some_inside(a: float, b: float) -> float:
+    """A finite number in [a, b], an end if there is one."""
+    return b if b < math.inf else (a if a > -math.inf else 0.0)
+
+
+def first_pivots(columns: Columns, z: float) -> tuple[float, float, int]:
+    """Two numbers between which the root lies very probably, and the number of coordinates looked at for that."""
+    n = columns[0].size
+    if n < ALONE:
+        return -math.inf, math.inf, 0
+    size = min(SAMPLE, int(0.5 * n ** (2 / 3)))
+    drawn = np.random.default_rng(SEED).integers(n, size=size)
+    m, lower, upper, sigma, inv_d2 = sample = tuple(
+        values[drawn] if values.size == n else np.full(size, values[0]) for values in columns
+    )
+    share = z * (size / n)
+    a, b, _, touched = search(sample, share)
+    with np.errstate(all="ignore"):  # bad input is found, and named, at the end
+        values = sigma * np.clip(m + some_inside(a, b) * (sigma * inv_d2), lower, upper)
+        error = SPREAD * math.sqrt(size) * float(np.std(values))
+    p, _, _, left = search(sample, share - error)
+    _, q, _, right = search(sample, share + error)
+    return p, q, touched + left + right
+
+
+def find_multiplier(columns: Columns, z: float) -> tuple[float, float, int]:
+    """(nu, nu_low, number of coordinates touched): the root is nu + nu_low. Ends for every input, also for NaN.
+
+    The columns are m, lower, upper, sigma, 1 / d^2, the constant ones widened to a block. If z is not attainable, nu is
+    the outermost kink and the sum stays away from z.
+    """
+    p, q, drawn = first_pivots(columns, z)
+    a, b, (base, base_low, slope, slope_low), touched = search(columns, z, p, q, min(EXACT, columns[0].size // 64))
+    touched += drawn
+    if not slope > 0.0:
+        return some_inside(a, b), 0.0, touched
+    missing, error = two_sum.py_func(z, -base)
+    nu = missing / slope
+    product = nu * slope
+    rest = (missing - product) - product_error.py_func(nu, slope, product)
+    if not a <= nu <= b:
+        return min(max(nu, a), b), 0.0, touched
+    return nu, (rest + error - base_low - nu * slope_low) / slope, touched
