@@ -35,7 +35,19 @@ _HOME = {
     "save": "model_file",
     "solve": "solve",
 }
-_MODULES = ["engines", "errors", "instances", "kernel_methods", "losses", "projections", "regularizers", "solvers"]
+_MODULES = [
+    "engines",
+    "errors",
+    "instances",
+    "kernel_methods",
+    "losses",
+    "measures",
+    "metrics",
+    "multiclass",
+    "projections",
+    "regularizers",
+    "solvers",
+]
 __all__ = sorted([*_HOME, *_MODULES])
 
 

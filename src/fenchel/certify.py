@@ -11,6 +11,7 @@ reordered, and imports no kernel, engine or solver.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -255,34 +256,32 @@ def certify(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = N
     >>> fenchel.certify(problem, w + 1.0).relative_gap > 0.1
     True
     """
+    judge = judge_of(problem)
+    w, b = problem.variables(coef, intercept)
+    with np.errstate(all="ignore"):  # what overflows is found by its value
+        u = judge.best_dual_point(problem, w, b) if dual_point is None else judge.accept_dual(problem, dual_point)
+        return judge.certificate(problem, w, b, u)[0]
+
+
+class Judge(NamedTuple):
+    """How the certificate of one family of problems is computed, from a solver's variables."""
+
+    certificate: Callable[..., tuple[Certificate, Any]]
+    slopes_at: Callable[..., Any]
+    best_dual_point: Callable[..., Any]
+    accept_dual: Callable[..., Any]
+
+
+def judge_of(problem: Any) -> Judge:
+    """The judge of the problem's family."""
+    if problem.family == "vector":
+        from fenchel import vector_certify
+
+        return vector_certify.JUDGE
+    if problem.family == "set":
+        from fenchel import set_certify
+
+        return set_certify.JUDGE
     from fenchel.dual_point import best_dual_point
 
-    coef = accept_coef(problem, coef)
-    intercept = accept_intercept(problem, intercept)
-    with np.errstate(all="ignore"):  # what overflows is found by its value
-        if dual_point is None:
-            u = best_dual_point(problem, coef, intercept)
-        else:
-            u = accept_vector(dual_point, problem.n, "dual_point")
-        return certificate(problem, coef, intercept, u)[0]
-
-
-def accept_coef(problem: Any, coef: Any) -> np.ndarray:
-    array = np.ascontiguousarray(coef, dtype=np.float64)
-    if array.shape == (1, problem.d):
-        array = array[0]
-    if array.shape != (problem.d,):
-        raise InputError(f"coef must have one entry per column of X ({problem.d}), got shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise InputError(f"coef contains NaN or infinity at column {int(np.argmin(np.isfinite(array)))}")
-    return array
-
-
-def accept_intercept(problem: Any, intercept: Any) -> float:
-    array = np.asarray(intercept, dtype=np.float64)
-    if array.size != 1 or not np.isfinite(array).all():
-        raise InputError(f"intercept must be one finite number, got {intercept!r}")
-    b = float(array.reshape(-1)[0])
-    if b != 0.0 and not problem.fit_intercept:
-        raise InputError(f"intercept is {b!r}, but the problem has none: pass fit_intercept=True to Problem")
-    return b
+    return Judge(certificate, slopes_at, best_dual_point, lambda p, u: accept_vector(u, p.n, "dual_point"))

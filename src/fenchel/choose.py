@@ -46,6 +46,7 @@ RULES: list[Rule] = [
         "pairwise_ascent", _pairs, "the loss has kinks, and steps on pairs of rows keep the free intercept's constraint"
     ),
     Rule("dual_ascent", lambda problem: True, "a dual step costs one row and never loses ground"),
+    Rule("block_ascent", lambda problem: True, "a step on all scores of a row is exact and never loses ground"),
     Rule("proximal_gradient", lambda problem: True, "the loss is differentiable and the regularizer has a prox"),
     Rule("bundle", lambda problem: True, "cutting planes need only value and slope"),
 ]

@@ -28,6 +28,8 @@ STEEPEST = 1e6  # slopes beyond count as unbounded: a loss without `dual_domain`
 
 def _steepest_slope(problem: Any) -> float:
     """The largest |u| in the dual domains of some targets, the extreme ones among them."""
+    if hasattr(problem.loss, "largest_slope"):
+        return problem.loss.largest_slope()
     y = problem.y
     targets = [float(y.min()), float(y.max()), *map(float, y[:16])]
     return max(abs(end) for target in targets for end in dual_domain(problem.loss, target))
@@ -41,6 +43,10 @@ LOSS: dict[str, Requirement] = {
     "hinge": Requirement(
         lambda problem: isinstance(problem.loss, Hinge),
         "loss `{name}` is not `Hinge` (the method is written for it)",
+    ),
+    "dual_prox": Requirement(
+        lambda problem: hasattr(problem.loss, "dual_prox"),
+        "loss `{name}` has no `dual_prox` (the exact step on all scores of a row)",
     ),
     "differentiable": Requirement(
         lambda problem: problem.smooth_loss,
@@ -76,6 +82,10 @@ REGULARIZER: dict[str, Requirement] = {
         lambda problem: has_form(problem.regularizer),
         "regularizer `{name}` has no transfer function that dual steps know (it turns dual variables into weights)",
     ),
+    "separable_quadratic": Requirement(
+        lambda problem: isinstance(problem.regularizer, (L2, ElasticNet)),
+        "regularizer `{name}` has no quadratic part that treats every weight alike",
+    ),
     "quadratic_part": Requirement(
         lambda problem: isinstance(problem.regularizer, (L2, Quadratic, ElasticNet)),
         "regularizer `{name}` has no quadratic part (it bounds how a dual step changes the scores)",
@@ -89,8 +99,18 @@ PROBLEM: dict[str, Requirement] = {
 }
 
 
+KINDS = {
+    "scalar": "loss `{name}` is of one score per row (the method steps on several scores at once)",
+    "vector": "loss `{name}` is of several scores per row (the method is written for one)",
+    "free vector": "several intercepts are free (the method cannot balance the dual variables of several scores)",
+    "set": "loss `{name}` is of all scores together (the method needs a loss for each row)",
+}
+
+
 def missing(solver: Solver | type[Solver], problem: Any) -> list[str]:
     """What the problem lacks for this solver, as sentences."""
+    if problem.kind not in solver.kinds:
+        return [KINDS[problem.kind].format(name=type(problem.loss).__name__)]
     lacks = []
     for words, table, thing in (
         (solver.needs.loss, LOSS, problem.loss),

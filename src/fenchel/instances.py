@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.errors import InputError
-from fenchel.oracle import Plane, PlaneRecipe
+from fenchel.oracle import Oracle, Plane, PlaneRecipe
 from fenchel.problem import Problem
 from fenchel.regularizers import L2
 from fenchel.solvers.base import Solver, Start
@@ -56,6 +56,10 @@ class LowerBound:
         return self.A.shape[0]
 
     @property
+    def dual_shape(self) -> tuple[int]:
+        return (self.n,)
+
+    @property
     def loss(self) -> Any:
         return _Nonnegative()
 
@@ -94,6 +98,8 @@ class LowerBound:
         u = np.zeros(self.n)
         u[int(np.argmax(scores))] = float(1.0 / self.alpha + scores.max() > 0.0)
         return u
+
+    mix = Oracle.mix
 
     def gaps(self, planes: int, solver: Solver | None = None) -> np.ndarray:
         """The gap after 1, 2, ..., `planes` planes, recomputed with `value` and `dual_value` from the iterates.

@@ -6,11 +6,13 @@ so that scores + combine costs the same as the fused `risk`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.certify import feasible
 from fenchel.data.dense import Dense
 from fenchel.engines.local import Local
 from fenchel.kernels import passes
@@ -159,6 +161,17 @@ class Oracle:
         recipe = PlaneRecipe(w, low, high, share, centre, reach)
         u, constant = self._balanced(z, near, recipe)
         return Plane(self.losses_at(z, b)[0], self.combine(u), constant, b, recipe)
+
+    def mix(self, parts: Iterable[tuple[float, PlaneRecipe]]) -> Any:
+        """The dual point of planes with weights."""
+        u = np.zeros(self.problem.dual_shape)
+        for weight, recipe in parts:
+            u += weight * self.plane_dual(recipe)
+        return u
+
+    def feasible(self, u: np.ndarray | None) -> np.ndarray:
+        """A feasible dual point near u, or near 0."""
+        return feasible(self.problem, np.zeros(self.problem.dual_shape) if u is None else u)
 
     def plane_dual(self, recipe: PlaneRecipe) -> np.ndarray:
         """The dual variables of a plane, rebuilt from the point at which it was found."""

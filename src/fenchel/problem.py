@@ -29,6 +29,10 @@ class Problem:
     fit_intercept : whether b is free; it is never regularised. Otherwise b = 0.
     sample_weight : s_i >= 0; only their ratios matter. Weight k equals repeating the row k times.
     offset : a fixed part of the score, such as log exposure in a Poisson model.
+    groups : the query of each row, for measures of each query.
+
+    A loss of `fenchel.multiclass` makes a problem with several scores per row (W x_i + b, y_i a class), a measure of
+    `fenchel.measures` one whose loss is of all scores together.
 
     Examples
     --------
@@ -38,6 +42,12 @@ class Problem:
     >>> result.status.name, bool(result.certificate.relative_gap <= 1e-6)
     ('CERTIFIED', True)
     """
+
+    family = "scalar"
+
+    def __new__(cls, X: Any = None, y: Any = None, loss: Any = "hinge", *args: Any, **kwargs: Any) -> Problem:
+        """The kind of problem that the loss asks for."""
+        return object.__new__(_kind(loss) if cls is Problem else cls)
 
     def __init__(
         self,
@@ -49,7 +59,12 @@ class Problem:
         fit_intercept: bool = False,
         sample_weight: Any = None,
         offset: Any = None,
+        groups: Any = None,
     ):
+        if groups is not None:
+            raise InputError(
+                f"groups are for measures of each query (fenchel.measures); loss {loss!r} has a value per row"
+            )
         self.loss = losses.make(loss)
         self.regularizer = regularizers.make(regularizer, alpha)
         self.fit_intercept = bool(fit_intercept)
@@ -99,6 +114,48 @@ class Problem:
             return relative / total, float(total * largest)
 
     @property
+    def kind(self) -> str:
+        """What solvers must be able to handle: "scalar" is one score per row."""
+        return self.family
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether intercepts are free."""
+        return self.fit_intercept
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        """Shape of a dual point."""
+        return (self.n,)
+
+    def dual_like(self, u: Any) -> Any:
+        """u as a dual point to start from; None if it is of other rows, so that only the weights can be used."""
+        u = np.asarray(u, dtype=float)
+        return u if u.shape == self.dual_shape and np.isfinite(u).all() else None
+
+    def present(self, w: np.ndarray, b: float) -> tuple[np.ndarray, Any]:
+        """(coefficients, intercept) as a user sees them, from a solver's variables."""
+        return np.array(w), float(b)
+
+    def variables(self, coef: Any, intercept: Any = 0.0) -> tuple[np.ndarray, float]:
+        """A solver's variables from what a user has, with checks."""
+        array = np.ascontiguousarray(coef, dtype=np.float64)
+        if array.shape == (1, self.d):
+            array = array[0]
+        if array.shape != (self.d,):
+            raise InputError(f"coef must have one entry per column of X ({self.d}), got shape {array.shape}")
+        if not np.isfinite(array).all():
+            raise InputError(f"coef contains NaN or infinity at column {int(np.argmin(np.isfinite(array)))}")
+        b = np.asarray(intercept, dtype=np.float64)
+        if b.size != 1 or not np.isfinite(b).all():
+            raise InputError(f"intercept must be one finite number, got {intercept!r}")
+        if b.any() and not self.fit_intercept:
+            raise InputError(
+                f"intercept is {float(b.reshape(-1)[0])!r}, but the problem has none: pass fit_intercept=True to Problem"
+            )
+        return array, float(b.reshape(-1)[0])
+
+    @property
     def smooth_loss(self) -> bool:
         return self.smoothness is not None
 
@@ -121,7 +178,7 @@ class Problem:
         digest = hashlib.sha256(b"fenchel problem 1")
         for part in self.rows:
             _feed(digest, part)
-        for vector in (self.y, self.weights, self.offset):
+        for vector in (*self._digest_parts(), self.weights, self.offset):
             _feed(digest, vector)
         for text in _foreign_code(self.loss):
             digest.update(text)
@@ -129,10 +186,29 @@ class Problem:
         digest.update(self.regularizer.fingerprint())
         return digest.hexdigest()
 
+    def _digest_parts(self) -> list[np.ndarray]:
+        """The targets, and what goes with them."""
+        return [self.y]
+
     def __repr__(self) -> str:
         storage = "dense" if isinstance(self.X, np.ndarray) else f"CSR, {self.X.nnz} non-zeros"
         intercept = ", free intercept" if self.fit_intercept else ""
         return f"Problem({self.n} x {self.d} {storage} {self.X.dtype}; {self.loss} + {self.regularizer}{intercept})"
+
+
+def _kind(loss: Any) -> type[Problem]:
+    """The class for a loss: one score per row unless it is a name or an object of `fenchel.multiclass`."""
+    from fenchel import measures, multiclass
+
+    if multiclass.is_vector_loss(loss):
+        from fenchel.vector_problem import VectorProblem
+
+        return VectorProblem
+    if measures.is_measure(loss):
+        from fenchel.set_problem import SetProblem
+
+        return SetProblem
+    return Problem
 
 
 def _foreign_code(value: Any) -> Iterator[bytes]:

@@ -15,17 +15,22 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from fenchel import choose, compat, solvers
-from fenchel.certify import accept_coef, accept_intercept, certificate, slopes_at
+from fenchel.certify import judge_of
 from fenchel.errors import InputError, SolveError
 from fenchel.oracle import Oracle
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
+from fenchel.set_oracle import SetOracle
 from fenchel.solvers.base import Solver, Start
+from fenchel.vector_oracle import VectorOracle
 
 log = logging.getLogger("fenchel")
 
 STALL_WINDOW = 100  # iterations without progress, or half as many as were made before, whichever is more ...
 STALL_CHECKS = 15  # ... and so many evaluations of the gap among them
 STALL_FACTOR = 0.95
+
+
+ORACLES: dict[str, type[Oracle]] = {"scalar": Oracle, "vector": VectorOracle, "set": SetOracle}
 
 
 class State(NamedTuple):
@@ -87,7 +92,7 @@ def solve(
         chosen = solvers.make(solver)
         compat.require_fit(chosen, problem)
         choices = [choose.Choice(chosen, "asked for")]
-    run = Run(problem, tol, max_iter, max_time, callback, Oracle(problem, engine))
+    run = Run(problem, tol, max_iter, max_time, callback, ORACLES[problem.family](problem, engine))
     begin = _start(problem, start)
     with (
         one_blas_thread(),
@@ -132,12 +137,10 @@ def _start(problem: Any, start: Any) -> Start:
         start = (start.coef, start.intercept, start.dual_point)
     if not isinstance(start, tuple) or not 1 <= len(start) <= 3:
         raise InputError("start must be a Result, (coef, intercept) or (coef, intercept, dual_point)")
-    coef = accept_coef(problem, start[0])
-    b = accept_intercept(problem, start[1]) if len(start) > 1 and problem.fit_intercept else 0.0
+    coef, b = problem.variables(start[0], start[1] if len(start) > 1 and problem.has_intercept else 0.0)
     u = start[2] if len(start) > 2 else None
     if u is not None:
-        u = np.asarray(u, dtype=float)
-        u = u if u.shape == (problem.n,) and np.isfinite(u).all() else None  # other rows: only the weights can be used
+        u = problem.dual_like(u)
     if not np.isfinite(problem.regularizer.value(coef)):
         coef = problem.regularizer.start(problem.d)
     return Start(coef, b, u)
@@ -252,7 +255,7 @@ class Run:
         best = self.best
         assert best is not None
         u = self.dual_point()
-        found, point = certificate(self.problem, best.coef, best.intercept, u)
+        found, point = judge_of(self.problem).certificate(self.problem, best.coef, best.intercept, u)
         if self.lower is not None and found.dual < self.lower.dual:  # a claim too good: the truth counts from now on
             self.lower = self.lower._replace(dual=found.dual, dual_point=point)
             self.own_dual = min(self.own_dual, found.dual)
@@ -272,7 +275,7 @@ class Run:
         assert source is not None
         if source.dual_point is not None:
             return source.dual_point() if callable(source.dual_point) else source.dual_point
-        return slopes_at(self.problem, source.coef, source.intercept)
+        return judge_of(self.problem).slopes_at(self.problem, source.coef, source.intercept)
 
     def stop_asked(self, iterate: Iterate, name: str) -> bool:
         state = State(
@@ -320,8 +323,9 @@ class Run:
         found, iterate, point = self.certified
         if found.holds(self.tol):
             status = Status.CERTIFIED
+        coef, intercept = self.problem.present(iterate.coef, iterate.intercept)
         result = Result(
-            coef=np.array(iterate.coef), intercept=float(iterate.intercept),
+            coef=coef, intercept=intercept,
             dual_point=point if np.isfinite(found.dual) else None,
             certificate=found, status=status, tol=float(self.tol),
             n_iter=self.iteration, passes=self.oracle.passes, seconds=self.seconds, trace=tuple(self.trace),

@@ -18,14 +18,17 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-_FUNCTIONS: dict[str, tuple[Callable, Callable | None]] = {}
+_FUNCTIONS: dict[str, tuple[Callable, Callable | None, bool]] = {}
 _HELPERS: list[Callable] = []
 _TWINS: dict[type, type] = {}
 _COUNT = itertools.count()
 
 
-def method(arguments: str, default: Callable | None = None) -> Callable[[Callable], Callable]:
-    """Make a stub into a typed free function. `default(self, ...)` is used by classes without the method."""
+def method(arguments: str, default: Callable | None = None, inline: bool = True) -> Callable[[Callable], Callable]:
+    """Make a stub into a typed free function. `default(self, ...)` is used by classes without the method.
+
+    Long methods, beside whose work a call is nothing, are not inlined: kernels that call them compile faster.
+    """
 
     def wrap(stub: Callable) -> Callable:
         name = stub.__name__
@@ -39,7 +42,7 @@ def method(arguments: str, default: Callable | None = None) -> Callable[[Callabl
         call.__module__ = stub.__module__
         call.__wrapped__ = stub  # type: ignore[attr-defined]
         call.arguments = arguments  # type: ignore[attr-defined]
-        _FUNCTIONS[name] = (call, default)
+        _FUNCTIONS[name] = (call, default, inline)
         return call
 
     return wrap
@@ -84,8 +87,9 @@ def install() -> None:
         function = _HELPERS.pop()
         overload(function, jit_options=INLINE)(_same(function))
     while _FUNCTIONS:
-        name, (call, default) = _FUNCTIONS.popitem()
-        overload(call, jit_options=INLINE)(_overload(name, call.arguments, default, types))  # type: ignore[attr-defined]
+        name, (call, default, inline) = _FUNCTIONS.popitem()
+        options = INLINE if inline else JIT
+        overload(call, jit_options=options)(_overload(name, call.arguments, default, types, options))  # type: ignore[attr-defined]
 
 
 def _same(function: Callable) -> Callable:
@@ -100,7 +104,7 @@ JIT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 INLINE: dict[str, Any] = {**JIT, "forceinline": True}
 
 
-def _overload(name: str, arguments: str, default: Callable | None, types: Any) -> Callable:
+def _overload(name: str, arguments: str, default: Callable | None, types: Any, options: dict[str, Any]) -> Callable:
     from numba import njit
 
     compiled: dict[Callable, Callable] = {}
@@ -112,7 +116,7 @@ def _overload(name: str, arguments: str, default: Callable | None, types: Any) -
         if source is None:
             return None
         if source not in compiled:
-            compiled[source] = source if hasattr(source, "py_func") else njit(**INLINE)(source)
+            compiled[source] = source if hasattr(source, "py_func") else njit(**options)(source)
         target = compiled[source]
         scope = {"target": target, "__name__": __name__}
         exec(f"def implementation({arguments}):\n    return target({arguments})", scope)

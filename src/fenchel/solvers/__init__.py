@@ -8,8 +8,10 @@ from typing import Any
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
 from fenchel.solvers.base import Solver, Start
+from fenchel.solvers.block_ascent import BlockAscent
 from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.dual_ascent import DualAscent
+from fenchel.solvers.frank_wolfe import FrankWolfe
 from fenchel.solvers.lbfgs import LBFGS
 from fenchel.solvers.pairwise_ascent import PairwiseAscent
 from fenchel.solvers.pegasos import Pegasos
@@ -22,8 +24,10 @@ __all__ = [
     "LBFGS",
     "SOLVERS",
     "AugmentedLagrangian",
+    "BlockAscent",
     "Bundle",
     "DualAscent",
+    "FrankWolfe",
     "PairwiseAscent",
     "Pegasos",
     "Pragam",
@@ -42,8 +46,10 @@ def _snake(name: str) -> str:
 
 _CLASSES: list[type[Solver]] = [
     AugmentedLagrangian,
+    BlockAscent,
     Bundle,
     DualAscent,
+    FrankWolfe,
     LBFGS,
     PairwiseAscent,
     Pegasos,

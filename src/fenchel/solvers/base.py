@@ -27,11 +27,17 @@ class Start(NamedTuple):
     dual_point: np.ndarray | None = None
 
 
+EVERY_KIND = ("scalar", "vector", "set")  # one score per row, several of them, a loss of all scores together
+
+
 @dataclass(frozen=True)
 class Solver:
     """Base of all solvers. Parameters are the dataclass's fields."""
 
     needs: ClassVar[Needs] = Needs()
+    kinds: ClassVar[tuple[str, ...]] = (
+        "scalar",
+    )  # of problems; "free vector" is a vector of scores with free intercepts
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:

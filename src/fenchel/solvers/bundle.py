@@ -13,17 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from fenchel.oracle import Oracle, Plane, PlaneRecipe
-from fenchel.regularizers import L2
+from fenchel.oracle import Oracle, PlaneRecipe
 from fenchel.result import Iterate
-from fenchel.solvers.base import Needs, Solver, Start
+from fenchel.solvers.base import EVERY_KIND, Needs, Solver, Start
 from fenchel.solvers.bundle_model import L1Master, Planes, SmoothMaster
-
-REACH = 2.0  # how far from the best scores tangents of an exponentially growing loss are taken
+from fenchel.solvers.frank_wolfe import FrankWolfe
+from fenchel.solvers.tangents import Tangents
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,13 @@ class Bundle(Solver):
 
     line_search: bool = False
     patience: int = 10
+    kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
     needs: ClassVar[Needs] = Needs()
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
         if self.line_search and hasattr(problem.regularizer, "primal_from_dual"):
-            yield from line_search(oracle, start)
+            yield from FrankWolfe().iterates(oracle, start)
             return
         planes = Planes(problem.d, lowest_risk(oracle))
         smooth = hasattr(problem.regularizer, "primal_from_dual")
@@ -73,27 +73,7 @@ class Bundle(Solver):
 def lowest_risk(oracle: Oracle) -> float:
     """A bound that the risk never goes below: 0 for losses that say so, else -sum p loss*(0), which may be -inf."""
     problem = oracle.problem
-    return 0.0 if getattr(problem.loss, "nonnegative", False) else -oracle.conjugates(np.zeros(problem.n))
-
-
-class Tangents:
-    """Planes at asked-for points; for exponentially growing losses the tangents stay near the best point so far."""
-
-    def __init__(self, oracle: Oracle):
-        self.oracle = oracle
-        self.capped = getattr(oracle.problem.loss, "grows_exponentially", False)
-        self.centre: tuple[np.ndarray, float] | None = None
-        self.best = np.inf
-
-    def plane(self, w: np.ndarray, b: float) -> Plane:
-        plane = self.oracle.plane(w, b, self.centre if self.capped else None, REACH if self.capped else np.inf)
-        if not np.isfinite(plane.constant) and self.centre is not None:
-            self.capped = True
-            plane = self.oracle.plane(w, b, self.centre, REACH)
-        primal = plane.value + self.oracle.problem.regularizer.value(w)
-        if primal < self.best:
-            self.best, self.centre = primal, (w, plane.intercept)
-        return plane
+    return 0.0 if getattr(problem.loss, "nonnegative", False) else -oracle.conjugates(np.zeros(problem.dual_shape))
 
 
 def rebuild(oracle: Oracle, planes: Planes, weights: np.ndarray) -> Callable[[], np.ndarray]:
@@ -101,44 +81,4 @@ def rebuild(oracle: Oracle, planes: Planes, weights: np.ndarray) -> Callable[[],
     parts: list[tuple[float, PlaneRecipe]] = [
         (float(a), recipe) for a, recipe in zip(weights, planes.recipes, strict=True) if a > 0.0 and recipe is not None
     ]
-
-    def make() -> np.ndarray:
-        u = np.zeros(oracle.problem.n)
-        for a, recipe in parts:
-            u += a * oracle.plane_dual(recipe)
-        return u
-
-    return make
-
-
-def line_search(oracle: Oracle, start: Start) -> Iterator[Iterate]:
-    """ls-bmrm: one aggregated plane <a, w> + c with its dual variables, moved towards each new plane as far as pays."""
-    regularizer, tangents = oracle.problem.regularizer, Tangents(oracle)
-    w, b = start.coef, start.intercept
-    plane = tangents.plane(w, b)
-    a, c, u = plane.gradient, plane.constant, oracle.plane_dual(plane.recipe)
-    yield Iterate(w, plane.intercept, plane.value + regularizer.value(w), c - regularizer.conjugate(-a), u)
-    while True:
-        w = regularizer.primal_from_dual(-a)
-        plane = tangents.plane(w, plane.intercept)
-        dual = c - regularizer.conjugate(-a)
-        yield Iterate(w, plane.intercept, plane.value + regularizer.value(w), dual, u)
-        step = best_step(regularizer, a, c, plane)
-        a = (1.0 - step) * a + step * plane.gradient
-        c = (1.0 - step) * c + step * plane.constant
-        u = (1.0 - step) * u + step * oracle.plane_dual(plane.recipe)
-
-
-def best_step(regularizer: Any, a: np.ndarray, c: float, plane: Plane) -> float:
-    """argmax over t in [0, 1] of c + t (c' - c) - R*(-(a + t (a' - a))): closed form for L2, else bisection."""
-    rise, turn = plane.constant - c, plane.gradient - a
-    if isinstance(regularizer, L2):
-        curve = float(turn @ turn)
-        slope = regularizer.alpha * rise - float(a @ turn)
-        return min(max(slope / curve, 0.0), 1.0) if curve > 0.0 else float(slope > 0.0)
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        slope = rise + float(turn @ regularizer.primal_from_dual(-(a + middle * turn)))
-        low, high = (middle, high) if slope > 0.0 else (low, middle)
-    return 0.5 * (low + high)
+    return lambda: oracle.mix(parts)

@@ -43,6 +43,7 @@ class LBFGS(Solver):
     """
 
     memory: int = 20
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("gradient",))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:

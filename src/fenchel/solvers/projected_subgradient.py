@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fenchel.certify import feasible
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 
@@ -32,13 +31,14 @@ class ProjectedSubgradient(Solver):
     """
 
     slow: ClassVar[bool] = True
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector")
     needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("l2",))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         problem, regularizer = oracle.problem, oracle.problem.regularizer
         alpha = regularizer.alpha
         w, b, t = start.coef, start.intercept, 0
-        u = feasible(problem, np.zeros(problem.n) if start.dual_point is None else start.dual_point)
+        u = oracle.feasible(start.dual_point)
         a = oracle.combine(u)
         radius = np.inf
         if getattr(problem.loss, "nonnegative", False):

@@ -32,6 +32,7 @@ class ProximalGradient(Solver):
     'CERTIFIED'
     """
 
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("prox",))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:

@@ -1,0 +1,134 @@
+"""Passes over the rows of a block for losses of a score vector. W is (features, m), feature by feature: a row's scores are
+sums of whole rows of W. A last row of W beyond the features, if there is one, holds free intercepts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.data.rows import row_column, row_entry, row_span, sqnorm
+from fenchel.data.transfer import apply
+from fenchel.jit import kernel
+from fenchel.multiclass.protocol import conjugate, dual_prox, slopes, value
+
+
+@kernel(fastmath=True)
+def vector_scores(rows, W, features, Z):
+    """Z_i = W'x_i."""
+    for i in range(np.uint64(Z.shape[0])):
+        _scores(rows, i, W, features, Z[i])
+
+
+@kernel(fastmath=True)
+def _scores(rows, i, W, features, z):
+    if W.shape[0] > features:
+        z[:] = W[features]
+    else:
+        z[:] = 0.0
+    start, stop = row_span(rows, i)
+    for k in range(start, stop):
+        x, w = row_entry(rows, i, k), W[row_column(rows, k)]
+        for c in range(z.size):
+            z[c] += x * w[c]
+
+
+@kernel(fastmath=True)
+def vector_combine(rows, p, U, features, out):
+    """out += sum_i p_i x_i u_i'."""
+    for i in range(np.uint64(p.size)):
+        _add(rows, i, p[i], U[i], features, out)
+
+
+@kernel(fastmath=True)
+def _add(rows, i, a, u, features, out):
+    """out += a x_i u'."""
+    if a == 0.0:
+        return
+    if out.shape[0] > features:
+        for c in range(u.size):
+            out[features, c] += a * u[c]
+    start, stop = row_span(rows, i)
+    for k in range(start, stop):
+        x, row = a * row_entry(rows, i, k), out[row_column(rows, k)]
+        for c in range(u.size):
+            row[c] += x * u[c]
+
+
+@kernel
+def vector_losses(loss, y, p, Z, U):
+    """U_i = slopes at Z_i, which may be the same memory; returns sum p loss."""
+    total, z = 0.0, np.empty(Z.shape[1])
+    for i in range(Z.shape[0]):
+        z[:] = Z[i]
+        if p[i] > 0.0:
+            total += p[i] * value(loss, z, y[i])
+        slopes(loss, z, y[i], U[i])
+    return total
+
+
+@kernel
+def vector_risk(loss, rows, y, p, W, features, gradient):
+    """gradient += sum_i p_i x_i u_i' with u the slopes; returns sum p loss. Each row is touched once."""
+    total = 0.0
+    z, u = np.empty(W.shape[1]), np.empty(W.shape[1])
+    for i in range(np.uint64(p.size)):
+        if p[i] > 0.0:
+            _scores(rows, i, W, features, z)
+            total += p[i] * value(loss, z, y[i])
+            slopes(loss, z, y[i], u)
+            _add(rows, i, p[i], u, features, gradient)
+    return total
+
+
+@kernel
+def vector_conjugates(loss, y, p, U):
+    """sum p loss*(u)."""
+    total = 0.0
+    for i in range(p.size):
+        if p[i] > 0.0:
+            total += p[i] * conjugate(loss, U[i], y[i])
+    return total
+
+
+@kernel
+def block_epoch(loss, rows, y, p, transfer, order, inverse_strength, V, U, idle):
+    """One exact step for all dual variables of each row of `order`, with W = transfer(V), V = -sum p x u' / strength.
+
+    V, U and idle (epochs without change) are updated in place; returns how far all steps went, sum p |change|.
+    """
+    m = V.shape[1]
+    t, new, moved = np.empty(m), np.empty(m), 0.0
+    for k in range(np.uint64(order.size)):
+        i = order[k]
+        u = U[i]
+        q = p[i] * sqnorm(rows, i) * inverse_strength
+        _mapped_scores(rows, i, transfer, V, t)
+        if q > 0.0:
+            for c in range(m):
+                t[c] += q * u[c]
+            dual_prox(loss, t, q, y[i], new)
+        else:
+            slopes(loss, t, y[i], new)
+        size = 0.0
+        for c in range(m):
+            change = new[c] - u[c]
+            size += abs(change)
+            u[c] = new[c]
+            new[c] = change
+        if size == 0.0:
+            idle[i] = min(idle[i] + 1, 100)
+            continue
+        idle[i] = 0
+        moved += p[i] * size
+        _add(rows, i, -p[i] * inverse_strength, new, V.shape[0], V)
+    return moved
+
+
+@kernel(fastmath=True)
+def _mapped_scores(rows, i, transfer, V, z):
+    z[:] = 0.0
+    start, stop = row_span(rows, i)
+    for k in range(start, stop):
+        x, v = row_entry(rows, i, k), V[row_column(rows, k)]
+        for c in range(z.size):
+            z[c] += x * apply(transfer, v[c])

@@ -1,0 +1,43 @@
+"""What a loss of a score vector is: a NamedTuple with methods of the m raw scores z of a row and its target y.
+
+=============================  ====================================================================================
+method                         meaning
+=============================  ====================================================================================
+outputs(y)                     m for these targets (Python only; raises InputError for targets that do not suit)
+value(z, y)                    loss(z, y), convex in z
+slopes(z, y, out)              out = an element of the subdifferential in z
+conjugate(u, y)                loss*(u) = sup over z of <u, z> - loss(z, y); inf outside its domain, up to rounding
+into_domain(u, y)              u <- a point of the domain of loss*, the same if it is one already; in place
+dual_prox(t, g, y, out)        out = argmin over u of loss*(u) - <t, u> + g/2 |u|^2, g > 0; optional
+largest_slope()                the most that |u|_2 can be in the domain of loss* (inf: unbounded; Python only)
+smoothness()                   Lipschitz constant of the slopes; None: they jump
+=============================  ====================================================================================
+
+y is a class 0 .. m - 1 (an integer), or for regression on several targets a vector. `dual_prox` is the exact maximisation
+of the dual over one row: with z the row's present scores, u its dual variables and q how fast the scores fall as u grows,
+the new u is dual_prox(z + q u, q). It is also the slope of the Moreau envelope.
+
+`value` and `conjugate` are the functions of `fenchel.losses.protocol`: a kernel's call goes to the class of the loss.
+"""
+
+from __future__ import annotations
+
+from fenchel.losses.protocol import conjugate, value
+from fenchel.typed import method
+
+__all__ = ["conjugate", "dual_prox", "into_domain", "slopes", "value"]
+
+
+@method("loss, z, y, out", inline=False)
+def slopes(loss, z, y, out):
+    """out = a subgradient in z."""
+
+
+@method("loss, u, y", inline=False)
+def into_domain(loss, u, y):
+    """Move u into the domain of the conjugate."""
+
+
+@method("loss, t, g, y, out", inline=False)
+def dual_prox(loss, t, g, y, out):
+    """out = argmin over u of loss*(u) - <t, u> + g/2 |u|^2."""

@@ -1,0 +1,57 @@
+"""The top-k hinge."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from fenchel.multiclass.classes import class_count
+from fenchel.multiclass.parameters import ByContent, equal_weights, fits, rank_count
+from fenchel.multiclass.tk_family import tk_conjugate, tk_into_domain, tk_slopes, tk_value
+from fenchel.multiclass.tk_step import tk_step
+
+
+class _Fields(NamedTuple):
+    k: int
+
+
+class TopK(ByContent, _Fields):
+    """max(0, (1/k) sum of the k largest c_j), c_j = 1 + z_j - z_y for j != y and c_y = 0, 1 <= k < m
+
+    Conjugate: -S, S the sum of u_j over j != y, where u_y = -S, S <= 1 and all these u_j are from 0 to 1/k and at most
+    S/(k - 1). It bounds the top-k error: the true class is not among the k classes of the largest scores.
+
+    >>> import numpy as np
+    >>> TopK(2).value(np.array([1.0, 1.5, 0.5, -3.0]), 0)
+    1.0
+    """
+
+    __slots__ = ()
+    nonnegative = True
+
+    def __new__(cls, k: int) -> TopK:
+        return super().__new__(cls, rank_count(k))
+
+    def outputs(self, y: Any) -> int:
+        return fits(class_count(y), "k", self.k)
+
+    def value(self, z, y):
+        return tk_value(z, y, equal_weights(self.k))
+
+    def slopes(self, z, y, out):
+        tk_slopes(z, y, equal_weights(self.k), out)
+
+    def conjugate(self, u, y):
+        return tk_conjugate(u, y, equal_weights(self.k))
+
+    def into_domain(self, u, y):
+        tk_into_domain(u, y, equal_weights(self.k))
+
+    def dual_prox(self, t, g, y, out):
+        tk_step(t, g, y, equal_weights(self.k), out)
+
+    def largest_slope(self) -> float:
+        return math.sqrt(1.0 + 1.0 / self.k)
+
+    def smoothness(self):
+        return None

@@ -1,0 +1,55 @@
+"""The top-k loss of Usunier, Buffoni and Gallinari."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from fenchel.multiclass.classes import class_count
+from fenchel.multiclass.parameters import ByContent, equal_weights, fits, rank_count
+from fenchel.multiclass.us_family import us_conjugate, us_into_domain, us_slopes, us_step, us_value
+
+
+class _Fields(NamedTuple):
+    k: int
+
+
+class Usunier(ByContent, _Fields):
+    """(1/k) sum of max(0, c_j) over the k largest c_j = 1 + z_j - z_y, j != y, 1 <= k < m
+
+    Conjugate: -S, S the sum of u_j over j != y, where u_y = -S, S <= 1 and all these u_j are from 0 to 1/k.
+
+    >>> import numpy as np
+    >>> Usunier(3).value(np.array([1.0, 1.5, 0.5, -3.0]), 0)
+    0.6666666666666666
+    """
+
+    __slots__ = ()
+    nonnegative = True
+
+    def __new__(cls, k: int) -> Usunier:
+        return super().__new__(cls, rank_count(k))
+
+    def outputs(self, y: Any) -> int:
+        return fits(class_count(y), "k", self.k)
+
+    def value(self, z, y):
+        return us_value(z, y, equal_weights(self.k))
+
+    def slopes(self, z, y, out):
+        us_slopes(z, y, equal_weights(self.k), out)
+
+    def conjugate(self, u, y):
+        return us_conjugate(u, y, equal_weights(self.k))
+
+    def into_domain(self, u, y):
+        us_into_domain(u, y, equal_weights(self.k))
+
+    def dual_prox(self, t, g, y, out):
+        us_step(t, g, y, equal_weights(self.k), out)
+
+    def largest_slope(self) -> float:
+        return math.sqrt(1.0 + 1.0 / self.k)
+
+    def smoothness(self):
+        return None

@@ -1,0 +1,62 @@
+"""The top-k hinge with a weight for every rank."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.multiclass.classes import class_count
+from fenchel.multiclass.parameters import ByContent, fits, rank_weights
+from fenchel.multiclass.tk_family import tk_conjugate, tk_into_domain, tk_slopes, tk_value
+from fenchel.multiclass.tk_step import tk_step
+
+
+class _Fields(NamedTuple):
+    rho: np.ndarray
+
+
+class WeightedTopK(ByContent, _Fields):
+    """max(0, sum_j rho_j c_[j]), c_[1] >= c_[2] >= ... the sorted c_j = 1 + z_j - z_y, c_y = 0 among them
+
+    rho_1 >= rho_2 >= ... >= 0, at most m - 1 of them and the others 0. Conjugate: -S, S the sum of u_j over j != y, where
+    u_y = -S and (u_j, j != y), completed by some number >= 0, is in the convex hull of 0 and all orders of rho.
+
+    >>> import numpy as np
+    >>> WeightedTopK([0.5, 0.25]).value(np.array([1.0, 1.5, 0.5, -3.0]), 0)
+    0.875
+    """
+
+    __slots__ = ()
+    nonnegative = True
+
+    def __new__(cls, rho: Any) -> WeightedTopK:
+        return super().__new__(cls, rank_weights(rho))
+
+    def __repr__(self) -> str:
+        return f"WeightedTopK(rho={np.array2string(self.rho, precision=4, threshold=8, separator=', ')})"
+
+    def outputs(self, y: Any) -> int:
+        return fits(class_count(y), "the length of rho", self.rho.size)
+
+    def value(self, z, y):
+        return tk_value(z, y, self.rho)
+
+    def slopes(self, z, y, out):
+        tk_slopes(z, y, self.rho, out)
+
+    def conjugate(self, u, y):
+        return tk_conjugate(u, y, self.rho)
+
+    def into_domain(self, u, y):
+        tk_into_domain(u, y, self.rho)
+
+    def dual_prox(self, t, g, y, out):
+        tk_step(t, g, y, self.rho, out)
+
+    def largest_slope(self) -> float:
+        return math.hypot(np.linalg.norm(self.rho), np.sum(self.rho))
+
+    def smoothness(self):
+        return None

@@ -1,0 +1,61 @@
+"""The loss of Usunier, Buffoni and Gallinari: an ordered weighted average of margins."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.multiclass.classes import class_count
+from fenchel.multiclass.parameters import ByContent, fits, rank_weights
+from fenchel.multiclass.us_family import us_conjugate, us_into_domain, us_slopes, us_step, us_value
+
+
+class _Fields(NamedTuple):
+    rho: np.ndarray
+
+
+class WeightedUsunier(ByContent, _Fields):
+    """sum_j rho_j max(0, c_[j]), c_[1] >= c_[2] >= ... the sorted c_j = 1 + z_j - z_y, j != y
+
+    rho_1 >= rho_2 >= ... >= 0, at most m - 1 of them and the others 0. Conjugate: -S, S the sum of u_j over j != y, where
+    u_y = -S, these u_j >= 0 and the sum of the j largest of them is at most rho_1 + ... + rho_j for every j.
+
+    >>> import numpy as np
+    >>> WeightedUsunier([0.5, 0.25]).value(np.array([1.0, 1.5, 0.5, -3.0]), 0)
+    0.875
+    """
+
+    __slots__ = ()
+    nonnegative = True
+
+    def __new__(cls, rho: Any) -> WeightedUsunier:
+        return super().__new__(cls, rank_weights(rho))
+
+    def __repr__(self) -> str:
+        return f"WeightedUsunier(rho={np.array2string(self.rho, precision=4, threshold=8, separator=', ')})"
+
+    def outputs(self, y: Any) -> int:
+        return fits(class_count(y), "the length of rho", self.rho.size)
+
+    def value(self, z, y):
+        return us_value(z, y, self.rho)
+
+    def slopes(self, z, y, out):
+        us_slopes(z, y, self.rho, out)
+
+    def conjugate(self, u, y):
+        return us_conjugate(u, y, self.rho)
+
+    def into_domain(self, u, y):
+        us_into_domain(u, y, self.rho)
+
+    def dual_prox(self, t, g, y, out):
+        us_step(t, g, y, self.rho, out)
+
+    def largest_slope(self) -> float:
+        return math.hypot(np.linalg.norm(self.rho), np.sum(self.rho))
+
+    def smoothness(self):
+        return None

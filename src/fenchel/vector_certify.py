@@ -1,0 +1,285 @@
+"""The certificate of problems with several scores per row, recomputed from the definitions: trusted code.
+
+P(W) = sum_i p_i loss(z_i, y_i) + R(W),  z_i = W'x_i (+ b)
+D(U) = -sum_i p_i loss*(u_i, y_i) - R*(V),  V = -sum_i p_i x_i u_i',  and sum_i p_i u_i = 0 if intercepts are free
+
+W is (features, m) here. As in `fenchel.certify`, a dual point that is not quite feasible is moved first: each u_i into the
+domain of loss*, all of them onto sum p u = 0 by mixing in a little of a point that makes up for what is left over. The passes
+are this file's own; it imports no kernel, engine or solver.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.certify import CHUNK, EPS, SAFETY, Judge, blur
+from fenchel.data.rows import row_column, row_entry, row_span, sqnorm
+from fenchel.errors import InputError
+from fenchel.jit import kernel
+from fenchel.multiclass.protocol import conjugate, dual_prox, into_domain, slopes, value
+from fenchel.regularizers import L2
+from fenchel.result import Certificate
+
+SMOOTHINGS = 10.0 ** np.arange(-9, 1)
+SWEEPS, ROUNDS = 20, 30
+GOOD = 1e-9  # relative gap at which improving a dual point stops
+
+
+@kernel
+def vector_primal_pass(loss, rows, y, p, W, features, Z, size):
+    """Z, and size_i = |sum_j |x_ij W_j||_2; returns (sum p loss, sum p |loss|)."""
+    total, correction, magnitude = 0.0, 0.0, 0.0
+    m = W.shape[1]
+    absolute = np.empty(m)
+    for i in range(np.uint64(p.size)):
+        z = Z[i]
+        z[:] = 0.0
+        absolute[:] = 0.0
+        if W.shape[0] > features:
+            for c in range(m):
+                z[c] = W[features, c]
+                absolute[c] = abs(z[c])
+        start, stop = row_span(rows, i)
+        for k in range(start, stop):
+            x, j = row_entry(rows, i, k), row_column(rows, k)
+            for c in range(m):
+                term = x * W[j, c]
+                z[c] += term
+                absolute[c] += abs(term)
+        size[i] = np.sqrt(np.sum(absolute * absolute))
+        if p[i] > 0.0:
+            term = p[i] * value(loss, z, y[i])
+            magnitude += abs(term)
+            old = total
+            total = old + term
+            correction += (old - total) + term if abs(old) >= abs(term) else (term - total) + old
+    return total + correction, magnitude
+
+
+@kernel
+def vector_slopes_pass(loss, y, Z, U):
+    """u_i = slopes at z_i."""
+    for i in range(Z.shape[0]):
+        slopes(loss, Z[i], y[i], U[i])
+
+
+@kernel
+def vector_domain_pass(loss, y, U):
+    """Every u_i into the domain of loss*."""
+    for i in range(U.shape[0]):
+        into_domain(loss, U[i], y[i])
+
+
+@kernel
+def vector_conjugate_pass(loss, y, p, U):
+    """(sum p loss*(u), the sum of the sizes of its terms)."""
+    total, correction, magnitude = 0.0, 0.0, 0.0
+    for i in range(p.size):
+        if p[i] > 0.0:
+            term = p[i] * conjugate(loss, U[i], y[i])
+            magnitude += abs(term)
+            old = total
+            total = old + term
+            correction += (old - total) + term if abs(old) >= abs(term) else (term - total) + old
+    return total + correction, magnitude
+
+
+@kernel
+def vector_combine_pass(rows, p, U, chunk, part, V):
+    """V = -sum_i p_i x_i u_i', added up chunk by chunk; returns sum_i p_i |u_i| |x_i|, as which it is rounded."""
+    spread, filled = 0.0, 0
+    V[:] = 0.0
+    for i in range(np.uint64(p.size)):
+        u = U[i]
+        if p[i] > 0.0:
+            start, stop = row_span(rows, i)
+            for k in range(start, stop):
+                x, j = p[i] * row_entry(rows, i, k), row_column(rows, k)
+                for c in range(u.size):
+                    part[j, c] += x * u[c]
+            spread += p[i] * np.sqrt(np.sum(u * u) * sqnorm(rows, i))
+        filled += 1
+        if filled == chunk or i + np.uint64(1) == p.size:
+            V -= part
+            part[:] = 0.0
+            filled = 0
+    return spread
+
+
+class VectorDual(NamedTuple):
+    """D at a feasible point, the point, and the sizes that its rounding is proportional to."""
+
+    dual: float
+    point: np.ndarray
+    magnitude: float
+    imbalance: float
+    blur: float = 0.0
+
+
+def vector_dual_value(problem: Any, U: np.ndarray) -> VectorDual:
+    """D at a feasible point near U; -inf if there is none to be had."""
+    if U.shape != problem.dual_shape or not np.isfinite(U).all():
+        return VectorDual(-np.inf, np.zeros(problem.dual_shape), 0.0, 0.0)
+    U = feasible_matrix(problem, U)
+    regularizer, p = problem.penalty, problem.weights
+    V, part = np.empty((problem.features, problem.outputs)), np.zeros((problem.features, problem.outputs))
+    chunk = max(CHUNK, int(problem.features * problem.n / (problem.X.size if problem.X.size else 1)))
+    spread = vector_combine_pass(problem.rows, p, U, chunk, part, V)
+    v = V.ravel()
+    if not np.isfinite(v).all():
+        return VectorDual(-np.inf, U, 0.0, 0.0)
+    scale = regularizer.dual_scale(v)
+    if scale < 1.0:  # towards 0, which is in the domain where the loss has a minimum
+        U, v = scale * U, scale * v
+    total, magnitude = vector_conjugate_pass(problem.compiled_loss, problem.y, p, U)
+    regular = regularizer.conjugate(v)
+    dual = -total - regular
+    imbalance = float(np.abs(p @ U).max()) if problem.free else 0.0
+    hidden = blur(regularizer, v, EPS * spread, magnitude)
+    return VectorDual(dual if dual == dual else -np.inf, U, magnitude + abs(regular), imbalance, hidden)
+
+
+def feasible_matrix(problem: Any, U: np.ndarray) -> np.ndarray:
+    """A copy of U with every row in the domain of loss*, balanced if intercepts are free."""
+    U = np.array(U, dtype=np.float64)
+    vector_domain_pass(problem.compiled_loss, problem.y, U)
+    return balanced(problem, U) if problem.free else U
+
+
+def balanced(problem: Any, U: np.ndarray) -> np.ndarray:
+    """U mixed with what makes sum_i p_i u_i = 0.
+
+    Several targets: the mean is taken off. Classes: rows of class j can give up to all of their own class's mass to the others,
+    u = t (e_k - e_j), t <= 1; a share s of such a point takes back what is left over, and s is as small as can be.
+    """
+    p = problem.weights
+    rest = p @ U
+    if problem.y.ndim == 2:
+        U -= rest
+        return U
+    mass = np.bincount(problem.y, p, minlength=problem.outputs)
+    give, take = np.maximum(rest, 0.0), np.maximum(-rest, 0.0)
+    if not give.any():
+        return U
+    share = float(np.max(give / mass))
+    share /= 1.0 + share  # (1 - share) rest = share mass t at t = 1, for the class with most to give
+    t = (1.0 - share) * give / (share * mass)
+    towards = np.outer(t, take / take.sum())
+    towards[np.arange(problem.outputs), np.arange(problem.outputs)] -= t
+    return (1.0 - share) * U + share * towards[problem.y]
+
+
+def vector_slopes_at(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
+    """The slopes of all losses at w."""
+    Z = _primal(problem, w)[2]
+    U = np.empty(problem.dual_shape)
+    vector_slopes_pass(problem.compiled_loss, problem.y, Z, U)
+    return U
+
+
+def _primal(problem: Any, w: np.ndarray) -> tuple[float, float, np.ndarray, np.ndarray]:
+    """(risk, its size, scores, sizes of the scores)."""
+    Z, size = np.empty(problem.dual_shape), np.empty(problem.n)
+    W = np.ascontiguousarray(w.reshape(-1, problem.outputs))
+    arguments = (problem.rows, problem.y, problem.weights, W, problem.features, Z, size)
+    return *vector_primal_pass(problem.compiled_loss, *arguments), Z, size
+
+
+def vector_certificate(problem: Any, w: np.ndarray, b: float, U: np.ndarray) -> tuple[Certificate, np.ndarray]:
+    """(certificate, feasible dual point) for given variables and a given dual point."""
+    risk, magnitude, Z, size = _primal(problem, w)
+    W = w.reshape(-1, problem.outputs)
+    regular = problem.penalty.value(W[: problem.features].ravel())
+    primal = risk + regular
+    found = vector_dual_value(problem, np.asarray(U))
+    steep = problem.loss.largest_slope()
+    if not np.isfinite(steep):
+        G = np.empty(problem.dual_shape)
+        vector_slopes_pass(problem.compiled_loss, problem.y, Z, G)
+        steep = np.linalg.norm(G, axis=1) + np.linalg.norm(found.point, axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        through = float(np.sum(problem.weights * steep * size))
+    balance = found.imbalance * max(1.0, float(np.abs(W[problem.features :]).sum())) if problem.free else 0.0
+    floor = SAFETY * EPS * (magnitude + abs(regular) + found.magnitude + through) + SAFETY * found.blur + balance
+    primal = primal if primal == primal else np.inf
+    floor = floor if np.isfinite(floor) else np.inf
+    return Certificate(float(primal), float(found.dual), problem.basis, float(floor)), found.point
+
+
+@kernel
+def smoothed_slopes_pass(loss, y, Z, gamma, U):
+    """u_i = slopes of the Moreau envelope at z_i."""
+    for i in range(Z.shape[0]):
+        dual_prox(loss, Z[i], gamma, y[i], U[i])
+
+
+@kernel
+def vector_ascend(loss, rows, y, p, order, inverse_strength, V, U):
+    """Exact dual steps for the rows in `order`, with L2: W = V = -sum p x u' / strength."""
+    m = V.shape[1]
+    t, new = np.empty(m), np.empty(m)
+    for k in range(order.size):
+        i = order[k]
+        q = p[i] * sqnorm(rows, i) * inverse_strength
+        if not q > 0.0:
+            continue
+        start, stop = row_span(rows, i)
+        t[:] = q * U[i]
+        for e in range(start, stop):
+            x, j = row_entry(rows, i, e), row_column(rows, e)
+            for c in range(m):
+                t[c] += x * V[j, c]
+        dual_prox(loss, t, q, y[i], new)
+        for e in range(start, stop):
+            x, j = p[i] * inverse_strength * row_entry(rows, i, e), row_column(rows, e)
+            for c in range(m):
+                V[j, c] += x * (U[i, c] - new[c])
+        U[i] = new
+
+
+def best_dual_matrix(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
+    """A dual point whose D is as high as can be had cheaply from the variables alone."""
+    U = vector_slopes_at(problem, w)
+    if problem.smooth_loss or not hasattr(problem.loss, "dual_prox"):
+        return U
+    best, Z = vector_dual_value(problem, U), _primal(problem, w)[2]
+    spread = float(np.median(np.abs(Z))) or 1.0
+    for gamma in SMOOTHINGS * spread:
+        candidate = np.empty(problem.dual_shape)
+        smoothed_slopes_pass(problem.compiled_loss, problem.y, Z, gamma, candidate)
+        found = vector_dual_value(problem, candidate)
+        best = found if found.dual > best.dual else best
+    if isinstance(problem.penalty, L2):
+        best = _block_steps(problem, best)
+    return best.point
+
+
+def _block_steps(problem: Any, best: VectorDual) -> VectorDual:
+    """Rounds of sweeps over the rows, each judged by the true dual value."""
+    rng, U = np.random.default_rng(0), best.point.copy()
+    strength, rows = problem.penalty.alpha, np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
+    for _ in range(ROUNDS):
+        V = -np.asarray(problem.X.T @ (problem.weights[:, None] * U), dtype=float) / strength
+        V = np.ascontiguousarray(V)
+        for _ in range(SWEEPS):
+            arguments = (problem.rows, problem.y, problem.weights, rng.permutation(rows), 1.0 / strength, V, U)
+            vector_ascend(problem.compiled_loss, *arguments)
+        found = vector_dual_value(problem, U)
+        gain = found.dual - best.dual
+        best = found if gain > 0.0 else best
+        if gain <= GOOD * abs(best.dual):
+            break
+    return best
+
+
+def accept_dual_matrix(problem: Any, dual_point: Any) -> np.ndarray:
+    """A user's dual point, checked."""
+    U = np.ascontiguousarray(dual_point, dtype=np.float64)
+    if U.shape != problem.dual_shape or not np.isfinite(U).all():
+        raise InputError(f"dual_point must be a finite array of shape {problem.dual_shape}, got shape {U.shape}")
+    return U
+
+
+JUDGE = Judge(vector_certificate, vector_slopes_at, best_dual_matrix, accept_dual_matrix)

@@ -1,0 +1,126 @@
+"""The oracle of problems with several scores per row.
+
+Dense rows go through BLAS, some at a time; sparse ones through the fused pass. Solvers see flat vectors.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fenchel.data.dense import Dense
+from fenchel.kernels import vector_passes as passes
+from fenchel.oracle import Oracle, Plane, PlaneRecipe
+from fenchel.vector_certify import feasible_matrix
+
+CHUNK = 512  # dense rows that go through BLAS together: their scores stay in the cache
+
+
+class VectorOracle(Oracle):
+    """All access of a solver to the data, for losses of score vectors."""
+
+    def matrix(self, w: np.ndarray) -> np.ndarray:
+        """The variables as (features and intercepts) x outputs."""
+        return w.reshape(-1, self.problem.outputs)
+
+    def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
+        """(sum p loss, its gradient, 0) in one fused pass."""
+        self.passes += 1.0
+        problem, W = self.problem, self.matrix(w)
+
+        def work(block):
+            gradient = np.zeros(W.shape)
+            if not isinstance(block.rows, Dense):
+                arguments = (block.rows, block.y, block.p, W, problem.features, gradient)
+                return passes.vector_risk(problem.compiled_loss, *arguments), gradient
+            value = 0.0
+            for k in range(0, block.p.size, CHUNK):
+                X, y, p = block.rows.values[k : k + CHUNK], block.y[k : k + CHUNK], block.p[k : k + CHUNK]
+                Z = dense_scores(X, W, problem.features)
+                value += passes.vector_losses(problem.compiled_loss, y, p, Z, Z)
+                add_dense(X, p, Z, problem.features, gradient)
+            return value, gradient
+
+        value, gradient = self.engine.sum(work, self.blocks)
+        return value, gradient.ravel(), 0.0
+
+    def score_matrix(self, w: np.ndarray) -> np.ndarray:
+        """The scores of every row, n x m."""
+        self.passes += 0.5
+        problem, W = self.problem, self.matrix(w)
+        Z = np.empty(problem.dual_shape)
+
+        def work(block):
+            out = Z[block.start : block.stop]
+            if not isinstance(block.rows, Dense):
+                passes.vector_scores(block.rows, W, problem.features, out)
+                return
+            for k in range(0, block.p.size, CHUNK):
+                out[k : k + CHUNK] = dense_scores(block.rows.values[k : k + CHUNK], W, problem.features)
+
+        self.engine.map(work, self.blocks)
+        return Z
+
+    def combine(self, u: np.ndarray) -> np.ndarray:
+        """sum_i p_i x_i u_i', flat."""
+        self.passes += 0.5
+        problem = self.problem
+
+        def work(block):
+            out, U = np.zeros((problem.d // problem.outputs, problem.outputs)), u[block.start : block.stop]
+            if not isinstance(block.rows, Dense):
+                passes.vector_combine(block.rows, block.p, U, problem.features, out)
+                return (out,)
+            for k in range(0, block.p.size, CHUNK):
+                add_dense(
+                    block.rows.values[k : k + CHUNK], block.p[k : k + CHUNK], U[k : k + CHUNK], problem.features, out
+                )
+            return (out,)
+
+        return self.engine.sum(work, self.blocks)[0].ravel()
+
+    @cached_property
+    def means(self) -> tuple[np.ndarray, float]:
+        """Not needed: no solver sees an intercept apart from the variables."""
+        return np.zeros(self.problem.d), 0.0
+
+    def value_and_slopes(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """(sum p loss, the slopes of every row)."""
+        Z, problem = self.score_matrix(w), self.problem
+        return passes.vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, Z), Z
+
+    def conjugates(self, u: np.ndarray) -> float:
+        """sum p loss*(u): no pass over X."""
+        problem = self.problem
+        return passes.vector_conjugates(problem.compiled_loss, problem.y, problem.weights, u)
+
+    def feasible(self, u: np.ndarray | None) -> np.ndarray:
+        """A feasible dual point near u, or near 0."""
+        return feasible_matrix(self.problem, np.zeros(self.problem.dual_shape) if u is None else u)
+
+    def plane(self, w: np.ndarray, b: float, centre: Any = None, reach: float = np.inf) -> Plane:
+        """The cutting plane of the risk at w."""
+        value, gradient, _ = self.risk(w)
+        return Plane(value, gradient, value - float(gradient @ w), 0.0, PlaneRecipe(w, 0.0, 0.0, 0.0, None, np.inf))
+
+    def plane_dual(self, recipe: PlaneRecipe) -> np.ndarray:
+        """The dual variables of a plane: the slopes where it was found."""
+        return self.value_and_slopes(recipe.coef)[1]
+
+
+def dense_scores(X: np.ndarray, W: np.ndarray, features: int) -> np.ndarray:
+    """X W, with the intercepts if there are any."""
+    Z = np.asarray(X, dtype=np.float64) @ W[:features]
+    if W.shape[0] > features:
+        Z += W[features]
+    return Z
+
+
+def add_dense(X: np.ndarray, p: np.ndarray, U: np.ndarray, features: int, out: np.ndarray) -> None:
+    """out += sum_i p_i x_i u_i'."""
+    weighted = p[:, None] * U
+    out[:features] += np.asarray(X, dtype=np.float64).T @ weighted
+    if out.shape[0] > features:
+        out[features] += weighted.sum(axis=0)
