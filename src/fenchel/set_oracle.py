@@ -27,9 +27,9 @@ class SetOracle(Oracle):
         return Plane(value, gradient, value - float(gradient @ w), 0.0, recipe)
 
     def mix(self, parts: Iterable[tuple[float, PlaneRecipe]]) -> Mixture:
-        """The dual point of planes with weights: the points where they were found."""
-        weights, points = zip(*((weight, recipe.coef) for weight, recipe in parts), strict=True)
-        return Mixture(np.array(weights), np.array(points))
+        """The dual point of planes with weights: the scores at which they were found."""
+        weights, scores = zip(*((weight, self.scores(recipe.coef)) for weight, recipe in parts), strict=True)
+        return Mixture(np.array(weights), np.array(scores))
 
     def conjugates(self, u: np.ndarray) -> float:
         """Not known for a measure in general: inf, as for a loss without a lower bound."""

@@ -13,13 +13,15 @@ from fenchel.problem import Problem
 
 
 class Mixture(NamedTuple):
-    """A dual point of a set problem: the measure's slopes at several points, with weights that sum to 1.
+    """A dual point of a set problem: the measure's slopes at several vectors of scores, with weights that sum to
+    at most 1. What is missing to 1 is the weight of the plane 0, which bounds a measure that is never negative.
 
-    The slopes are recomputed from the points by whoever judges them; nothing else needs to be believed.
+    The slopes are recomputed from the scores by whoever judges them; nothing else needs to be believed. Scores and not
+    coefficients, because equal scores have many slopes, and another order of additions would find others.
     """
 
     weights: np.ndarray
-    points: np.ndarray
+    scores: np.ndarray
 
 
 class SetProblem(Problem):

@@ -25,8 +25,9 @@ from fenchel.vector_oracle import VectorOracle
 
 log = logging.getLogger("fenchel")
 
-STALL_WINDOW = 100  # iterations without progress, or half as many as were made before, whichever is more ...
-STALL_CHECKS = 15  # ... and so many evaluations of the gap among them
+STALL_CHECKS = (
+    15  # evaluations of the gap among the iterations without progress after which a solve may count as stalled
+)
 STALL_FACTOR = 0.95
 
 
@@ -176,6 +177,7 @@ class Run:
         self.reasons.append(f"{name}: {choice.reason}")
         self.progress = [(self.iteration, len(self.trace), np.inf)]
         self.own_primal, self.own_dual = np.inf, -np.inf
+        self.waits = choice.solver.waits
         self.certified_gap = np.inf
         iterates = choice.solver.iterates(self.oracle, begin)
         try:
@@ -291,7 +293,8 @@ class Run:
             raise SolveError(f"the callback raised {type(error).__name__}: {error}", self.partial()) from error
 
     def stalled(self) -> bool:
-        """No progress of this solver's own gap (of its primal value, if it claims no dual one) over many iterations."""
+        """No progress of this solver's own gap (of its primal value, if it claims no dual one) over many iterations:
+        as many as the solver asks for, or half as many as were made before."""
         if not np.isfinite(self.own_primal):
             return False
         claims = np.isfinite(self.own_dual)
@@ -301,7 +304,7 @@ class Run:
             self.progress.append((self.iteration, len(self.trace), measure))
             return False
         enough = len(self.trace) - evaluated > STALL_CHECKS
-        return enough and self.iteration - where > max(STALL_WINDOW, where // 2)
+        return enough and self.iteration - where > max(self.waits, where // 2)
 
     def restart(self, begin: Start) -> Start:
         if self.best is None:

@@ -30,7 +30,7 @@ class CostHinge(ByContent, _Fields):
     Costs are not negative, 0 on the diagonal and, if beta > 0, positive off it.
 
     >>> import numpy as np
-    >>> CostHinge([[0, 1, 4], [1, 0, 2], [4, 2, 0]]).value(np.array([1.0, 0.5, -1.0]), 0)
+    >>> float(CostHinge([[0, 1, 4], [1, 0, 2], [4, 2, 0]]).value(np.array([1.0, 0.5, -1.0]), 0))
     2.0
     """
 

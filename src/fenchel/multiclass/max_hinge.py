@@ -22,7 +22,7 @@ class MaxHinge(ByContent, _NoFields):
     With two classes it is the hinge of z_1 - z_0.
 
     >>> import numpy as np
-    >>> MaxHinge().value(np.array([1.0, 0.5, -3.0]), 0)
+    >>> float(MaxHinge().value(np.array([1.0, 0.5, -3.0]), 0))
     0.5
     """
 

@@ -35,7 +35,7 @@ class MoreauVector(ByContent, _Fields):
 
     >>> import numpy as np
     >>> from fenchel.multiclass.max_hinge import MaxHinge
-    >>> MoreauVector(MaxHinge(), 0.5).value(np.array([0.0, -0.5]), 0)
+    >>> float(MoreauVector(MaxHinge(), 0.5).value(np.array([0.0, -0.5]), 0))
     0.125
     """
 

@@ -22,7 +22,7 @@ class TopK(ByContent, _Fields):
     S/(k - 1). It bounds the top-k error: the true class is not among the k classes of the largest scores.
 
     >>> import numpy as np
-    >>> TopK(2).value(np.array([1.0, 1.5, 0.5, -3.0]), 0)
+    >>> float(TopK(2).value(np.array([1.0, 1.5, 0.5, -3.0]), 0))
     1.0
     """
 

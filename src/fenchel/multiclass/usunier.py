@@ -20,7 +20,7 @@ class Usunier(ByContent, _Fields):
     Conjugate: -S, S the sum of u_j over j != y, where u_y = -S, S <= 1 and all these u_j are from 0 to 1/k.
 
     >>> import numpy as np
-    >>> Usunier(3).value(np.array([1.0, 1.5, 0.5, -3.0]), 0)
+    >>> float(Usunier(3).value(np.array([1.0, 1.5, 0.5, -3.0]), 0))
     0.6666666666666666
     """
 

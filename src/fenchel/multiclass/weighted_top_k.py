@@ -24,7 +24,7 @@ class WeightedTopK(ByContent, _Fields):
     u_y = -S and (u_j, j != y), completed by some number >= 0, is in the convex hull of 0 and all orders of rho.
 
     >>> import numpy as np
-    >>> WeightedTopK([0.5, 0.25]).value(np.array([1.0, 1.5, 0.5, -3.0]), 0)
+    >>> float(WeightedTopK([0.5, 0.25]).value(np.array([1.0, 1.5, 0.5, -3.0]), 0))
     0.875
     """
 

@@ -23,7 +23,7 @@ class WeightedUsunier(ByContent, _Fields):
     u_y = -S, these u_j >= 0 and the sum of the j largest of them is at most rho_1 + ... + rho_j for every j.
 
     >>> import numpy as np
-    >>> WeightedUsunier([0.5, 0.25]).value(np.array([1.0, 1.5, 0.5, -3.0]), 0)
+    >>> float(WeightedUsunier([0.5, 0.25]).value(np.array([1.0, 1.5, 0.5, -3.0]), 0))
     0.875
     """
 

@@ -38,6 +38,7 @@ class Solver:
     kinds: ClassVar[tuple[str, ...]] = (
         "scalar",
     )  # of problems; "free vector" is a vector of scores with free intercepts
+    waits: ClassVar[int] = 100  # iterations without progress after which a solve counts as stalled, at least
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:

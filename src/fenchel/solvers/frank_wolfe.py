@@ -42,6 +42,7 @@ class FrankWolfe(Solver):
     step: str = "line_search"
     slow: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
+    waits: ClassVar[int] = 2000
     needs: ClassVar[Needs] = Needs(regularizer=("primal_from_dual",))
 
     def __post_init__(self) -> None:

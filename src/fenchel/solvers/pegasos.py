@@ -44,6 +44,7 @@ class Pegasos(Solver):
     project: bool = False
     seed: int = 0
     slow: ClassVar[bool] = True
+    waits: ClassVar[int] = 2000
     needs: ClassVar[Needs] = Needs(loss=("hinge",), regularizer=("l2",), problem=("no_intercept",))
 
     def __post_init__(self) -> None:

@@ -55,6 +55,7 @@ class Pragam(Solver):
     """
 
     L: float | None = None
+    waits: ClassVar[int] = 2000
     needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("quadratic_part",))
 
     def __post_init__(self) -> None:

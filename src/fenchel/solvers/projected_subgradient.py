@@ -32,6 +32,7 @@ class ProjectedSubgradient(Solver):
 
     slow: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector")
+    waits: ClassVar[int] = 2000
     needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("l2",))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:

@@ -1,0 +1,201 @@
+"""Every loss of several scores x regularizer x solver that fits: certified, and equal to CVXPY."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+
+import fenchel
+from fenchel import compat, solvers
+from fenchel import multiclass as M
+from fenchel import regularizers as R
+from fenchel.errors import IncompatibleError, InputError
+from fenchel.solvers import BlockAscent, FrankWolfe
+from fenchel.vector_oracle import VectorOracle
+from vector_problems import LOSSES, optimum, problem
+
+REGULARIZERS = {
+    "l2": R.L2(0.05),
+    "diagonal": R.Quadratic(0.05, np.array([1.0, 4.0, 0.5])),
+    "l1": R.L1(0.02),
+    "elastic_net": R.ElasticNet(0.05, 0.5),
+}
+TOL = 1e-4
+
+
+def tol_of(solver):
+    return 1e-2 if solver != "auto" and solvers.SOLVERS[solver].slow else TOL
+
+
+def grid():
+    return [
+        pytest.param(loss, reg, marks=pytest.mark.xdist_group(loss), id=f"{loss}-{reg}")
+        for loss, reg in itertools.product(LOSSES, REGULARIZERS)
+    ]
+
+
+@pytest.mark.parametrize(("loss", "reg"), grid())
+def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
+    free = getattr(LOSSES[loss], "free_intercepts", False)
+    for intercepts, weighted in [(False, True), *([(True, False)] if free else [])]:
+        p = problem(loss, REGULARIZERS[reg], intercepts, weighted)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # CVXPY's own remarks
+            best = optimum(loss, p)
+        for solver in ["auto", *(name for name, cls in solvers.SOLVERS.items() if compat.fits(cls, p))]:
+            result = fenchel.solve(p, solver=solver, tol=tol_of(solver), max_time=120)
+            c, where = result.certificate, f"{solver} {intercepts=} {weighted=}: {result}"
+            assert result.status is fenchel.Status.CERTIFIED, where
+            assert c.gap >= -c.floor, where
+            slack = 1e-6 * (1 + abs(best))  # what the reference solver's own tolerance leaves open
+            assert c.dual - slack <= best <= c.primal + slack, where
+            again = fenchel.certify(p, result.coef, result.intercept, result.dual_point)
+            assert again.dual == pytest.approx(c.dual, rel=1e-9, abs=1e-12), where
+
+
+@pytest.mark.parametrize("loss", [pytest.param(k, marks=pytest.mark.xdist_group(k)) for k in ("max_hinge", "softmax")])
+def test_csr_float32_and_blocks_give_the_same_optimum(loss):
+    p = problem(loss, REGULARIZERS["l2"])
+    a = fenchel.solve(p, tol=1e-6)
+    for storage in (sp.csr_matrix, lambda X: sp.csr_matrix(X, dtype=np.float32), lambda X: X.astype(np.float32)):
+        q = problem(loss, REGULARIZERS["l2"], storage=storage)
+        b = fenchel.solve(q, tol=1e-6)
+        assert b.status is fenchel.Status.CERTIFIED
+        assert b.certificate.primal == pytest.approx(a.certificate.primal, rel=2e-6)
+
+
+@pytest.mark.parametrize("gamma", [None, 0.1])
+@pytest.mark.parametrize("scale", [0.01, 0.1, 1.0, 10.0, 100.0])
+@pytest.mark.xdist_group("max_hinge")
+def test_the_dual_of_frank_wolfe_with_line_search_never_falls(scale, gamma):
+    """alpha n from 0.01 to 100, with and without smoothing; judged by the recomputed dual, not by the claim."""
+    q = problem("max_hinge", R.L2(0.05))
+    loss = M.MaxHinge() if gamma is None else M.MoreauVector(M.MaxHinge(), gamma)
+    p = fenchel.Problem(q.X, q.y, loss=loss, alpha=scale / q.n)
+    oracle = VectorOracle(p)
+    duals = []
+    iterates = FrankWolfe().iterates(oracle, solvers.Start(np.zeros(p.d)))
+    for k, iterate in enumerate(iterates):
+        if iterate.dual_point is not None:
+            W, b = p.present(iterate.coef, 0.0)
+            duals.append(fenchel.certify(p, W, b, iterate.dual_point()).dual)
+            assert duals[-1] >= iterate.dual - 1e-9 * (1.0 + abs(duals[-1]))  # the claim is a lower bound of it
+        if k == 25:
+            break
+    if gamma is None:
+        assert np.all(np.diff(duals) >= -1e-9 * (1.0 + np.abs(duals[1:])))
+
+
+@pytest.mark.parametrize("loss", [pytest.param(k, marks=pytest.mark.xdist_group(k)) for k in LOSSES])
+def test_the_dual_of_block_ascent_never_falls(loss):
+    if not hasattr(LOSSES[loss], "dual_prox"):
+        with pytest.raises(IncompatibleError, match="dual_prox"):
+            fenchel.solve(problem(loss, REGULARIZERS["l2"]), solver="block_ascent")
+        return
+    for reg in ("l2", "elastic_net"):
+        result = fenchel.solve(problem(loss, REGULARIZERS[reg]), solver=BlockAscent(), tol=1e-9, max_iter=60)
+        duals = [point.dual for point in result.trace]
+        assert np.all(np.diff(duals) >= -1e-13 * (1.0 + np.abs(duals[1:])))
+
+
+@pytest.mark.xdist_group("max_hinge")
+def test_two_classes_of_the_max_hinge_are_the_hinge():
+    """W = (-w, w)/2 in the vector problem costs half of what w costs: alpha doubles."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(60) > 0).astype(int)
+    two = fenchel.solve(fenchel.Problem(X, y, loss="max_hinge", alpha=0.2), tol=1e-8)
+    one = fenchel.solve(fenchel.Problem(X, 2.0 * y - 1.0, loss="hinge", alpha=0.1), tol=1e-8)
+    assert two.certificate.primal == pytest.approx(one.certificate.primal, rel=1e-7)
+    assert two.coef[1] - two.coef[0] == pytest.approx(one.coef, abs=1e-3)
+
+
+@pytest.mark.xdist_group("max_hinge")
+def test_a_certificate_for_weights_of_another_tool():
+    svm = pytest.importorskip("sklearn.svm")
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:400] / 16.0, y[:400]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = svm.LinearSVC(C=1.0, multi_class="crammer_singer", fit_intercept=False, tol=1e-6, max_iter=100_000)
+        model.fit(X, y)
+    p = fenchel.Problem(X, y, loss="max_hinge", alpha=1.0 / X.shape[0])
+    found = fenchel.certify(p, model.coef_)
+    assert 0.0 <= found.relative_gap < 1e-2
+    best = fenchel.solve(p, tol=1e-6)
+    assert best.status is fenchel.Status.CERTIFIED
+    assert best.certificate.dual <= found.primal
+    assert found.dual <= best.certificate.primal
+
+
+@pytest.mark.xdist_group("softmax")
+def test_a_wrong_dual_point_never_certifies():
+    p = problem("softmax", REGULARIZERS["l2"], free=True)
+    best = fenchel.solve(p, tol=1e-8)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        U = best.dual_point + 10.0 ** rng.uniform(-6, 1) * rng.standard_normal(best.dual_point.shape)
+        found = fenchel.certify(p, best.coef, best.intercept, U)
+        assert found.dual <= best.certificate.primal + best.certificate.floor
+
+
+@pytest.mark.xdist_group("max_hinge")
+def test_warm_start_pickling_digest_and_repr():
+    p = problem("max_hinge", REGULARIZERS["l2"])
+    first = fenchel.solve(p, tol=1e-8)
+    again = fenchel.solve(p, tol=1e-8, start=first)
+    assert again.status is fenchel.Status.CERTIFIED
+    assert again.n_iter <= 2
+    copy = pickle.loads(pickle.dumps(p))
+    assert copy.digest == p.digest
+    assert "4 scores" in repr(p)
+    assert problem("max_hinge", R.L2(0.06)).digest != p.digest
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": M.TopK(4)}, "k must be less than the number of classes"),
+        ({"loss": M.WeightedUsunier([1.0] * 5)}, "rho"),
+        ({"loss": "top_k"}, "needs parameters"),
+        ({"loss": "max_hinge", "fit_intercept": True}, "free intercepts"),
+        ({"loss": "max_hinge", "offset": np.zeros(24)}, "offset"),
+        ({"loss": "max_hinge", "groups": np.zeros(24)}, "groups"),
+        ({"loss": "max_hinge", "y": np.full(24, 0.5)}, "classes 0, 1, 2"),
+        ({"loss": "max_hinge", "y": np.zeros(24)}, "two classes"),
+        ({"loss": "max_hinge", "y": np.zeros(23)}, "one entry per row"),
+        ({"loss": "max_hinge", "y": None}, "y is missing"),
+        ({"loss": M.MultivariateSquared(), "y": np.zeros(24)}, "matrix"),
+        ({"loss": M.CostHinge(np.ones((2, 2)) - np.eye(2))}, "classes"),
+    ],
+)
+def test_bad_input_is_named(options, message):
+    q = problem("max_hinge", REGULARIZERS["l2"])
+    arguments = {"y": q.y} | options
+    with pytest.raises(InputError, match=message):
+        fenchel.Problem(q.X, **arguments)
+
+
+@pytest.mark.xdist_group("max_hinge")
+def test_wrong_shapes_are_refused_by_certify():
+    p = problem("max_hinge", REGULARIZERS["l2"])
+    with pytest.raises(InputError, match="row per score"):
+        fenchel.certify(p, np.zeros((3, 3)))
+    with pytest.raises(InputError, match="intercept"):
+        fenchel.certify(p, np.zeros((4, 3)), np.ones(4))
+    with pytest.raises(InputError, match="dual_point"):
+        fenchel.certify(p, np.zeros((4, 3)), 0.0, np.zeros(24))
+
+
+def test_solvers_for_one_score_say_so():
+    with pytest.raises(IncompatibleError, match="several scores"):
+        fenchel.solve(problem("max_hinge", REGULARIZERS["l2"]), solver="dual_ascent")
+    one = fenchel.Problem([[1.0], [2.0]], [1, -1], loss="hinge", alpha=0.1)
+    with pytest.raises(IncompatibleError, match="one score per row"):
+        fenchel.solve(one, solver="block_ascent")
