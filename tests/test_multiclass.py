@@ -146,6 +146,16 @@ def test_a_wrong_dual_point_never_certifies():
 
 
 @pytest.mark.xdist_group("max_hinge")
+def test_scores_that_overflow_are_never_certified():
+    q = problem("max_hinge", REGULARIZERS["l2"])
+    p = fenchel.Problem(q.X * 1e200, q.y, loss="max_hinge", alpha=0.1)
+    for size in (1e150, 1e200, 1e300):
+        found = fenchel.certify(p, np.full((4, 3), size) * [[1], [-1], [1], [1]])
+        assert found.primal == np.inf
+        assert not found.holds(1.0)
+
+
+@pytest.mark.xdist_group("max_hinge")
 def test_warm_start_pickling_digest_and_repr():
     p = problem("max_hinge", REGULARIZERS["l2"])
     first = fenchel.solve(p, tol=1e-8)

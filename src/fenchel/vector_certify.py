@@ -49,6 +49,8 @@ def vector_primal_pass(loss, rows, y, p, W, features, Z, size):
                 z[c] += term
                 absolute[c] += abs(term)
         size[i] = np.sqrt(np.sum(absolute * absolute))
+        if not np.isfinite(size[i]):  # a loss of scores that overflowed may hide it
+            return np.inf, np.inf
         if p[i] > 0.0:
             term = p[i] * value(loss, z, y[i])
             magnitude += abs(term)

@@ -27,9 +27,11 @@ def _scores(rows, i, W, features, z):
         z[:] = 0.0
     start, stop = row_span(rows, i)
     for k in range(start, stop):
-        x, w = row_entry(rows, i, k), W[row_column(rows, k)]
-        for c in range(z.size):
-            z[c] += x * w[c]
+        x = row_entry(rows, i, k)
+        if x != 0.0:  # rows of a dense matrix are often sparse
+            w = W[row_column(rows, k)]
+            for c in range(z.size):
+                z[c] += x * w[c]
 
 
 @kernel(fastmath=True)
@@ -49,9 +51,11 @@ def _add(rows, i, a, u, features, out):
             out[features, c] += a * u[c]
     start, stop = row_span(rows, i)
     for k in range(start, stop):
-        x, row = a * row_entry(rows, i, k), out[row_column(rows, k)]
-        for c in range(u.size):
-            row[c] += x * u[c]
+        x = a * row_entry(rows, i, k)
+        if x != 0.0:
+            row = out[row_column(rows, k)]
+            for c in range(u.size):
+                row[c] += x * u[c]
 
 
 @kernel
@@ -129,6 +133,8 @@ def _mapped_scores(rows, i, transfer, V, z):
     z[:] = 0.0
     start, stop = row_span(rows, i)
     for k in range(start, stop):
-        x, v = row_entry(rows, i, k), V[row_column(rows, k)]
-        for c in range(z.size):
-            z[c] += x * apply(transfer, v[c])
+        x = row_entry(rows, i, k)
+        if x != 0.0:
+            v = V[row_column(rows, k)]
+            for c in range(z.size):
+                z[c] += x * apply(transfer, v[c])

@@ -27,6 +27,8 @@ def tk_ranks(z, y, rho, room, keys, order):
     drawn, ranked, own, total, key = 0, 0, -1, 0.0, 0.0
     for rank in range(positive_weights(rho, z.size)):
         if drawn == ranked:
+            if drawn == n:
+                break  # fewer margins than ranks: some score is NaN
             key = draw(keys, order, n - drawn)
             drawn += 1
         if own < 0 and key <= 0.0:
