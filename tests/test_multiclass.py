@@ -16,7 +16,7 @@ from fenchel import compat, solvers
 from fenchel import multiclass as M
 from fenchel import regularizers as R
 from fenchel.errors import IncompatibleError, InputError
-from fenchel.solvers import BlockAscent, FrankWolfe
+from fenchel.solvers import BlockAscent, BlockFrankWolfe, FrankWolfe
 from fenchel.vector_oracle import VectorOracle
 from vector_problems import LOSSES, optimum, problem
 
@@ -102,6 +102,25 @@ def test_the_dual_of_block_ascent_never_falls(loss):
         result = fenchel.solve(problem(loss, REGULARIZERS[reg]), solver=BlockAscent(), tol=1e-9, max_iter=60)
         duals = [point.dual for point in result.trace]
         assert np.all(np.diff(duals) >= -1e-13 * (1.0 + np.abs(duals[1:])))
+
+
+@pytest.mark.parametrize("steps", ["plain", "away", "pairwise"])
+@pytest.mark.parametrize(
+    "loss", [pytest.param(k, marks=pytest.mark.xdist_group(k)) for k in ("max_hinge", "cost_margin", "cost_slack")]
+)
+def test_the_dual_of_block_frank_wolfe_never_falls_and_vertex_steps_converge(loss, steps):
+    p = problem(loss, REGULARIZERS["l2"])
+    result = fenchel.solve(p, solver=BlockFrankWolfe(steps), tol=1e-2 if steps == "plain" else 1e-4, max_time=60)
+    assert result.status is fenchel.Status.CERTIFIED
+    duals = [point.dual for point in result.trace]
+    assert np.all(np.diff(duals) >= -1e-13 * (1.0 + np.abs(duals[1:])))
+
+
+def test_vertex_steps_need_vertices():
+    with pytest.raises(InputError, match="needs a loss with vertices"):
+        fenchel.solve(problem("top_k", REGULARIZERS["l2"]), solver=BlockFrankWolfe("away"))
+    with pytest.raises(InputError, match="steps must be"):
+        BlockFrankWolfe("sideways")
 
 
 @pytest.mark.xdist_group("max_hinge")

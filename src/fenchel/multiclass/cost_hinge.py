@@ -90,6 +90,11 @@ class CostHinge(ByContent, _Fields):
             c[j] = self.cost[y, j] * weight[j] + (t[j] - t[y])
         cost_step(c, weight, g, y, out)
 
+    def vertex_margins(self, z, y, margins, sizes):
+        for j in range(z.size):
+            sizes[j] = self.scale[y, j]
+            margins[j] = self.scale[y, j] * (z[j] - z[y]) + self.cost[y, j]
+
     def largest_slope(self) -> float:
         off = ~np.eye(len(self.scale), dtype=bool)
         return math.sqrt(2.0) * float(np.max(self.scale[off]))

@@ -52,6 +52,11 @@ class MaxHinge(ByContent, _NoFields):
     def dual_prox(self, t, g, y, out):
         simplex_step(t, g, y, 1.0, out)
 
+    def vertex_margins(self, z, y, margins, sizes):
+        sizes[:] = 1.0
+        for j in range(z.size):
+            margins[j] = 1.0 + (z[j] - z[y])
+
     def largest_slope(self) -> float:
         return math.sqrt(2.0)
 

@@ -9,6 +9,7 @@ slopes(z, y, out)              out = an element of the subdifferential in z
 conjugate(u, y)                loss*(u) = sup over z of <u, z> - loss(z, y); inf outside its domain, up to rounding
 into_domain(u, y)              u <- a point of the domain of loss*, the same if it is one already; in place
 dual_prox(t, g, y, out)        out = argmin over u of loss*(u) - <t, u> + g/2 |u|^2, g > 0; optional
+vertex_margins(z, y, c, s)     where u is a mixture of s_j (e_j - e_y) and 0: s, and c_j = the gain of the j-th; optional
 largest_slope()                the most that |u|_2 can be in the domain of loss* (inf: unbounded; Python only)
 smoothness()                   Lipschitz constant of the slopes; None: they jump
 =============================  ====================================================================================
@@ -25,7 +26,7 @@ from __future__ import annotations
 from fenchel.losses.protocol import conjugate, value
 from fenchel.typed import method
 
-__all__ = ["conjugate", "dual_prox", "into_domain", "slopes", "value"]
+__all__ = ["conjugate", "dual_prox", "into_domain", "slopes", "value", "vertex_margins"]
 
 
 @method("loss, z, y, out", inline=False)
@@ -41,3 +42,8 @@ def into_domain(loss, u, y):
 @method("loss, t, g, y, out", inline=False)
 def dual_prox(loss, t, g, y, out):
     """out = argmin over u of loss*(u) - <t, u> + g/2 |u|^2."""
+
+
+@method("loss, z, y, margins, sizes", inline=False)
+def vertex_margins(loss, z, y, margins, sizes):
+    """Margins and sizes of the vertices of the domain of loss*; those of y are not set."""

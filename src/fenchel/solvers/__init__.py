@@ -9,6 +9,7 @@ from fenchel.errors import InputError, UnknownNameError
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
 from fenchel.solvers.base import Solver, Start
 from fenchel.solvers.block_ascent import BlockAscent
+from fenchel.solvers.block_frank_wolfe import BlockFrankWolfe
 from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.dual_ascent import DualAscent
 from fenchel.solvers.frank_wolfe import FrankWolfe
@@ -25,6 +26,7 @@ __all__ = [
     "SOLVERS",
     "AugmentedLagrangian",
     "BlockAscent",
+    "BlockFrankWolfe",
     "Bundle",
     "DualAscent",
     "FrankWolfe",
@@ -47,6 +49,7 @@ def _snake(name: str) -> str:
 _CLASSES: list[type[Solver]] = [
     AugmentedLagrangian,
     BlockAscent,
+    BlockFrankWolfe,
     Bundle,
     DualAscent,
     FrankWolfe,
