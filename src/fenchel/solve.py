@@ -177,7 +177,7 @@ class Run:
         self.reasons.append(f"{name}: {choice.reason}")
         self.progress = [(self.iteration, len(self.trace), np.inf)]
         self.own_primal, self.own_dual = np.inf, -np.inf
-        self.waits = choice.solver.waits
+        self.waits, self.rebuilds, self.solver_began = choice.solver.waits, choice.solver.rebuilds, self.seconds
         self.certified_gap = np.inf
         iterates = choice.solver.iterates(self.oracle, begin)
         try:
@@ -202,12 +202,16 @@ class Run:
                 return Status.STOPPED_BY_CALLBACK
             if self.iteration >= self.max_iter:
                 return Status.MAX_ITER
-            if self.seconds + 1.5 * self.certify_seconds >= self.max_time:
+            if self.seconds + self.last_certificate() >= self.max_time:
                 return Status.MAX_TIME
             if self.stalled():
                 return Status.STALLED
             self.iteration += 1
         return Status.STALLED
+
+    def last_certificate(self) -> float:
+        """Seconds to be kept for it."""
+        return 1.5 * self.certify_seconds + (1.7 * (self.seconds - self.solver_began) if self.rebuilds else 0.0)
 
     def record(self, iterate: Iterate) -> None:
         """Into the trace, and among the best."""

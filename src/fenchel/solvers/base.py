@@ -39,6 +39,7 @@ class Solver:
         "scalar",
     )  # of problems; "free vector" is a vector of scores with free intercepts
     waits: ClassVar[int] = 100  # iterations without progress after which a solve counts as stalled, at least
+    rebuilds: ClassVar[bool] = False  # its dual points are made by repeating the run, and cost as much
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:

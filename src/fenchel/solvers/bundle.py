@@ -45,6 +45,11 @@ class Bundle(Solver):
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
     needs: ClassVar[Needs] = Needs()
 
+    @property
+    def rebuilds(self) -> bool:  # type: ignore[override]
+        """With line search the dual point is made as `FrankWolfe` makes it."""
+        return self.line_search
+
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
         if self.line_search and hasattr(problem.regularizer, "primal_from_dual"):

@@ -41,6 +41,7 @@ class FrankWolfe(Solver):
 
     step: str = "line_search"
     slow: ClassVar[bool] = True
+    rebuilds: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
     waits: ClassVar[int] = 2000
     needs: ClassVar[Needs] = Needs(regularizer=("primal_from_dual",))
