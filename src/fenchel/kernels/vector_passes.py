@@ -9,7 +9,7 @@ import numpy as np
 from fenchel.data.rows import row_column, row_entry, row_span, sqnorm
 from fenchel.data.transfer import apply
 from fenchel.jit import kernel
-from fenchel.multiclass.protocol import conjugate, dual_prox, slopes, value
+from fenchel.multiclass.protocol import conjugate, dual_prox, slopes, value_and_slopes
 
 
 @kernel(fastmath=True)
@@ -64,9 +64,9 @@ def vector_losses(loss, y, p, Z, U):
     total, z = 0.0, np.empty(Z.shape[1])
     for i in range(Z.shape[0]):
         z[:] = Z[i]
+        at = value_and_slopes(loss, z, y[i], U[i])
         if p[i] > 0.0:
-            total += p[i] * value(loss, z, y[i])
-        slopes(loss, z, y[i], U[i])
+            total += p[i] * at
     return total
 
 
@@ -78,8 +78,7 @@ def vector_risk(loss, rows, y, p, W, features, gradient):
     for i in range(np.uint64(p.size)):
         if p[i] > 0.0:
             _scores(rows, i, W, features, z)
-            total += p[i] * value(loss, z, y[i])
-            slopes(loss, z, y[i], u)
+            total += p[i] * value_and_slopes(loss, z, y[i], u)
             _add(rows, i, p[i], u, features, gradient)
     return total
 

@@ -6,6 +6,7 @@ method                         meaning
 outputs(y)                     m for these targets (Python only; raises InputError for targets that do not suit)
 value(z, y)                    loss(z, y), convex in z
 slopes(z, y, out)              out = an element of the subdifferential in z
+value_and_slopes(z, y, out)    both at once, where they share work; else they are called one after the other
 conjugate(u, y)                loss*(u) = sup over z of <u, z> - loss(z, y); inf outside its domain, up to rounding
 into_domain(u, y)              u <- a point of the domain of loss*, the same if it is one already; in place
 dual_prox(t, g, y, out)        out = argmin over u of loss*(u) - <t, u> + g/2 |u|^2, g > 0; optional
@@ -26,12 +27,22 @@ from __future__ import annotations
 from fenchel.losses.protocol import conjugate, value
 from fenchel.typed import method
 
-__all__ = ["conjugate", "dual_prox", "into_domain", "slopes", "value", "vertex_margins"]
+__all__ = ["conjugate", "dual_prox", "into_domain", "slopes", "value", "value_and_slopes", "vertex_margins"]
 
 
 @method("loss, z, y, out", inline=False)
 def slopes(loss, z, y, out):
     """out = a subgradient in z."""
+
+
+def _value_and_slopes(loss, z, y, out):
+    slopes(loss, z, y, out)
+    return value(loss, z, y)
+
+
+@method("loss, z, y, out", _value_and_slopes, inline=False)
+def value_and_slopes(loss, z, y, out):
+    """The value; out = a subgradient in z."""
 
 
 @method("loss, u, y", inline=False)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from fenchel.losses.special import entropy_term, wright_omega
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent
+from fenchel.multiclass.protocol import value_and_slopes
 from fenchel.typed import helper
 
 ROUNDING = 16 * 2.0**-52  # times m: by how much a sum of m dual variables may miss what it must be
@@ -102,19 +103,25 @@ class Softmax(ByContent, _NoFields):
         return (z[k] - z[y]) + math.log1p(total)
 
     def slopes(self, z, y, out):
-        high = z[0]
+        value_and_slopes(self, z, y, out)
+
+    def value_and_slopes(self, z, y, out):
+        k = 0
         for j in range(1, z.size):
-            high = max(high, z[j])
-        total = 0.0
+            if z[j] > z[k]:
+                k = j
+        others = 0.0
         for j in range(z.size):
-            out[j] = math.exp(z[j] - high)
-            total += out[j]
-        rest = 0.0
+            out[j] = math.exp(z[j] - z[k])
+            if j != k:
+                others += out[j]
+        total, rest = 1.0 + others, 0.0
         for j in range(z.size):
             if j != y:
                 out[j] /= total
                 rest += out[j]
         out[y] = -rest  # and not p_y - 1, which would cancel
+        return (z[k] - z[y]) + math.log1p(others)
 
     def conjugate(self, u, y):
         slack = ROUNDING * u.size
