@@ -18,6 +18,7 @@ import numpy as np
 
 from fenchel.data.accept import accept_vector
 from fenchel.data.rows import axpy, sized_dot, sqnorm
+from fenchel.data.sums import add
 from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.losses.protocol import conjugate, dual_domain, slope, value
@@ -41,9 +42,7 @@ def primal_pass(loss, rows, y, p, offset, w, b, z, size):
         if p[i] > 0.0:
             term = p[i] * value(loss, z[i], y[i])
             magnitude += abs(term)
-            old = total
-            total = old + term
-            correction += (old - total) + term if abs(old) >= abs(term) else (term - total) + old
+            total, correction = add(total, correction, term)
     return total + correction, magnitude
 
 
@@ -77,13 +76,9 @@ def conjugate_pass(loss, y, p, offset, u):
         if p[i] > 0.0:
             term = p[i] * (conjugate(loss, u[i], y[i]) - u[i] * offset[i])
             magnitude += abs(term)
-            old = total
-            total = old + term
-            correction += (old - total) + term if abs(old) >= abs(term) else (term - total) + old
+            total, correction = add(total, correction, term)
             term = p[i] * u[i]
-            old = slopes
-            slopes = old + term
-            slopes_correction += (old - slopes) + term if abs(old) >= abs(term) else (term - slopes) + old
+            slopes, slopes_correction = add(slopes, slopes_correction, term)
     return total + correction, magnitude, slopes + slopes_correction
 
 
@@ -273,7 +268,10 @@ class Judge(NamedTuple):
 
 
 def judge_of(problem: Any) -> Judge:
-    """The judge of the problem's family."""
+    """The judge of the problem's family, or the problem's own."""
+    own = getattr(problem, "judge", None)
+    if own is not None:
+        return own
     if problem.family == "vector":
         from fenchel import vector_certify
 

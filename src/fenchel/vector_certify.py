@@ -16,6 +16,7 @@ import numpy as np
 
 from fenchel.certify import CHUNK, EPS, SAFETY, Judge, blur
 from fenchel.data.rows import row_column, row_entry, row_span, sqnorm
+from fenchel.data.sums import add
 from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.multiclass.protocol import conjugate, dual_prox, into_domain, slopes, value
@@ -54,9 +55,7 @@ def vector_primal_pass(loss, rows, y, p, W, features, Z, size):
         if p[i] > 0.0:
             term = p[i] * value(loss, z, y[i])
             magnitude += abs(term)
-            old = total
-            total = old + term
-            correction += (old - total) + term if abs(old) >= abs(term) else (term - total) + old
+            total, correction = add(total, correction, term)
     return total + correction, magnitude
 
 
@@ -82,9 +81,7 @@ def vector_conjugate_pass(loss, y, p, U):
         if p[i] > 0.0:
             term = p[i] * conjugate(loss, U[i], y[i])
             magnitude += abs(term)
-            old = total
-            total = old + term
-            correction += (old - total) + term if abs(old) >= abs(term) else (term - total) + old
+            total, correction = add(total, correction, term)
     return total + correction, magnitude
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certify import EPS, SAFETY, conjugate_pass, feasible, slopes_pass
+from fenchel.certify import EPS, SAFETY, Judge, conjugate_pass, feasible, slopes_pass
 from fenchel.data.accept import accept_vector
+from fenchel.data.sums import add
 from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.kernel_methods.gram import refuse_indefinite
@@ -29,9 +30,7 @@ def loss_pass(loss, y, p, z):
         if p[i] > 0.0:
             term = p[i] * value(loss, z[i], y[i])
             magnitude += abs(term)
-            old = total
-            total = old + term
-            correction += (old - total) + term if abs(old) >= abs(term) else (term - total) + old
+            total, correction = add(total, correction, term)
     return total + correction, magnitude
 
 
@@ -89,10 +88,28 @@ def certify_kernel(problem: Any, coef: Any, intercept: float = 0.0, dual_point: 
     b = float(intercept)
     if not np.isfinite(b) or (b != 0.0 and not problem.fit_intercept):
         raise InputError(f"intercept is {b!r}: it must be finite, and 0 unless the problem has fit_intercept=True")
-    if dual_point is not None:
-        return kernel_certificate(problem, c, b, accept_vector(dual_point, problem.n, "dual_point"))[0]
+    u = best_kernel_dual(problem, c, b) if dual_point is None else accept_kernel_dual(problem, dual_point)
+    return kernel_certificate(problem, c, b, u)[0]
+
+
+def kernel_slopes_at(problem: Any, coef: np.ndarray, b: float) -> np.ndarray:
+    """The slopes of all losses at f."""
+    u = np.empty(problem.n)
+    slopes_pass(problem.compiled_loss, problem.y, products(problem.gram, coef[:, None])[0][:, 0] + b, u)
+    return u
+
+
+def best_kernel_dual(problem: Any, coef: np.ndarray, b: float) -> np.ndarray:
+    """The dual point that belongs to c, or the slopes at the scores if they are better."""
     p = problem.weights
-    own = np.divide(-problem.alpha * c, p, out=np.zeros(problem.n), where=p > 0.0)
-    slopes = np.empty(problem.n)
-    slopes_pass(problem.compiled_loss, problem.y, products(problem.gram, c[:, None])[0][:, 0] + b, slopes)
-    return max((kernel_certificate(problem, c, b, u)[0] for u in (own, slopes)), key=lambda found: found.dual)
+    own = np.divide(-problem.alpha * coef, p, out=np.zeros(problem.n), where=p > 0.0)
+    candidates = (own, kernel_slopes_at(problem, coef, b))
+    return max(candidates, key=lambda u: kernel_certificate(problem, coef, b, u)[0].dual)
+
+
+def accept_kernel_dual(problem: Any, dual_point: Any) -> np.ndarray:
+    """A user's dual point, checked."""
+    return accept_vector(dual_point, problem.n, "dual_point")
+
+
+JUDGE = Judge(kernel_certificate, kernel_slopes_at, best_kernel_dual, accept_kernel_dual)

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from fenchel import losses
+from fenchel.certify import Judge
 from fenchel.errors import InputError
+from fenchel.kernel_methods.certificate import JUDGE
 from fenchel.kernel_methods.gram import GivenGram, Gram
 from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.problem import Problem
@@ -61,6 +63,11 @@ class KernelProblem(Problem):
         self.offset = np.zeros(self.n)
         self.compiled_loss = compilable(self.loss)
         self._frozen = True
+
+    @property
+    def judge(self) -> Judge:
+        """How its certificates are computed."""
+        return JUDGE
 
     @cached_property
     def digest(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,31 +11,10 @@ from fenchel.choose import Choice
 from fenchel.data.accept import accept_vector
 from fenchel.errors import InputError
 from fenchel.kernel_methods.ascent import KernelAscent, KernelOracle
-from fenchel.kernel_methods.certificate import kernel_certificate
 from fenchel.kernel_methods.problem import KernelProblem
-from fenchel.result import Certificate, Result, Status
+from fenchel.result import Result, Status
 from fenchel.solve import Run, _validate, one_blas_thread
 from fenchel.solvers.base import Start
-
-
-class KernelRun(Run):
-    """A run whose certificates evaluate the kernel."""
-
-    def certify_best(self) -> bool:
-        """Recompute the certificate of the best iterate; True if it holds at tol."""
-        began = time.perf_counter()
-        best, u = self.best, self.dual_point()
-        assert best is not None
-        found, point = kernel_certificate(self.problem, best.coef, best.intercept, u)
-        self.certified_gap = self.gap()
-        old = self.certified
-        if old is not None and old[0].dual > found.dual:
-            found = Certificate(found.primal, old[0].dual, found.basis, max(found.floor, old[0].floor))
-            point = old[2]
-        self.certified = (found, best, point)
-        self.certify_seconds = max(0.7 * self.certify_seconds, time.perf_counter() - began)
-        self.certified_at = self.seconds
-        return found.holds(self.tol)
 
 
 def solve_kernel(
@@ -61,7 +39,7 @@ def solve_kernel(
     _validate(tol, max_iter, max_time, callback)
     if not isinstance(problem, KernelProblem):
         raise InputError(f"solve_kernel takes a KernelProblem, got {type(problem).__name__}: use fenchel.solve for it")
-    run = KernelRun(problem, tol, max_iter, max_time, callback, KernelOracle(problem))
+    run = Run(problem, tol, max_iter, max_time, callback, KernelOracle(problem))
     u = start.dual_point if isinstance(start, Result) else start
     b = float(start.intercept) if isinstance(start, Result) and problem.fit_intercept else 0.0
     begin = Start(np.zeros(problem.n), b, None if u is None else accept_vector(u, problem.n, "start"))

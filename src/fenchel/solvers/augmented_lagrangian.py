@@ -23,6 +23,7 @@ from fenchel.errors import InputError
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.dual_ascent import State
+from fenchel.solvers.watching import checks
 
 ACCURATE = 0.1  # the augmented problem counts as solved at this share of its penalty term ...
 NEGLIGIBLE = 1e-13  # ... or when its gap is rounding
@@ -90,16 +91,6 @@ class AugmentedLagrangian(Solver):
             else:
                 state.follow(self.eta)
             last, inner, test = violation, 0, 2
-
-
-def checks() -> Iterator[bool]:
-    """For epoch after epoch, whether P and D are evaluated: ever more rarely, so that watching stays cheap."""
-    epoch, due = 0, 1
-    while True:
-        epoch += 1
-        yield epoch >= due
-        if epoch >= due:
-            due = epoch + max(2, epoch // 6)
 
 
 class Augmented(State):

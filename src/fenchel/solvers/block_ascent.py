@@ -22,6 +22,7 @@ from fenchel.regularizers import ElasticNet
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.row_order import blocks
+from fenchel.solvers.watching import checks
 
 PATIENCE = 3  # epochs without change after which a row is left out
 
@@ -45,15 +46,9 @@ class BlockAscent(Solver):
         state = BlockState(oracle, start)
         rng = np.random.default_rng(self.seed)
         yield state.check()
-        epoch, due = 0, 1
-        while True:
-            state.epoch(rng, full=epoch >= due - 1)
-            epoch += 1
-            if epoch < due:
-                yield Iterate(state.coef(), 0.0, None, np.nan)
-                continue
-            yield state.check()
-            due = epoch + max(2, epoch // 6)
+        for due in checks():
+            state.epoch(rng, full=due)
+            yield state.check() if due else Iterate(state.coef(), 0.0, None, np.nan)
 
 
 class BlockState:

@@ -24,6 +24,7 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.block_ascent import BlockState
 from fenchel.solvers.row_order import blocks
+from fenchel.solvers.watching import checks
 
 KINDS = {"plain": 0, "away": AWAY, "pairwise": PAIRWISE}
 
@@ -60,15 +61,9 @@ class BlockFrankWolfe(Solver):
             )
         state, rng = BlockState(oracle, start), np.random.default_rng(self.seed)
         yield state.check()
-        epoch, due = 0, 1
-        while True:
+        for due in checks():
             sweep(state, blocks(rng, state.rows), KINDS[steps])
-            epoch += 1
-            if epoch < due:
-                yield Iterate(state.coef(), 0.0, None, np.nan)
-                continue
-            yield state.check()
-            due = epoch + max(2, epoch // 6)
+            yield state.check() if due else Iterate(state.coef(), 0.0, None, np.nan)
 
 
 def sweep(state: BlockState, order: np.ndarray, kind: int) -> None:

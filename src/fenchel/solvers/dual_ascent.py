@@ -35,6 +35,7 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.row_order import ORDERS
 from fenchel.solvers.transfers import STEPS, make_form, make_rule
+from fenchel.solvers.watching import checks
 
 PATIENCE = 3  # epochs without change after which a row is left out
 BIAS = 1.0  # weight of the intercept in a row's curvature, relative to its features
@@ -87,15 +88,9 @@ class DualAscent(Solver):
         state = State(oracle, start, self)
         rng = np.random.default_rng(self.seed)
         yield state.check()
-        epoch, due = 0, 1
-        while True:
-            state.epoch(rng, full=epoch >= due - 1)
-            epoch += 1
-            if epoch < due:
-                yield Iterate(state.coef, state.b, None, np.nan)
-                continue
-            yield state.check()
-            due = epoch + max(2, epoch // 6)
+        for due in checks():
+            state.epoch(rng, full=due)
+            yield state.check() if due else Iterate(state.coef, state.b, None, np.nan)
 
 
 DEFAULT = DualAscent()

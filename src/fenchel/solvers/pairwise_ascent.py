@@ -19,9 +19,9 @@ import numpy as np
 from fenchel.errors import InputError
 from fenchel.kernels.pair_epoch import pair_epoch
 from fenchel.result import Iterate
-from fenchel.solvers.augmented_lagrangian import checks
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.dual_ascent import PATIENCE, State
+from fenchel.solvers.watching import checks
 
 
 @dataclass(frozen=True)

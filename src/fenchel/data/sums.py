@@ -1,0 +1,20 @@
+"""Sums that do not lose what is small beside what is large."""
+
+from __future__ import annotations
+
+from fenchel.typed import helper
+
+
+@helper
+def add(total, correction, term):
+    """(total + term, correction + what rounding took): the sum is total + correction (Neumaier). Not under fastmath.
+
+    >>> total, correction = 0.0, 0.0
+    >>> for term in (1.0, 1e100, 1.0, -1e100):
+    ...     total, correction = add(total, correction, term)
+    >>> total + correction
+    2.0
+    """
+    new = total + term
+    lost = (total - new) + term if abs(total) >= abs(term) else (term - new) + total
+    return new, correction + lost
