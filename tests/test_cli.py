@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import pty
@@ -81,7 +82,9 @@ def _user_seconds(*words) -> float:
     [[], ["fly"], ["train"], ["train", "two"], ["train", "two", "--model", "m", "--alpha", "x"], ["losses", "a", "b"],
      ["train", "two", "--model", "m", "--alpha", "1", "-c", "1"], ["predict", "m", "d", "--scores", "--proba"],
      ["train", "two", "--model", "m", "--intercept", "--no-intercept"],
-     ["train", "two", "--model", "m", "--tool", "1"]],
+     ["train", "two", "--model", "m", "--tool", "1"],
+     ["train", "two", "--model", "m", "--loss", "hinge", "--measure", "f1"],
+     ["train", "two", "--model", "m", "--k", "1.5"]],
 )  # fmt: skip
 def test_wrong_usage_exits_2(words, capsys):
     assert run(*words) == 2
@@ -257,6 +260,142 @@ def test_weights_and_offsets_cannot_be_verified_from_a_file(files, capsys):
     assert "sample weights" in capsys.readouterr().err
 
 
+# several scores in one problem, measures
+
+
+QID = np.repeat(np.arange(16), 5)
+GRADES = np.digitize(REAL, [0.0, 2.0])
+JOINT = {
+    "max_hinge": [], "softmax": ["--intercept"], "top_k": ["--k", 2], "usunier": ["--k", 1],
+    "weighted_top_k": ["--rho", "0.75,0.25"], "weighted_usunier": ["--rho", "2,1"], "cost_hinge": ["--cost", "costs"],
+    "hierarchical_hinge": ["--tree", "paths"], "hierarchical_softmax": ["--tree", "parents"],
+}  # fmt: skip
+
+
+@pytest.fixture
+def more(files):
+    write_svmlight("ranked", X, GRADES, qid=QID)
+    write_svmlight("levels", X, np.digitize(REAL, [-2.0, 0.0, 2.0]) + 1)
+    (files / "costs").write_text("# what it costs\n0 1 2\n1, 0, 3\n2 1 0\n")
+    (files / "paths").write_text("a/x\na/y\nb\n")
+    (files / "parents").write_text("-1 0 0\n1 1\n")
+    return files
+
+
+@pytest.mark.parametrize("loss", JOINT)
+def test_several_scores_are_one_certified_problem(loss, more, capsys):
+    assert train("--loss", loss, *JOINT[loss], data="three") == 0
+    assert "one problem" in capsys.readouterr().out
+    model = fenchel.load("m")
+    assert model.labels == (0, 1, 2)
+    assert len(model.certificates) == 1
+    problem = fenchel.Problem(X, THREE, model.loss, alpha=0.1, fit_intercept=loss == "softmax")
+    found = fenchel.certify(problem, model.coef, model.intercept, model.dual_points)
+    assert found.holds(1e-6)
+    assert found.primal == pytest.approx(model.certificate.primal, rel=1e-12)
+    assert run("verify", "m", "three", "--json") == 0
+    outcome = json.loads(capsys.readouterr().out)
+    assert outcome["holds"]
+    assert [fit["same_digest"] for fit in outcome["fits"]] == [True]
+    assert run("predict", "m", "three", "-o", "p") == 0
+    assert np.array_equal(np.loadtxt("p"), model.predict(X))
+    assert (model.predict(X) == THREE).mean() > 0.5
+    assert run("predict", "m", "three", "--scores", "-o", "s") == 0
+    assert np.array_equal(np.loadtxt("s").argmax(axis=1), model.predict(X))
+    assert "columns: 0 1 2" in capsys.readouterr().err
+    assert run("predict", "m", "three", "--proba", "-o", "q") == (0 if "softmax" in loss else 1)
+    if "softmax" in loss:
+        np.testing.assert_allclose(np.loadtxt("q").sum(axis=1), 1.0)
+
+
+def test_parameters_reach_the_loss(more, capsys):
+    assert train("--loss", "top_k", "--k", 2, "--smooth", "0.5", data="three") == 0
+    assert fenchel.load("m").loss == fenchel.multiclass.MoreauVector(fenchel.multiclass.TopK(2), 0.5)
+    assert train("--loss", "cost_hinge", "--cost", "costs", "--beta", "1", data="three") == 0
+    assert fenchel.load("m").loss == fenchel.multiclass.CostHinge([[0, 1, 2], [1, 0, 3], [2, 1, 0]], beta=1.0)
+    assert run("train", "two", "--loss", "max_hinge", "-c", "2", "--model", "a") == 0
+    assert fenchel.load("a").regularizer.alpha == 1 / 160
+    assert fenchel.load("a").coef.shape == (2, 5)  # two labels: the file's own names
+    assert fenchel.load("a").labels == (3, 7)
+
+
+def test_max_hinge_from_the_command_line_is_that_of_the_estimator(more):
+    assert train("--loss", "max_hinge", "--no-dual", data="three") == 0
+    model = fenchel.Classifier("max_hinge", alpha=0.1).fit(X, THREE)
+    assert fenchel.load("m").certificate.primal == pytest.approx(model.objective_, rel=1e-6)
+    assert run("verify", "m", "three") in (0, 3)  # a dual point built from the coefficients may be a little worse
+
+
+@pytest.mark.parametrize(
+    ("words", "measure"),
+    [
+        (["roc_area"], fenchel.measures.ROCArea()),
+        (["f_beta", "--beta", "2"], fenchel.measures.FBeta(2.0)),
+        (["f1"], fenchel.measures.FBeta()),
+        (["precision_at_k", "--k", "30"], fenchel.measures.PrecisionAtK(30)),
+        (["break_even"], fenchel.measures.BreakEven()),
+    ],
+)
+def test_measures_of_two_labels(words, measure, files, capsys):
+    assert train("--measure", *words) == 0
+    model = fenchel.load("m")
+    assert (model.loss, model.labels) == (measure, (3, 7))
+    expected = fenchel.MeasureClassifier(measure, alpha=0.1).fit(X, TWO)
+    assert model.certificate.primal == pytest.approx(expected.objective_, rel=1e-6)
+    assert run("verify", "m", "two") == 0
+    assert "HOLDS" in capsys.readouterr().out
+    assert run("predict", "m", "two", "-o", "p") == 0
+    assert "of 80 rows have the label" in capsys.readouterr().err
+    assert (np.loadtxt("p") == expected.predict(X)).mean() > 0.97
+
+
+def test_ordered_labels(more, capsys):
+    (more / "four").write_text("0 1 2 3\n1 0 1 2\n2 1 0 1\n3 2 1 0\n")
+    for words in ([], ["--cost", "four"]):
+        assert train("--measure", "ordinal", *words, data="levels") == 0
+        model = fenchel.load("m")
+        assert (model.labels, len(model.thresholds)) == ((1, 2, 3, 4), 3)
+        assert run("verify", "m", "levels") == 0
+        assert run("predict", "m", "levels", "-o", "p") == 0
+        assert np.abs(np.loadtxt("p") - np.digitize(REAL, [-2.0, 0.0, 2.0]) - 1).mean() < 0.3
+
+
+@pytest.mark.parametrize(
+    ("words", "measure"),
+    [
+        (["ndcg"], fenchel.measures.NDCG()),
+        (["ndcg", "--k", "3"], fenchel.measures.NDCG(3)),
+        (["mrr"], fenchel.measures.MRR()),
+        (["winner_takes_all"], fenchel.measures.WinnerTakesAll()),
+        (["precision_at_k", "--k", "2"], fenchel.measures.PrecisionAtK(2)),
+        (["roc_area"], fenchel.measures.ROCArea()),
+        (["eru", "--loss-param", "neutral=0.5", "--loss-param", "half_life=3"], fenchel.measures.ERU(0.5, 3.0)),
+    ],
+)
+def test_rankings_by_query(words, measure, more, capsys):
+    assert train("--measure", *words, data="ranked") == 0
+    model = fenchel.load("m")
+    assert (model.loss, model.labels) == (measure, None)
+    expected = fenchel.Ranker(measure, alpha=0.1).fit(X, GRADES, qid=QID)
+    assert model.certificate.primal == pytest.approx(expected.objective_, rel=1e-5)
+    capsys.readouterr()
+    assert run("verify", "m", "ranked", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["holds"]
+    assert run("predict", "m", "ranked", "-o", "p", "--quiet") == 0
+    np.testing.assert_allclose(np.loadtxt("p"), X @ model.coef, rtol=1e-12, atol=1e-14)
+    assert run("predict", "m", "real", "-o", "q") == 0  # scores need no query ids
+    assert np.array_equal(np.loadtxt("p"), np.loadtxt("q"))
+    assert run("verify", "m", "real") == 1  # the certificate does
+    assert "query id" in one_line_on_stderr(capsys)
+
+
+def test_an_edited_measure_is_exposed(more, capsys):
+    assert train("--measure", "ndcg", data="ranked") == 0
+    model = fenchel.load("m")
+    fenchel.save("m", replace(model, coef=model.coef * 1.01))
+    assert run("verify", "m", "ranked") == 4
+
+
 # every way of failing
 
 
@@ -299,6 +438,25 @@ FAILURES = {
     "verify no model": (["verify", "nothing", "two"], "nothing: No such file"),
     "verify data as model": (["verify", "two", "two"], "cannot be read as a model"),
     "loss by name": (["losses", "hing"], "Did you mean 'hinge'"),
+    "k of too many": (["train", "three", "--model", "m", "--loss", "top_k", "--k", "3"], "less than the number of classes"),
+    "no k": (["train", "three", "--model", "m", "--loss", "top_k"], "loss top_k needs --k"),
+    "no cost": (["train", "three", "--model", "m", "--loss", "cost_hinge"], "needs --cost"),
+    "k of another loss": (["train", "three", "--model", "m", "--loss", "softmax", "--k", "3"], "has no parameter 'k'"),
+    "rho": (["train", "three", "--model", "m", "--loss", "weighted_usunier", "--rho", "1,x"], "divided by commas"),
+    "rising rho": (["train", "three", "--model", "m", "--loss", "weighted_usunier", "--rho", "1,2"], "must not increase"),
+    "no cost file": (["train", "three", "--model", "m", "--loss", "cost_hinge", "--cost", "gone"], "gone: No such file"),
+    "ragged costs": (["train", "three", "--model", "m", "--loss", "cost_hinge", "--cost", "bad"], "bad"),
+    "small costs": (["train", "three", "--model", "m", "--loss", "cost_hinge", "--cost", "costs2"], "for 2 labels"),
+    "intercept": (["train", "three", "--model", "m", "--loss", "max_hinge", "--intercept"], "free intercepts"),
+    "unknown measure": (["train", "two", "--model", "m", "--measure", "roc"], "unknown measure 'roc'"),
+    "measure without k": (["train", "two", "--model", "m", "--measure", "recall_at_k"], "needs --k"),
+    "measure without more": (["train", "two", "--model", "m", "--measure", "eru"], "needs --loss-param neutral="),
+    "smoothed measure": (["train", "two", "--model", "m", "--measure", "f1", "--smooth", "1"], "no envelope"),
+    "no qid": (["train", "two", "--model", "m", "--measure", "ndcg"], "no query id"),
+    "three labels": (["train", "three", "--model", "m", "--measure", "f1"], "is for two labels"),
+    "measure of one label": (["train", "ones", "--model", "m", "--measure", "f1"], "one label only"),
+    "several targets": (["train", "two", "--model", "m", "--loss", "multivariate_squared"], "unknown loss"),
+    "leaves": (["train", "two", "--model", "m", "--loss", "hierarchical_softmax", "--tree", "tree"], "leaves 0 to 2"),
 }  # fmt: skip
 
 
@@ -307,6 +465,8 @@ def test_failures_are_one_line_and_exit_1(case, files, capsys):
     (files / "bad").write_text("1 1:2\n1 x\n")
     (files / "empty").write_text("# nothing\n")
     (files / "ones").write_text("1 1:2\n1 1:3\n")
+    (files / "costs2").write_text("0 1\n1 0\n")
+    (files / "tree").write_text("a/x\na/y\nb\n")
     words, message = FAILURES[case]
     assert run(*words) == 1
     assert message in one_line_on_stderr(capsys)
@@ -405,6 +565,12 @@ def test_losses_prints_every_loss_and_penalty_with_its_formula(capsys):
         assert run("losses", name) == 0
     for name in fenchel.losses.LOSSES:
         assert run("losses", name) == 0
+    for name, kind in {**fenchel.multiclass.LOSSES, **fenchel.measures.MEASURES}.items():
+        assert f"  {name}" in table
+        assert inspect.getdoc(kind).split("\n")[0] in table
+        capsys.readouterr()
+        assert run("losses", name) == 0
+        assert capsys.readouterr().out.startswith(name)
 
 
 def test_the_progress_line_shows_primal_dual_gap_and_time_on_a_terminal_only(files):

@@ -22,7 +22,7 @@ LAYERS = [
     {"oracle", "vector_oracle", "set_oracle"},
     {"solvers", "choose", "compat"},
     {"solve", "instances", "kernel_methods"},
-    {"estimators", "model", "model_file", "model_format"},
+    {"estimators", "model", "model_check", "model_file", "model_format", "model_parts"},
     {"report", "cli"},
 ]
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}

@@ -21,7 +21,7 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel
-from fenchel import losses, model_file, model_format, regularizers, whole_file
+from fenchel import losses, model_file, model_format, multiclass, regularizers, whole_file
 from fenchel.errors import InputError, ModelFileError
 from fenchel.model import Model
 from fenchel.result import Certificate, Status
@@ -242,6 +242,22 @@ def moreaus(levels: int) -> dict:
     return loss
 
 
+def joint_loss(loss: dict, thresholds=None, **arrays) -> bytes:
+    """A model of two scores with that loss, every part of which is good but those given."""
+    model = small_model(
+        coef=np.ones((2, 3)), intercept=np.zeros(2), loss=multiclass.Softmax(), dual_points=None
+    )  # fmt: skip
+    header, stored = model_file._to_plain(model)
+    header = {**header, "loss": loss, **({} if thresholds is None else {"thresholds": thresholds})}
+    stored |= {f"loss/{name}": np.array(values) for name, values in arrays.items()}
+    return b"".join(model_format.encode(header, stored))
+
+
+def tree_loss(parent: list, leaf: list) -> bytes:
+    loss = {"name": "hierarchical_softmax", "parent": {"array": "loss/parent"}, "leaf": {"array": "loss/leaf"}}
+    return joint_loss(loss, parent=parent, leaf=leaf)
+
+
 HEADER, BODY = good_parts()
 TEXT = canonical(HEADER)
 ATTACKS = {
@@ -285,6 +301,18 @@ ATTACKS = {
     "unknown loss": edited(loss={"name": "os.system"}),
     "loss is no dict": edited(loss=[1]),
     "bad loss parameter": edited(loss={"name": "hinge", "margin": [1]}),
+    "tree with a cycle": tree_loss([-1, 2, 1], [2]),
+    "tree beyond its end": tree_loss([-1, 0, 9], [1, 2]),
+    "leaf beyond the tree": tree_loss([-1, 0, 0], [1, 7]),
+    "tree of fractions": tree_loss([-1.0, 0.0, 0.5], [1, 2]),
+    "negative weights of ranks": joint_loss({"name": "weighted_top_k", "rho": {"array": "loss/rho"}}, rho=[1.0, -1.0]),
+    "loss array that is not there": joint_loss({"name": "weighted_top_k", "rho": {"array": "loss/x"}}, rho=[1.0]),
+    "text for k": joint_loss({"name": "top_k", "k": "2"}),
+    "k missing": joint_loss({"name": "top_k"}),
+    "several scores with thresholds": joint_loss({"name": "max_hinge"}, thresholds=[0.0]),
+    "thresholds of text": edited(thresholds=["0"]),
+    "thresholds without a measure": edited(thresholds=[0.0]),
+    "unknown measure": edited(loss={"name": "ndcg", "k": 1.5, "decay": None}, labels=None),
     "extra loss parameter": edited(loss={"name": "hinge", "margin": 1.0, "x": 1.0}),
     "unknown regularizer": edited(regularizer=["l3", {"alpha": 1.0}]),
     "array that is not there": edited(regularizer=["l2", {"alpha": {"array": "regularizer/K"}}]),
@@ -323,6 +351,11 @@ def test_structure_attacks_are_refused_quickly_in_bounded_memory(attack, tmp_pat
 def test_the_forger_of_these_tests_can_also_forge_a_good_file(tmp_path):
     (tmp_path / "m").write_bytes(edited())
     assert same(fenchel.load(tmp_path / "m"), small_model())
+
+
+def test_the_forger_can_also_forge_a_good_tree(tmp_path):
+    (tmp_path / "m").write_bytes(tree_loss([-1, 0, 0], [1, 2]))
+    assert fenchel.load(tmp_path / "m").loss == multiclass.HierarchicalSoftmax([-1, 0, 0])
 
 
 def test_a_newer_format_is_named(tmp_path):

@@ -185,6 +185,18 @@ def test_warm_start_pickling_digest_and_repr():
     assert copy.digest == p.digest
     assert "4 scores" in repr(p)
     assert problem("max_hinge", R.L2(0.06)).digest != p.digest
+    costs = [np.ones((4, 4)) - np.eye(4), 2.0 * (np.ones((4, 4)) - np.eye(4))]  # equal reprs
+    one, two = (fenchel.Problem(p.X, p.y, loss=M.CostHinge(cost)) for cost in costs)
+    assert one.digest != two.digest
+
+
+@pytest.mark.xdist_group("softmax")
+def test_free_intercepts_of_features_that_are_far_from_zero():
+    X, y = load_digits(return_X_y=True)
+    for shift in (0.0, 100.0):
+        p = fenchel.Problem(X[:300] + shift, y[:300], loss="softmax", alpha=1e-2, fit_intercept=True)
+        result = fenchel.solve(p, tol=1e-4, solver="lbfgs")
+        assert result.status is fenchel.Status.CERTIFIED, str(result)
 
 
 @pytest.mark.parametrize(

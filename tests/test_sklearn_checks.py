@@ -6,11 +6,18 @@ import sys
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fenchel import Classifier, NoveltyDetector, Regressor
+from fenchel import Classifier, MeasureClassifier, NoveltyDetector, OrdinalClassifier, Regressor
 
 ESTIMATORS = [
     Classifier(),
     Classifier(loss="logistic", C=1.0),
+    Classifier(loss="softmax", alpha=0.01, tol=1e-8),  # repetitions equal weights to 1e-7 only where the gap is small
+    Classifier(
+        loss="max_hinge", solver="bundle"
+    ),  # the default needs many more steps for class weights of 1e3 and 1e-4
+    MeasureClassifier(),
+    MeasureClassifier("f1"),
+    OrdinalClassifier(),
     Regressor(),
     Regressor(loss="absolute", alpha=0.01),
     Regressor(loss="poisson"),

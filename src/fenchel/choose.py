@@ -25,8 +25,8 @@ class Rule(NamedTuple):
     reason: str
 
 
-def _tall(problem: Any) -> bool:
-    return problem.d <= SMALL_FACTOR and problem.n >= problem.d
+def _few_features(problem: Any) -> bool:
+    return problem.d <= SMALL_FACTOR and (problem.n >= problem.d or problem.d <= TINY_FACTOR)
 
 
 def _wide(problem: Any) -> bool:
@@ -34,12 +34,15 @@ def _wide(problem: Any) -> bool:
 
 
 def _pairs(problem: Any) -> bool:
-    return problem.fit_intercept and not problem.smooth_loss
+    return problem.fit_intercept and not problem.smooth_loss and problem.n > problem.d
 
 
 SMALL_FACTOR = 500  # features up to which factoring a matrix of that size is cheaper than the passes it saves
+TINY_FACTOR = (
+    100  # ... also with fewer rows than features: such problems take milliseconds, and Newton's answers most digits
+)
 RULES: list[Rule] = [
-    Rule("semismooth_newton", _tall, "few features, so Newton steps are cheap"),
+    Rule("semismooth_newton", _few_features, "few features, so Newton steps are cheap"),
     Rule("dual_ascent", _wide, "at least as many features as rows, so few exact dual steps do it"),
     Rule("lbfgs", lambda problem: True, "loss and regularizer are differentiable"),
     Rule(

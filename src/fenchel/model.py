@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.errors import InputError
+from fenchel.model_check import check
+from fenchel.model_parts import class_scores, classes_known, family_of, innermost, regularizer_of
 from fenchel.result import Certificate, Result, Status
 
 SEVERITY = [
@@ -28,20 +30,24 @@ class Model:
     """Coefficients with their certificate and where they come from.
 
     One score per row: coef (d,), intercept a float. k scores, one against the rest each: coef (k, d), intercept (k,);
-    certificates, statuses, solvers and digests then have k entries, otherwise one.
+    certificates, statuses, solvers and digests then have k entries, otherwise one. A loss of several scores has all k of
+    them in one problem, with one certificate.
 
     Attributes
     ----------
     coef, intercept : the scores are X coef' + intercept.
     loss, regularizer, fit_intercept : the problem that was solved.
-    labels : what the scores mean: (label of negative scores, label of positive scores), or one label per score, all
-        numbers or all strings; None for regression and novelty detection.
+    labels : what the scores mean: (label of negative scores, label of positive scores), or one label per score (with a
+        tree: per leaf), all numbers or all strings; None for regression, novelty detection and rankings.
     certificates, statuses, tol, solvers : how well it was solved, one each per score, and the relative gap asked for.
     digests : sha256 of the data and the problem (`Problem.digest`), one per score.
     n : the number of rows it was fitted to.
     index_base : how the svmlight file counted its features (0 or 1), None if there was no file.
     weighted, offset : whether rows had different weights, or an offset; neither is stored.
-    dual_points : (n,) or (k, n), the dual points of the certificates; None if they were not kept.
+    dual_points : (n,) or (k, n), the dual points of the certificates; None if they were not kept. For a loss of several
+        scores (n, k); for a measure a row (weight, scores of the n rows) for each part of its mixture.
+    thresholds : of a model of a measure with labels: one less than those, ascending. The label is that at the place of
+        the score among them.
     feature_names : d strings, or None.
     versions : the versions of fenchel and numpy that wrote the model.
 
@@ -71,6 +77,7 @@ class Model:
     offset: bool = False
     dual_points: np.ndarray | None = field(default=None, repr=False)
     feature_names: tuple[str, ...] | None = None
+    thresholds: tuple[float, ...] | None = None
     versions: dict[str, str] = field(default_factory=lambda: current_versions())
 
     def __post_init__(self) -> None:
@@ -90,20 +97,23 @@ class Model:
         index_base: int | None = None,
         feature_names: Sequence[str] | None = None,
         keep_dual: bool = True,
+        thresholds: Sequence[float] | None = None,
     ) -> Model:
         """The model of one Result, or of one Result per label (one label against the rest, on the same rows)."""
         if not results:
             raise InputError("results: there must be at least one Result")
         first, several = results[0], len(results) > 1
         problem = first.problem
-        points = [result.dual_point for result in results]
-        duals = np.array(points) if keep_dual and all(point is not None for point in points) else None
+        if labels is None and problem.family == "vector":
+            labels = range(classes_known(problem.loss) or len(first.coef))
+        points = [_dual_array(result) if keep_dual else None for result in results]
+        intercepts = np.array([result.intercept for result in results])
         return cls(
             coef=np.array([result.coef for result in results]) if several else np.array(first.coef),
-            intercept=np.array([result.intercept for result in results]) if several else float(first.intercept),
+            intercept=intercepts if several else intercepts[0] if problem.family == "vector" else float(intercepts[0]),
             loss=problem.loss,
-            regularizer=problem.regularizer,
-            fit_intercept=problem.fit_intercept,
+            regularizer=regularizer_of(problem),
+            fit_intercept=problem.has_intercept,
             labels=None if labels is None else tuple(_plain_label(label) for label in labels),
             certificates=tuple(result.certificate for result in results),
             statuses=tuple(result.status for result in results),
@@ -114,9 +124,15 @@ class Model:
             index_base=index_base,
             weighted=bool((problem.weights != problem.weights[0]).any()),
             offset=bool(problem.has_offset),
-            dual_points=duals if several or duals is None else duals[0],
+            dual_points=None if any(point is None for point in points) else np.array(points) if several else points[0],
             feature_names=None if feature_names is None else tuple(str(name) for name in feature_names),
+            thresholds=None if thresholds is None else tuple(float(t) for t in thresholds),
         )
+
+    @property
+    def family(self) -> str:
+        """ "scalar", "vector" (a loss of several scores) or "set" (a measure of all rows)."""
+        return family_of(self.loss)
 
     @property
     def d(self) -> int:
@@ -146,21 +162,37 @@ class Model:
             raise InputError(f"X has {got}, but the model has {self.d} features; pass rows with the same features")
         return np.asarray(X @ self.coef.T + self.intercept)
 
+    def label_scores(self, X: Any) -> np.ndarray:
+        """The scores, (n,), or (n, number of labels): those of a tree's leaves are sums over their paths."""
+        z = self.scores(X)
+        return z if self.k == 1 else class_scores(self.loss, z)
+
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row; without labels: +1 or -1 (novelty: score at least 1 or not), e^z (Poisson), or z."""
         z = self.scores(X)
         if self.labels is not None:
-            best = (z > 0.0).astype(int) if self.k == 1 else np.argmax(z, axis=1)
-            return np.array(self.labels)[best]
-        name = type(_innermost(self.loss)).__name__
+            return np.array(self.labels)[self._places(z)]
+        name = type(innermost(self.loss)).__name__
         if name == "Novelty":
             return np.where(z >= 1.0, 1, -1)
         return np.exp(z) if name == "Poisson" else z
 
+    def _places(self, z: np.ndarray) -> np.ndarray:
+        """Which label the scores mean."""
+        if self.thresholds is not None:
+            return np.searchsorted(np.array(self.thresholds), z, side="left")
+        if self.k == 1:
+            return (z > 0.0).astype(int)
+        return np.argmax(class_scores(self.loss, z), axis=1)
+
     def probabilities(self, X: Any) -> np.ndarray:
         """(n, number of labels): P(label | row), for losses that have one; those of k scores are normalised."""
         if self.labels is None or not hasattr(self.loss, "probability"):
-            raise InputError(f"loss {type(self.loss).__name__} has no probabilities; fit with loss 'logistic'")
+            raise InputError(
+                f"loss {type(self.loss).__name__} has no probabilities; fit with loss 'logistic' or 'softmax'"
+            )
+        if self.family == "vector":
+            return self.loss.probability(self.scores(X))
         z = self.scores(X)
         positive = self.loss.probability(z)
         if self.k == 1:
@@ -176,51 +208,13 @@ def current_versions() -> dict[str, str]:
     return {name: version(name) for name in ("fenchel", "numpy")}
 
 
-def _innermost(loss: Any) -> Any:
-    """The loss inside any number of Moreau envelopes."""
-    while hasattr(loss, "loss"):
-        loss = loss.loss
-    return loss
+def _dual_array(result: Result) -> np.ndarray | None:
+    """A dual point as one array."""
+    point: Any = result.dual_point
+    if point is None or result.problem.family != "set":
+        return None if point is None else np.array(point)
+    return np.column_stack([point.weights, point.scores])
 
 
 def _plain_label(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
-
-
-def check(model: Model) -> None:
-    """Raise InputError unless the parts of a model fit together."""
-    coef, k = np.asarray(model.coef), model.k
-    intercept = np.asarray(model.intercept)
-    rules = {
-        "coef must be a finite float64 array of shape (d,) or (k, d) with k > 1": coef.ndim in (1, 2)
-        and coef.dtype == np.float64
-        and coef.size > 0
-        and (coef.ndim == 1 or k > 1)
-        and bool(np.isfinite(coef).all()),
-        f"intercept must be {'a finite number' if k == 1 else f'{k} finite numbers'}": intercept.shape
-        == (() if k == 1 else (k,))
-        and bool(np.isfinite(intercept).all()),
-        "intercept must be 0 when fit_intercept is False": model.fit_intercept or not intercept.any(),
-        f"labels must be None or {max(k, 2)} different numbers or strings": _good_labels(model.labels, max(k, 2), k),
-        f"certificates, statuses, solvers and digests must have {k} entries": {k}
-        == {len(part) for part in (model.certificates, model.statuses, model.solvers, model.digests)},
-        "tol must be a number greater than 0": 0.0 < model.tol < np.inf,
-        "n must be at least 1": model.n >= 1,
-        "index_base must be None, 0 or 1": model.index_base in (None, 0, 1),
-        f"dual_points must be None or of shape {(model.n,) if k == 1 else (k, model.n)}": model.dual_points is None
-        or model.dual_points.shape == ((model.n,) if k == 1 else (k, model.n)),
-        f"feature_names must be None or {model.d} strings": model.feature_names is None
-        or (len(model.feature_names) == model.d and all(isinstance(name, str) for name in model.feature_names)),
-    }
-    for rule, kept in rules.items():
-        if not kept:
-            raise InputError(f"{rule}")
-    model.regularizer.validate(model.d)
-
-
-def _good_labels(labels: tuple[Any, ...] | None, count: int, k: int) -> bool:
-    if labels is None:
-        return k == 1
-    words = all(isinstance(label, str) for label in labels)
-    numbers = all(isinstance(label, (int, float)) and np.isfinite(label) for label in labels)
-    return len(labels) == count == len(set(labels)) and (words or numbers)

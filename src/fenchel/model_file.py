@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from fenchel import losses, regularizers
+from fenchel import regularizers
 from fenchel.errors import FenchelError, InputError, ModelFileError
 from fenchel.model import Model
 from fenchel.model_format import decode, encode
+from fenchel.model_parts import loss_from_parameters, loss_parameters
 from fenchel.result import Certificate, Result, Status
 from fenchel.whole_file import replacing
 
@@ -26,6 +27,7 @@ KEYS = {
     "certificates", "digests", "feature_names", "fit_intercept", "index_base", "labels", "loss", "n", "offset",
     "regularizer", "solvers", "statuses", "tol", "versions", "weighted",
 }  # fmt: skip
+OPTIONAL = {"thresholds"}  # written where there are some
 ENDLESS = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
 
@@ -97,7 +99,7 @@ def _to_plain(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "fit_intercept": bool(model.fit_intercept),
         "index_base": model.index_base,
         "labels": None if model.labels is None else list(model.labels),
-        "loss": _finite(losses.parameters(model.loss)),
+        "loss": _finite(_without_arrays(loss_parameters(model.loss), "loss", arrays)),
         "n": int(model.n),
         "offset": model.offset,
         "regularizer": [name, _lift(model.regularizer.parameters(), "regularizer", arrays)],
@@ -107,15 +109,19 @@ def _to_plain(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "versions": model.versions,
         "weighted": model.weighted,
     }
+    if model.thresholds is not None:
+        header["thresholds"] = list(model.thresholds)
     return header, arrays
 
 
 def _from_plain(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
-    if set(header) != KEYS:
-        raise ModelFileError(f"its header has other entries than a model: {sorted(KEYS ^ set(header))[0]:.40}")
+    if set(header) - OPTIONAL != KEYS:
+        wrong = sorted(KEYS ^ (set(header) - OPTIONAL))
+        raise ModelFileError(f"its header has other entries than a model: {wrong[0]:.40}")
     lowered = set[str]()
     kind, parameters = header.pop("regularizer")
     regularizer = regularizers.from_parameters(kind, _lower(parameters, arrays, lowered))
+    loss = loss_from_parameters(_with_arrays(_endless(header.pop("loss")), arrays, lowered))
     if set(arrays) - {"dual_points"} - lowered != {"coef", "intercept"}:
         raise ModelFileError("it has arrays that no model has, or lacks some")
     intercept = arrays["intercept"]
@@ -125,7 +131,7 @@ def _from_plain(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
         intercept=intercept if intercept.ndim else float(intercept),
         dual_points=arrays.get("dual_points"),
         regularizer=regularizer,
-        loss=losses.from_parameters(_endless(rest.pop("loss"))),
+        loss=loss,
         certificates=tuple(Certificate(**_endless(part)) for part in rest.pop("certificates")),
         statuses=tuple(Status[name] for name in rest.pop("statuses")),
         **rest,
@@ -143,6 +149,7 @@ def _check_types(model: Model) -> None:
         and all(type(name) is str for name in [*model.solvers, *model.versions.values()])
         and all(type(digest) is str and re.fullmatch(HEX_DIGEST, digest) for digest in model.digests)
         and all(type(flag) is bool for flag in (model.fit_intercept, model.weighted, model.offset))
+        and all(type(cut) is float for cut in model.thresholds or ())
         and type(model.n) is int
         and type(model.index_base) in (int, type(None))
         and all(array is None or array.dtype == np.float64 for array in (model.coef, model.dual_points))
@@ -167,6 +174,33 @@ def _endless(data: Any) -> dict[str, Any]:
         key: _endless(value) if isinstance(value, dict) else ENDLESS.get(value, value) if type(value) is str else value
         for key, value in dict(data).items()
     }
+
+
+def _without_arrays(plain: dict[str, Any], prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Arrays among the parameters of a loss leave the header; {"array": name} stays in their place."""
+    out: dict[str, Any] = {}
+    for key, value in plain.items():
+        if isinstance(value, np.ndarray):
+            arrays[f"{prefix}/{key}"] = value
+            out[key] = {"array": f"{prefix}/{key}"}
+        else:
+            out[key] = _without_arrays(value, f"{prefix}/{key}", arrays) if isinstance(value, dict) else value
+    return out
+
+
+def _with_arrays(plain: dict[str, Any], arrays: dict[str, np.ndarray], used: set[str]) -> dict[str, Any]:
+    """The inverse of `_without_arrays`; the names of the arrays it takes go to `used`."""
+    out: dict[str, Any] = {}
+    for key, value in plain.items():
+        match value:
+            case {"array": str(name), **rest} if not rest:
+                out[key] = arrays[name]
+                used.add(name)
+            case dict():
+                out[key] = _with_arrays(value, arrays, used)
+            case _:
+                out[key] = value
+    return out
 
 
 def _lift(parameters: dict[str, Any], prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

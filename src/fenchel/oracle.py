@@ -98,6 +98,22 @@ class Oracle:
         """(sum p x, sum p offset)."""
         return self.combine(np.ones(self.problem.n)), float(self.problem.weights @ self.problem.offset)
 
+    def centred(self, w: np.ndarray) -> np.ndarray:
+        """The variables as they would be if the features were centred; differs only where intercepts are among them."""
+        return w
+
+    def uncentred(self, w: np.ndarray) -> np.ndarray:
+        """The inverse of `centred`."""
+        return w
+
+    def centred_gradient(self, g: np.ndarray) -> np.ndarray:
+        """The gradient in the centred variables from that in the variables."""
+        return g
+
+    def balanced_claim(self, w: np.ndarray, losses: float, g: np.ndarray) -> tuple[float, np.ndarray]:
+        """(-sum p loss*, sum p u x) after u was balanced; differs only where several intercepts are free."""
+        return losses, g
+
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """sum_i weights_i x_i x_i', weights >= 0: rows of weight 0 cost nothing."""
         self.passes += 0.5

@@ -182,7 +182,9 @@ class Problem:
             _feed(digest, vector)
         for text in _foreign_code(self.loss):
             digest.update(text)
-        digest.update(repr((self.loss, self.X.shape, self.fit_intercept)).encode())
+        for array in _arrays(self.loss):
+            _feed(digest, array)
+        digest.update(repr((self.loss, self.X.shape, self.has_intercept)).encode())
         digest.update(self.regularizer.fingerprint())
         return digest.hexdigest()
 
@@ -221,6 +223,15 @@ def _foreign_code(value: Any) -> Iterator[bytes]:
             f = functions[name]
             bound = [cell.cell_contents for cell in f.__closure__ or ()]
             yield from (name.encode(), *_code(f.__code__), repr((bound, f.__defaults__)).encode())
+
+
+def _arrays(value: Any) -> Iterator[np.ndarray]:
+    """The arrays among a loss's parameters, which its repr may shorten."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple):
+        for inner in value:
+            yield from _arrays(inner)
 
 
 def _code(code: CodeType) -> Iterator[bytes]:

@@ -148,26 +148,29 @@ def feasible_matrix(problem: Any, U: np.ndarray) -> np.ndarray:
 
 
 def balanced(problem: Any, U: np.ndarray) -> np.ndarray:
-    """U mixed with what makes sum_i p_i u_i = 0.
-
-    Several targets: the mean is taken off. Classes: rows of class j can give up to all of their own class's mass to the others,
-    u = t (e_k - e_j), t <= 1; a share s of such a point takes back what is left over, and s is as small as can be.
-    """
-    p = problem.weights
-    rest = p @ U
+    """U with sum_i p_i u_i = 0: several targets have their mean taken off, classes are mixed with what makes up for it."""
+    rest = problem.weights @ U
     if problem.y.ndim == 2:
-        U -= rest
-        return U
-    mass = np.bincount(problem.y, p, minlength=problem.outputs)
+        return U - rest
+    share, towards = making_up(problem, rest)
+    return (1.0 - share) * U + share * towards[problem.y]
+
+
+def making_up(problem: Any, rest: np.ndarray) -> tuple[float, np.ndarray]:
+    """(share s, a matrix with a row per class): (1 - s) u_i + s (row y_i) is balanced if sum p u is `rest`.
+
+    Rows of class j can give up to all of their own class's mass to the others, u = t (e_k - e_j) with t <= 1. A share of such
+    a point takes back what is left over; it is as small as can be.
+    """
+    m = problem.outputs
+    mass = np.bincount(problem.y, problem.weights, minlength=m)
     give, take = np.maximum(rest, 0.0), np.maximum(-rest, 0.0)
-    if not give.any():
-        return U
+    if not give.any() or not take.any():
+        return 0.0, np.zeros((m, m))
     share = float(np.max(give / mass))
     share /= 1.0 + share  # (1 - share) rest = share mass t at t = 1, for the class with most to give
     t = (1.0 - share) * give / (share * mass)
-    towards = np.outer(t, take / take.sum())
-    towards[np.arange(problem.outputs), np.arange(problem.outputs)] -= t
-    return (1.0 - share) * U + share * towards[problem.y]
+    return share, np.outer(t, take / take.sum()) - np.diag(t)
 
 
 def vector_slopes_at(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:

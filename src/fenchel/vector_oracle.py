@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel.data.dense import Dense
 from fenchel.kernels import vector_passes as passes
 from fenchel.oracle import Oracle, Plane, PlaneRecipe
-from fenchel.vector_certify import feasible_matrix
+from fenchel.vector_certify import feasible_matrix, making_up
 
 CHUNK = 512  # dense rows that go through BLAS together: their scores stay in the cache
 
@@ -80,6 +81,60 @@ class VectorOracle(Oracle):
             return (out,)
 
         return self.engine.sum(work, self.blocks)[0].ravel()
+
+    @cached_property
+    def mean_row(self) -> np.ndarray:
+        """sum p x."""
+        return np.asarray(self.problem.weights @ self.problem.X, dtype=np.float64).ravel()
+
+    def centred(self, w: np.ndarray) -> np.ndarray:
+        """The free intercepts as they would be if the features were centred: b + W'(mean row)."""
+        return self._shifted(w, 1.0)
+
+    def uncentred(self, w: np.ndarray) -> np.ndarray:
+        """The inverse of `centred`."""
+        return self._shifted(w, -1.0)
+
+    def _shifted(self, w: np.ndarray, sign: float) -> np.ndarray:
+        if not self.problem.free:
+            return w
+        W, features = self.matrix(w).copy(), self.problem.features
+        W[features] += sign * (self.mean_row @ W[:features])
+        return W.ravel()
+
+    def centred_gradient(self, g: np.ndarray) -> np.ndarray:
+        """The gradient in the centred variables."""
+        if not self.problem.free:
+            return g
+        G, features = self.matrix(g).copy(), self.problem.features
+        G[:features] -= np.outer(self.mean_row, G[features])
+        return G.ravel()
+
+    @cached_property
+    def class_rows(self) -> np.ndarray:
+        """sum p x over the rows of each class, a row per class."""
+        problem = self.problem
+        classes = sp.csr_matrix(
+            (problem.weights, (problem.y, np.arange(problem.n))), shape=(problem.outputs, problem.n)
+        )
+        found = classes @ problem.X
+        return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+
+    def balanced_claim(self, w: np.ndarray, losses: float, g: np.ndarray) -> tuple[float, np.ndarray]:
+        """The certificate's own way of balancing, from sums alone: for classes a bound, as loss* <= 0 where it mixes in."""
+        problem = self.problem
+        if not problem.free:
+            return losses, g
+        G, W, features = self.matrix(g).copy(), self.matrix(w), problem.features
+        rest = G[features].copy()
+        if problem.y.ndim == 2:
+            losses += float(rest @ (self.mean_row @ W[:features] + W[features])) - float(rest @ rest)
+            G[:features] -= np.outer(self.mean_row, rest)
+        else:
+            share, towards = making_up(problem, rest)
+            losses *= 1.0 - share
+            G[:features] = (1.0 - share) * G[:features] + share * (self.class_rows.T @ towards)
+        return losses, G.ravel()
 
     @cached_property
     def means(self) -> tuple[np.ndarray, float]:

@@ -44,9 +44,9 @@ class VectorProblem(Problem):
         self.y = read_only(self._accept_targets(y))
         self.outputs = self.loss.outputs(self.y)
         self.weights, self.total_weight = self._accept_weights(sample_weight)
-        given = regularizers.make(regularizer, alpha)
-        given.validate(self.features)
-        self.penalty = for_outputs(given, self.features, self.outputs)
+        self.given = regularizers.make(regularizer, alpha)  # of one score; `penalty` is that of all scores
+        self.given.validate(self.features)
+        self.penalty = for_outputs(self.given, self.features, self.outputs)
         self.regularizer: Any = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
         self.d = (self.features + self.free) * self.outputs
         self.has_offset, self.offset = False, read_only(np.zeros(self.n))

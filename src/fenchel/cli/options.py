@@ -9,7 +9,20 @@ from typing import Any
 
 from fenchel.errors import InputError, UnknownNameError
 
-COMMON = ("margin", "tau", "epsilon", "p", "delta", "gamma")
+COMMON = ("margin", "tau", "epsilon", "p", "delta", "gamma", "beta")
+ALIASES = {"f1": "f_beta"}
+# Parameters of the losses of several scores, those without a default marked by True.
+JOINT: dict[str, dict[str, bool]] = {
+    "cost_hinge": {"cost": True, "beta": False},
+    "hierarchical_hinge": {"tree": True, "cost": False},
+    "hierarchical_softmax": {"tree": True},
+    "max_hinge": {},
+    "softmax": {},
+    "top_k": {"k": True},
+    "usunier": {"k": True},
+    "weighted_top_k": {"rho": True},
+    "weighted_usunier": {"rho": True},
+}
 
 
 def pairs(words: Iterable[str], option: str) -> dict[str, float]:
@@ -29,27 +42,110 @@ def pairs(words: Iterable[str], option: str) -> dict[str, float]:
             raise InputError(f"{option} {word!r}: expected name=number, as in {option} tau=0.9")
         if name in found:
             raise InputError(f"{option} {name} is given twice")
-        found[name] = number
+        found[name] = int(number) if name == "k" and number.is_integer() else number
     return found
 
 
-def loss_of(name: str, parameters: Mapping[str, float], smoothing: float | None) -> Any:
+def loss_of(name: str, parameters: Mapping[str, Any], smoothing: float | None) -> Any:
     """The loss of that name with these parameters, smoothed when asked for.
 
-    >>> loss_of("quantile", {"tau": 0.9}, None)
-    Quantile(tau=0.9)
+    >>> loss_of("quantile", {"tau": 0.9}, None), loss_of("top_k", {"k": 5}, None)
+    (Quantile(tau=0.9), TopK(k=5))
     """
     from fenchel import losses
 
+    if name in JOINT:
+        return _joint_loss(name, parameters, smoothing)
     if name == "moreau":
         raise InputError("--loss moreau: name the loss that is smoothed, and its gamma with --smooth")
     if name not in losses.LOSSES:
-        raise UnknownNameError("loss", name, [known for known in losses.LOSSES if known != "moreau"])
+        raise UnknownNameError("loss", name, [*(known for known in losses.LOSSES if known != "moreau"), *JOINT])
     kind: Any = losses.LOSSES[name]
     envelope: Any = losses.Moreau
     _require_known(f"loss {name}", parameters, kind._fields)
     loss = losses.make(kind(**parameters))
     return loss if smoothing is None else losses.make(envelope(loss, smoothing))
+
+
+def _joint_loss(name: str, parameters: Mapping[str, Any], smoothing: float | None) -> Any:
+    from fenchel import multiclass
+
+    _require_known(f"loss {name}", parameters, JOINT[name])
+    for parameter, needed in JOINT[name].items():
+        if needed and parameter not in parameters:
+            raise InputError(f"loss {name} needs --{parameter}")
+    kind: Any = multiclass.LOSSES[name]
+    loss = kind(**parameters)
+    return loss if smoothing is None else multiclass.MoreauVector(loss, smoothing)
+
+
+def measure_of(name: str, parameters: Mapping[str, Any], smoothing: float | None) -> Any:
+    """The measure of that name with these parameters.
+
+    >>> measure_of("f1", {}, None), measure_of("ndcg", {"k": 10}, None)
+    (FBeta(beta=1.0, scale=None), NDCG(k=10, decay=None))
+    """
+    from fenchel.measures import MEASURES
+
+    name = ALIASES.get(name, name)
+    if name not in MEASURES:
+        raise UnknownNameError("measure", name, MEASURES)
+    if smoothing is not None:
+        raise InputError(f"--smooth is for losses of each row: measure {name} has no envelope")
+    known = fields(MEASURES[name])  # type: ignore[arg-type]
+    _require_known(f"measure {name}", parameters, [field.name for field in known])
+    lacking = [field.name for field in known if field.default is MISSING and field.name not in parameters]
+    if lacking:
+        raise InputError(f"measure {name} needs {'--k' if lacking[0] == 'k' else f'--loss-param {lacking[0]}=...'}")
+    return MEASURES[name](**parameters)
+
+
+def numbers(text: str, option: str) -> list[float]:
+    """A list of numbers, divided by commas.
+
+    >>> numbers("3,2,1", "--rho")
+    [3.0, 2.0, 1.0]
+    """
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} {text!r}: expected numbers divided by commas, as in {option} 3,2,1") from None
+
+
+def matrix(path: str) -> Any:
+    """A matrix from a text file, a line for each row; # begins a comment."""
+    import numpy as np
+
+    lines = _lines(path)
+    try:
+        rows = [[float(word) for word in line.replace(",", " ").split()] for line in lines]
+    except ValueError as error:
+        raise InputError(f"{path}: {error}; a matrix is lines of numbers") from None
+    if not rows or {len(row) for row in rows} != {len(rows[0])}:
+        raise InputError(
+            f"{path}: a matrix needs lines with equally many numbers, got {[len(row) for row in rows][:9]}"
+        )
+    return np.array(rows)
+
+
+def tree(path: str) -> Any:
+    """A tree from a text file: a line for each class with its path ("animal/cat"), or numbers only: the parent array."""
+    from fenchel.multiclass import Tree
+
+    lines = _lines(path)
+    words = [word for line in lines for word in line.replace(",", " ").split()]
+    if words and all(word.removeprefix("-").isdecimal() for word in words):
+        return Tree([int(word) for word in words])
+    return Tree([line.strip() for line in lines])
+
+
+def _lines(path: str) -> list[str]:
+    with open(path, encoding="utf-8") as file:
+        try:
+            found = [line.partition("#")[0].strip() for line in file]
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: this is no text file") from None
+    return [line for line in found if line]
 
 
 def penalty_of(name: str, parameters: Mapping[str, float], alpha: float) -> Any:

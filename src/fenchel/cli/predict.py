@@ -11,8 +11,9 @@ from fenchel.cli.tasks import read_for
 from fenchel.cli.terminal import clean, complain
 
 EPILOG = """\
-One line per row: the label (classification), the prediction (regression: the score; Poisson: its exponential), or
-1 / -1 for usual / novel rows. --scores prints the score, or one score per label; --proba one probability per label.
+One line per row: the label (classification), the prediction (regression and rankings: the score; Poisson: its
+exponential), or 1 / -1 for usual / novel rows. --scores prints the score, or one score per label; --proba one
+probability per label.
 The label of a row in DATA is not used for its prediction, but must be there, as in every svmlight file.
 
 exit status: 0 done, 1 error, 2 wrong usage
@@ -27,7 +28,11 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="OUT", default="-", help="default: stdout")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--scores", action="store_true", help="scores instead of labels")
-    what.add_argument("--proba", action="store_true", help="probabilities instead of labels (loss logistic)")
+    what.add_argument(
+        "--proba",
+        action="store_true",
+        help="probabilities instead of labels (loss logistic, softmax, hierarchical_softmax)",
+    )
     parser.add_argument("--quiet", action="store_true", help="no notes on stderr")
 
 
@@ -39,7 +44,7 @@ def run(arguments: Namespace) -> int:
     if arguments.proba:
         model.probabilities(_no_rows(model.d))  # before the data are read: can it at all?
     data = read_for(model, arguments.data, arguments.model)
-    ask = model.probabilities if arguments.proba else model.scores if arguments.scores else model.predict
+    ask = model.probabilities if arguments.proba else model.label_scores if arguments.scores else model.predict
     predicted = ask(data.X)
     _write(arguments.output, _lines(predicted))
     if not arguments.quiet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,21 +14,29 @@ MOST_LABELS = 1000
 EXACT = 2.0**53  # below, every whole float is the int that it looks like
 
 
-def read(path: str, index_base: Any = "auto", n_features: int | None = None) -> Any:
+class Task(NamedTuple):
+    """What is to be solved on the rows of a file."""
+
+    labels: list[Any] | None  # what the scores mean; None if they are predictions themselves
+    targets: list[np.ndarray | None]  # of every problem
+    groups: np.ndarray | None = None  # the query of every row
+
+
+def read(path: str, index_base: Any = "auto", n_features: int | None = None, qid: Any = False) -> Any:
     """The rows of an svmlight file, "-" for stdin."""
     from fenchel.data.read_svmlight import read_svmlight
 
     source: Any = sys.stdin.buffer if path == "-" else path
-    data = read_svmlight(source, index_base=index_base, n_features=n_features, qid=False)
+    data = read_svmlight(source, index_base=index_base, n_features=n_features, qid=qid)
     if data.X.shape[0] == 0:
         raise InputError(f"{path}: there is no row in it")
     return data
 
 
-def read_for(model: Any, path: str, model_path: str) -> Any:
+def read_for(model: Any, path: str, model_path: str, qid: Any = False) -> Any:
     """The rows of a file with the model's features; an svmlight file does not say that its last columns are empty."""
     base = "auto" if model.index_base is None else model.index_base
-    data = read(path, index_base=base)
+    data = read(path, index_base=base, qid=qid)
     if data.X.shape[1] > model.d:
         raise InputError(
             f"{path} has {data.X.shape[1]} features, but the model {model_path} has {model.d}: "
@@ -36,6 +44,55 @@ def read_for(model: Any, path: str, model_path: str) -> Any:
         )
     data.X.resize((data.X.shape[0], model.d))
     return data
+
+
+def queries_for(loss: Any) -> Any:
+    """Whether a file must have query ids for the loss: True, False (they do not matter) or "auto" (they count if there)."""
+    from fenchel.measures import is_measure
+
+    return (True if loss.needs_groups else "auto") if is_measure(loss) else False
+
+
+def arrange(data: Any, loss: Any, path: str, labels: Sequence[Any] | None = None, ranking: bool | None = None) -> Task:
+    """The task that a loss and a file make; `labels` and `ranking` are those of a model that has been fitted."""
+    from fenchel.model_parts import family_of
+
+    family = family_of(loss)
+    if family == "set" and (data.qid is not None if ranking is None else ranking):
+        signs = type(loss).__name__ in ("FBeta", "ROCArea")  # they know two kinds of rows only
+        return Task(None, [np.where(data.y > 0.0, 1.0, -1.0) if signs else data.y], data.qid)
+    if family == "scalar":
+        task = task_of(loss)
+        found = (labels or labels_of(data.y, path)) if task == "classification" else None
+        return Task(None if found is None else list(found), targets(data.y, task, found, path))
+    found = list(labels or _labels_for(loss, data.y, path))
+    _require_labels(data.y, found, path)
+    places = np.searchsorted(np.array(found), data.y)
+    if family == "vector" or type(loss).__name__ == "Ordinal":
+        return Task(found, [places if family == "vector" else places.astype(float)])
+    return Task(found, [np.where(places == 1, 1.0, -1.0)])
+
+
+def _labels_for(loss: Any, y: np.ndarray, path: str) -> list[Any]:
+    """The labels of a loss of several scores, or of a measure without queries."""
+    from fenchel.model_parts import classes_known, innermost
+
+    if hasattr(innermost(loss), "leaf"):
+        leaves = list(range(classes_known(loss) or 0))
+        if not np.isin(y, leaves).all():
+            row = int(np.argmin(np.isin(y, leaves)))
+            raise InputError(
+                f"{path}: row {row + 1} has the label {y[row]:g}, but the tree has the leaves 0 to {leaves[-1]}"
+            )
+        return leaves
+    found = labels_of(y, path)
+    name, cost = type(loss).__name__, getattr(innermost(loss), "cost", None)
+    known = len(cost) if cost is not None else len(found)
+    if known != len(found):
+        raise InputError(f"--cost is for {known} labels, but {path} has {len(found)}: {found[:10]}")
+    if getattr(loss, "needs_groups", None) is not None and name != "Ordinal" and len(found) != 2:
+        raise InputError(f"measure {name} is for two labels, but {path} has {len(found)}: {found[:10]}")
+    return found
 
 
 def task_of(loss: Any) -> str:
@@ -75,9 +132,13 @@ def targets(y: np.ndarray, task: str, labels: Sequence[Any] | None, path: str) -
         return [None]
     if labels is None:
         return [y]
+    _require_labels(y, labels, path)
+    wanted = labels[1:] if len(labels) == 2 else labels
+    return [np.where(y == label, 1.0, -1.0) for label in wanted]
+
+
+def _require_labels(y: np.ndarray, labels: Sequence[Any], path: str) -> None:
     unknown = ~np.isin(y, np.array(labels))
     if unknown.any():
         row = int(np.argmax(unknown))
         raise InputError(f"{path}: row {row + 1} has the label {y[row]:g}, which the model does not know")
-    wanted = labels[1:] if len(labels) == 2 else labels
-    return [np.where(y == label, 1.0, -1.0) for label in wanted]

@@ -9,9 +9,9 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from typing import Any
 
-from fenchel.cli.options import COMMON, loss_of, pairs, penalty_of
+from fenchel.cli.options import COMMON, loss_of, matrix, measure_of, numbers, pairs, penalty_of, tree
 from fenchel.cli.progress import Progress
-from fenchel.cli.tasks import labels_of, read, targets, task_of
+from fenchel.cli.tasks import Task, arrange, queries_for, read
 from fenchel.cli.terminal import clean
 
 CERTIFIED, GAP_LEFT, INTERRUPTED = 0, 3, 130
@@ -19,12 +19,18 @@ EPILOG = """\
 The objective is (1/n) sum_i loss(<x_i, w> + b, y_i) + R(w), with alpha inside R; -c C means alpha = 1 / (C n).
 `fenchel losses` lists losses and penalties. Two labels are mapped to -1 and +1 in ascending order; with more labels
 one score per label is fitted, that label against the rest. Regression losses take the labels as targets, and the
-novelty loss does not look at them.
+novelty loss does not look at them. Losses of several scores (max_hinge, softmax, top_k, ...) are one problem for all
+labels; rows and columns of a cost matrix are in ascending order of the labels, and the labels of a tree are its leaves
+0, 1, 2, ... Measures are losses of all rows together: of two labels, of ordered labels (ordinal), or, if DATA has
+qid:, of each query, with the labels as relevances; ndcg, mrr, eru and winner_takes_all need qid:. Labels are told apart
+by thresholds that are the best ones for the measure on DATA.
 
 exit status: 0 certified at tol, 3 the gap is above tol (the model is written), 130 Ctrl-C (the best iterate so far is
 certified and written), 1 error, 2 wrong usage
 
-example: fenchel train a9a --loss hinge --penalty l2 --alpha 1e-4 --intercept --model a9a.fenchel
+examples: fenchel train a9a --loss hinge --penalty l2 --alpha 1e-4 --intercept --model a9a.fenchel
+          fenchel train letter --loss top_k --k 5 --model letter.fenchel
+          fenchel train mq2008 --measure ndcg --k 10 --model mq2008.fenchel
 """
 
 
@@ -34,16 +40,22 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="svmlight file, also .gz, .bz2 or .xz; - is stdin")
     parser.add_argument("--model", metavar="OUT", required=True, help="where the model is written")
     loss = parser.add_argument_group("problem")
-    loss.add_argument("--loss", metavar="NAME", default="hinge", help="default: hinge")
+    what = loss.add_mutually_exclusive_group()
+    what.add_argument("--loss", metavar="NAME", help="default: hinge")
+    what.add_argument("--measure", metavar="NAME", help="instead of a loss: f1, roc_area, ndcg, ...")
     for name in COMMON:
         loss.add_argument(f"--{name}", type=float, metavar="X", help=f"parameter {name} of the loss")
+    loss.add_argument("--k", type=int, metavar="K", help="parameter k of the loss or measure")
+    loss.add_argument("--rho", metavar="X,X,...", help="weights of ranks, not increasing, as in 3,2,1")
+    loss.add_argument("--cost", metavar="FILE", help="matrix of costs: a text file, a row per label that is true")
+    loss.add_argument("--tree", metavar="FILE", help="a label path per line, in the order of the labels; or parents")
     loss.add_argument("--loss-param", action="append", default=[], metavar="NAME=X", help="any parameter of the loss")
     loss.add_argument("--smooth", type=float, metavar="GAMMA", help="use the loss's Moreau envelope")
     loss.add_argument("--penalty", metavar="NAME", default="l2", help="default: l2")
     loss.add_argument("--penalty-param", action="append", default=[], metavar="NAME=X", help="such as l1_ratio=0.5")
     strength = loss.add_mutually_exclusive_group()
     strength.add_argument("--alpha", type=float, metavar="A", help="strength of the penalty (default: 1e-4)")
-    strength.add_argument("-c", "--cost", type=float, metavar="C", help="alpha = 1 / (C n), as in liblinear")
+    strength.add_argument("-c", "--C", dest="C", type=float, metavar="C", help="alpha = 1 / (C n), as in liblinear")
     intercept = loss.add_mutually_exclusive_group()
     intercept.add_argument("--intercept", action="store_true", help="fit a free intercept")
     intercept.add_argument("--no-intercept", dest="intercept", action="store_false", help="the default")
@@ -71,13 +83,14 @@ def run(arguments: Namespace) -> int:
     penalty = penalty_of(arguments.penalty, pairs(arguments.penalty_param, "--penalty-param"), 1.0)
     check_writable(arguments.model)
     base = arguments.index_base if arguments.index_base == "auto" else int(arguments.index_base)
-    data = read(arguments.data, base, arguments.n_features)
+    data = read(arguments.data, base, arguments.n_features, queries_for(loss))
     penalty = penalty.scaled(_alpha(arguments, data.X.shape[0]))
-    task = task_of(loss)
-    labels = labels_of(data.y, arguments.data) if task == "classification" else None
-    wanted = targets(data.y, task, labels, arguments.data)
-    results = _solve_all(arguments, data.X, wanted, loss, penalty)
-    model = Model.from_results(results, labels=labels, index_base=data.index_base, keep_dual=not arguments.no_dual)
+    task = arrange(data, loss, arguments.data)
+    results = _solve_all(arguments, data.X, task, loss, penalty)
+    model = Model.from_results(
+        results, labels=task.labels, index_base=data.index_base, keep_dual=not arguments.no_dual,
+        thresholds=_thresholds(data.X, task, loss, results[0]),
+    )  # fmt: skip
     save(arguments.model, model)
     print(_as_json(model, results, arguments) if arguments.json else _as_text(model, results, arguments))
     if model.status.name == "CERTIFIED":
@@ -86,36 +99,60 @@ def run(arguments: Namespace) -> int:
 
 
 def _loss(arguments: Namespace) -> Any:
-    given = {name: getattr(arguments, name) for name in COMMON if getattr(arguments, name) is not None}
-    more = pairs([*arguments.loss_param, *(f"{name}={value!r}" for name, value in given.items())], "--loss-param")
-    return loss_of(arguments.loss, more, arguments.smooth)
+    given = {name: getattr(arguments, name) for name in (*COMMON, "k") if getattr(arguments, name) is not None}
+    words = [*arguments.loss_param, *(f"{name}={value!r}" for name, value in given.items())]
+    parameters: dict[str, Any] = dict(pairs(words, "--loss-param"))
+    if arguments.rho is not None:
+        parameters["rho"] = numbers(arguments.rho, "--rho")
+    for name, parse in (("cost", matrix), ("tree", tree)):
+        if getattr(arguments, name) is not None:
+            parameters[name] = parse(getattr(arguments, name))
+    if arguments.measure is not None:
+        return measure_of(arguments.measure, parameters, arguments.smooth)
+    return loss_of(arguments.loss or "hinge", parameters, arguments.smooth)
+
+
+def _thresholds(X: Any, task: Task, loss: Any, result: Any) -> list[float] | None:
+    """Between the labels of a measure."""
+    import numpy as np
+
+    from fenchel.estimators.cuts import best_threshold, best_thresholds, level_costs
+
+    if result.problem.family != "set" or task.labels is None:
+        return None
+    z, y = np.asarray(X @ result.coef), np.asarray(task.targets[0])
+    if type(loss).__name__ != "Ordinal":
+        return [best_threshold(loss, z, y > 0.0)]
+    return best_thresholds(z, y.astype(int), level_costs(loss, len(task.labels))).tolist()
 
 
 def _alpha(arguments: Namespace, n: int) -> float:
     from fenchel.errors import InputError
     from fenchel.regularizers import DEFAULT_ALPHA
 
-    if arguments.cost is None:
+    if arguments.C is None:
         return DEFAULT_ALPHA if arguments.alpha is None else arguments.alpha
-    if not 0.0 < arguments.cost < math.inf:
-        raise InputError(f"-c must be a number greater than 0, got {arguments.cost!r}")
-    return 1.0 / (arguments.cost * n)
+    if not 0.0 < arguments.C < math.inf:
+        raise InputError(f"-c must be a number greater than 0, got {arguments.C!r}")
+    return 1.0 / (arguments.C * n)
 
 
-def _solve_all(arguments: Namespace, X: Any, wanted: list[Any], loss: Any, penalty: Any) -> list[Any]:
-    """One Result per score; after Ctrl-C the scores not yet fitted get their starting point, certified."""
+def _solve_all(arguments: Namespace, X: Any, task: Task, loss: Any, penalty: Any) -> list[Any]:
+    """One Result per problem; after Ctrl-C the scores not yet fitted get their starting point, certified."""
     from fenchel.engines import Local
     from fenchel.problem import Problem
     from fenchel.result import Status
     from fenchel.solve import solve
 
-    engine, began = Local(arguments.threads), time.perf_counter()
+    engine, began, wanted = Local(arguments.threads), time.perf_counter(), task.targets
 
     def fit(j: int, limit: int | None) -> Any:
         seconds = arguments.max_time
         if seconds is not None and j > 0:  # what is left is shared by the scores that are left
             seconds = max((seconds - (time.perf_counter() - began)) / (len(wanted) - j), 1e-3 * seconds)
-        problem = Problem(X, wanted[j], loss=loss, regularizer=penalty, fit_intercept=arguments.intercept)
+        problem = Problem(
+            X, wanted[j], loss=loss, regularizer=penalty, fit_intercept=arguments.intercept, groups=task.groups
+        )  # fmt: skip
         return solve(problem, arguments.solver, arguments.tol, limit, seconds, progress, engine=engine)
 
     results: list[Any] = []
@@ -149,7 +186,9 @@ def _as_text(model: Any, results: list[Any], arguments: Namespace) -> str:
         "dual": f"{worst.dual:.12g}",
         "gap": f"{worst.gap:.3g}, relative {worst.relative_gap:.3g}, asked {model.tol:g}",
     }
-    if model.k > 1:
+    if model.family == "vector":
+        lines["scores"] = f"{model.k} scores per row, {len(model.labels)} labels, one problem"
+    elif model.k > 1:
         lines["scores"] = f"{model.k} labels, one against the rest; primal, dual and gap are those of the widest gap"
     lines["model"] = arguments.model
     return "\n".join(f"{name:<8} {clean(text)}" for name, text in lines.items())

@@ -7,7 +7,7 @@ import math
 from argparse import ArgumentParser, Namespace
 from typing import Any, NamedTuple
 
-from fenchel.cli.tasks import read_for, targets, task_of
+from fenchel.cli.tasks import arrange, read_for
 from fenchel.cli.terminal import clean
 
 HOLDS, GAP_LEFT, MISMATCH = 0, 3, 4
@@ -53,23 +53,25 @@ def run(arguments: Namespace) -> int:
     if model.weighted or model.offset:
         what = "sample weights" if model.weighted else "an offset"
         raise InputError(f"the model was fitted with {what}, which DATA does not hold: use fenchel.certify from Python")
-    data = read_for(model, arguments.data, arguments.model)
-    wanted = targets(data.y, task_of(model.loss), model.labels, arguments.data)
-    checks = [_check(model, data.X, y, j, tol) for j, y in enumerate(wanted)]
+    ranking = model.family == "set" and model.labels is None
+    data = read_for(model, arguments.data, arguments.model, qid=ranking)
+    task = arrange(data, model.loss, arguments.data, model.labels, ranking)
+    checks = [_check(model, data.X, y, task.groups, j, tol) for j, y in enumerate(task.targets)]
     status = max(check.status for check in checks)
     print(_as_json(checks, tol, status) if arguments.json else _as_text(model, checks, tol, status))
     return status
 
 
-def _check(model: Any, X: Any, y: Any, j: int, tol: float) -> Check:
+def _check(model: Any, X: Any, y: Any, groups: Any, j: int, tol: float) -> Check:
     from fenchel.certify import certify
     from fenchel.problem import Problem
 
-    problem = Problem(X, y, loss=model.loss, regularizer=model.regularizer, fit_intercept=model.fit_intercept)
+    problem = Problem(
+        X, y, loss=model.loss, regularizer=model.regularizer, fit_intercept=model.fit_intercept, groups=groups
+    )  # fmt: skip
     stated = model.certificates[j]
-    coef, intercept = (model.coef, model.intercept) if model.k == 1 else (model.coef[j], float(model.intercept[j]))
-    point = None if model.dual_points is None else model.dual_points if model.k == 1 else model.dual_points[j]
-    usable = point is not None and point.shape == (problem.n,)
+    coef, intercept, point = _fit(model, j)
+    usable = point is not None and _shape(point) == problem.dual_shape
     found = certify(problem, coef, intercept, point if usable else None)
     agrees = _agrees(stated, found, usable)
     rebuilt = not usable
@@ -79,6 +81,21 @@ def _check(model: Any, X: Any, y: Any, j: int, tol: float) -> Check:
             found, rebuilt = other, True
     status = MISMATCH if not agrees else HOLDS if found.holds(tol) else GAP_LEFT
     return Check(stated, found, problem.digest == model.digests[j], rebuilt, status)
+
+
+def _fit(model: Any, j: int) -> tuple[Any, Any, Any]:
+    """(coefficients, intercept, dual point) of problem j."""
+    point = model.dual_points
+    if model.family == "set" and point is not None:
+        point = (point[:, 0], point[:, 1:])
+    if model.k == 1 or model.family == "vector":
+        return model.coef, model.intercept, point
+    return model.coef[j], float(model.intercept[j]), None if point is None else point[j]
+
+
+def _shape(point: Any) -> tuple[int, ...]:
+    """Of a dual point; of the scores of a mixture without their number."""
+    return point[1].shape[1:] if isinstance(point, tuple) else point.shape
 
 
 def _agrees(stated: Any, found: Any, same_point: bool) -> bool:

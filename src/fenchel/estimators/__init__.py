@@ -5,23 +5,31 @@ from typing import Any
 
 __all__ = [
     "Classifier",
+    "HierarchicalClassifier",
     "IncompleteCholesky",
     "KernelClassifier",
     "KernelRegressor",
+    "MeasureClassifier",
     "NoveltyDetector",
     "OnlineClassifier",
+    "OrdinalClassifier",
     "Path",
+    "Ranker",
     "Regressor",
 ]
 
 _HOMES = {
     "Classifier": "classifier",
+    "HierarchicalClassifier": "hierarchical",
     "IncompleteCholesky": "incomplete_cholesky",
     "KernelClassifier": "kernel",
     "KernelRegressor": "kernel",
+    "MeasureClassifier": "measure_classifier",
     "NoveltyDetector": "novelty",
     "OnlineClassifier": "online",
+    "OrdinalClassifier": "ordinal",
     "Path": "path",
+    "Ranker": "ranker",
     "Regressor": "regressor",
 }
 

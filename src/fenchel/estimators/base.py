@@ -183,6 +183,10 @@ class LinearEstimator(BaseEstimator):
         self.intercept_ = intercept if stack else float(intercept[0])
         self.dual_coef_ = dual if stack else dual[0]
         self.regularizer_ = results[0].problem.regularizer
+        self._keep_reports(results)
+
+    def _keep_reports(self, results: Sequence[Result]) -> None:
+        """How the solves went."""
         self.converged_ = all(result.converged for result in results)
         several = len(results) > 1
         for name, values in _PER_PROBLEM.items():

@@ -7,38 +7,46 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from fenchel import losses
+from fenchel import losses, multiclass
 from fenchel.errors import InputError, UnknownNameError
-from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
+from fenchel.estimators.base import accept_weights, total_weight
+from fenchel.estimators.class_weight import class_weighted
+from fenchel.estimators.joint import JointEstimator, best, has_free_intercepts
 from fenchel.estimators.path import Path, path
+from fenchel.estimators.probability import has_probability, probabilities
+from fenchel.model_parts import class_scores, classes_known
 from fenchel.problem import Problem
 
 NAMES = sorted({name for name, cls in losses.LOSSES.items() if "+1" in getattr(cls, "target_rule", "")} | {"squared"})
+JOINT_NAMES = ["max_hinge", "softmax"]  # those that need no parameters; the others are given as objects
 
 
-def _has_probability(estimator: Any) -> bool:
-    loss = estimator.loss
-    return hasattr(losses.LOSSES.get(loss) if isinstance(loss, str) else loss, "probability")
-
-
-class Classifier(ClassifierMixin, LinearEstimator):
+class Classifier(ClassifierMixin, JointEstimator):
     """min over w, b of (1/S) sum_i s_i loss(<x_i, w> + b, y_i) + R(w), with S = sum_i s_i and y_i in {-1, +1}.
 
     The labels may be anything: of two, the larger one (in sorted order) is +1. With more than two classes, one such
     problem is solved for each class against the rest, and each has its certificate.
 
+    With a loss of several scores (`fenchel.multiclass`) one problem is solved for all classes together, also for two:
+    min over W, b of (1/S) sum_i s_i loss(W x_i + b, y_i) + R(W), y_i in 0 .. m - 1 the place of the label in classes_.
+
     Parameters
     ----------
-    loss : a name (hinge, squared_hinge, power_hinge, smoothed_hinge, exponential, logistic, squared) or a loss object.
+    loss : a name (hinge, squared_hinge, power_hinge, smoothed_hinge, exponential, logistic, squared), a loss object, or
+        for all classes together: max_hinge, softmax, or an object of `fenchel.multiclass`, such as TopK(5),
+        CostHinge(cost), WeightedUsunier(rho), HierarchicalHinge(tree), or a `fenchel.losses.Moreau` of one. Rows and
+        columns of a cost matrix, and leaves of a tree, are in the order of classes_, one for each.
     regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
     alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
     C : the other way to say it: alpha = 1 / (C * sum of weights), class weights included. Not both.
     l1_ratio : for regularizer="elastic_net" only.
-    fit_intercept : whether b is free. It is never regularised.
+    fit_intercept : whether b is free. It is never regularised. "auto" is True wherever a free intercept exists: for all
+        losses of one score and for softmax. The other losses of several scores have none yet: there "auto" is False
+        (then intercept_ is 0), and True is refused. Centre the features, or append a constant column to X, whose
+        coefficients then are regularised like all others.
     tol : the relative gap (P - D) / |P| that the certificate must show. The default 1e-6, as in `fenchel.solve`, is
         far below the statistical error, but it makes fits reproducible: at that gap, repeating a row or weighting it
         give the same predictions. 1e-3 is enough for the accuracy of predictions alone, and quicker.
@@ -56,10 +64,11 @@ class Classifier(ClassifierMixin, LinearEstimator):
     ----------
     classes_ : the labels, sorted; a label whose rows all have weight 0 does not count.
     coef_, intercept_, dual_coef_ : shapes (k, d), (k,) and (k, n); k = 1 for two classes. dual_coef_ holds the u_i of
-        the certificate, a subgradient of loss i (NaN if no finite dual value is known).
-    objective_, dual_objective_, dual_gap_ : P, D and P - D; arrays with one entry per class if there are several.
-    certificate_, status_, solver_, history_ : of the solve; lists with one entry per class if there are several.
-    n_iter_ : iterations; an array if there are several classes.
+        the certificate, a subgradient of loss i (NaN if no finite dual value is known). With a loss of several scores k
+        is their number: that of the classes, also if there are two, or of the nodes below the root of a tree.
+    objective_, dual_objective_, dual_gap_ : P, D and P - D; arrays with one entry per problem if there are several.
+    certificate_, status_, solver_, history_ : of the solve; lists with one entry per problem if there are several.
+    n_iter_ : iterations; an array if there are several problems.
     converged_ : True if every certificate shows tol.
     regularizer_ : the regularizer that was used, with its alpha.
     n_features_in_, feature_names_in_ : as in scikit-learn.
@@ -72,10 +81,15 @@ class Classifier(ClassifierMixin, LinearEstimator):
     >>> model = Classifier(loss="logistic", alpha=1e-2).fit(scale(X), y)
     >>> model.status_.name, bool(model.dual_gap_ <= 1e-6 * model.objective_), bool(model.score(scale(X), y) > 0.97)
     ('CERTIFIED', True, True)
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Classifier(loss="softmax", alpha=1e-2).fit(X, y)
+    >>> model.coef_.shape, model.predict_top_k(X[:1], 2).tolist(), bool(model.score(X, y) > 0.95)
+    ((3, 4), [[0, 1]], True)
     """
 
     def __init__(
-        self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, fit_intercept=True, tol=1e-6,
+        self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, fit_intercept="auto", tol=1e-6,
         solver="auto", max_iter=None, max_time=None, class_weight=None, warm_start=False, random_state=None,
         n_jobs=None, verbose=0,
     ):  # fmt: skip
@@ -95,34 +109,42 @@ class Classifier(ClassifierMixin, LinearEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # without an intercept the classes may not be separable in data that are not centred
+        tags.classifier_tags.poor_score = not self._free() and self._is_joint()
+        return tags
+
     def fit(self, X, y, sample_weight=None):
         """Fit to rows X (dense, sparse or a data frame) and labels y."""
         X, labels, weights, classes = self._data(X, y, sample_weight)
         regularizer = self._regularizer(total_weight(weights, X.shape[0]))
-        positives = classes[1:] if classes.size == 2 else classes
-        same = self.warm_start and np.array_equal(getattr(self, "classes_", ()), classes)
-        starts = [self._warm(k, X.shape[1]) if same else None for k in range(positives.size)]
-        problems = [self._problem(X, labels == label, weights, regularizer) for label in positives]
-        results = self._fit_problems(problems, starts)
+        targets = self._targets(labels, classes)
+        starts = self._starts(targets, classes, X.shape[1])
+        results = self._fit_problems([self._problem(X, target, weights, regularizer) for target in targets], starts)
         self.classes_ = classes
-        self._keep(results, stack=True)
+        if self._is_joint():
+            self._keep_joint(results[0], regularizer)
+        else:
+            self._keep(results, stack=True)
         return self
 
     def path(self, X, y, alphas, sample_weight=None) -> Path:
-        """Solutions for two classes and every strength in `alphas`, with warm starts: a `fenchel.Path`.
+        """Solutions for every strength in `alphas`, with warm starts: a `fenchel.Path`.
 
-        The estimator's own alpha and C are not used, and it is not changed.
+        For two classes, or with a loss of several scores for any number. The estimator's own alpha and C are not used,
+        and it is not changed.
 
         >>> Classifier(loss="logistic").path([[0.0], [1.0], [2.0]], ["a", "a", "b"], [1.0, 0.1])
         Path(2 strengths, alpha 0.1 to 1; 2 certified)
         """
         model = clone(self)
         X, labels, weights, classes = model._data(X, y, sample_weight)
-        if classes.size != 2:
+        targets = model._targets(labels, classes)
+        if len(targets) > 1:
             raise InputError(f"path is for two classes, y has {classes.size}: call it once per class against the rest")
-        positive = labels == classes[1]
         found = path(
-            lambda alpha: model._problem(X, positive, weights, model._with_strength(alpha))(), alphas,
+            lambda alpha: model._problem(X, targets[0], weights, model._with_strength(alpha))(), alphas,
             max_iter=self.max_iter, max_time=self.max_time, **model._options(),
         )  # fmt: skip
         self._warn(found)
@@ -139,56 +161,93 @@ class Classifier(ClassifierMixin, LinearEstimator):
                 f"Classifier can't train when only one class is present: every row that counts is of class "
                 f"{classes.tolist()[0]!r}; it needs samples of at least 2 classes"
             )
-        return X, y, self._class_weighted(y, weights, classes), classes
+        return X, y, class_weighted(self.class_weight, y, weights, classes), classes
 
-    def _class_weighted(self, y, weights, classes) -> np.ndarray | None:
-        if self.class_weight is None:
-            return weights
-        s = np.ones(y.shape[0]) if weights is None else weights
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            relative = s / s.max()
-            sums = np.array([relative[y == label].sum() for label in classes])
-            factors = relative.sum() / (classes.size * sums)  # by weight, so that weight k equals k repetitions
-        else:
-            counted = y[s > 0.0]
-            factors = compute_class_weight(self.class_weight, classes=classes, y=counted)
-        out = np.zeros(y.shape[0])
-        for label, factor in zip(classes, factors, strict=True):
-            np.multiply(s, factor, out=out, where=y == label)
-        return out
+    def _is_joint(self) -> bool:
+        return multiclass.is_vector_loss(self.loss)
 
-    def _problem(self, X, positive, weights, regularizer) -> Callable[[], Problem]:
+    def _loss(self) -> Any:
+        """The loss as given, or as an object if it is of several scores."""
         loss = self.loss
-        if isinstance(loss, str) and loss not in NAMES:
-            raise UnknownNameError("loss for classification", loss, NAMES)
-        return lambda: Problem(
-            X, np.where(positive, 1.0, -1.0), loss=loss, regularizer=regularizer, fit_intercept=self.fit_intercept,
-            sample_weight=weights,
-        )  # fmt: skip
+        if isinstance(loss, str) and loss not in [*NAMES, *multiclass.LOSSES]:
+            raise UnknownNameError("loss for classification", loss, [*NAMES, *JOINT_NAMES])
+        if not self._is_joint():
+            return loss
+        loss = multiclass.make(loss)
+        if getattr(loss, "several_targets", False):
+            raise InputError(f"loss {type(loss).__name__} is for several real targets, not for classes")
+        return loss
+
+    def _targets(self, labels, classes) -> list[np.ndarray]:
+        """The targets of every problem: places in `classes`, or -1 and +1."""
+        loss = self._loss()
+        if not self._is_joint():
+            return [np.where(labels == label, 1.0, -1.0) for label in (classes[1:] if classes.size == 2 else classes)]
+        known = classes_known(loss)
+        if known is not None and known != classes.size:
+            raise InputError(
+                f"loss {type(loss).__name__} is for {known} classes, but y has {classes.size}: {classes.tolist()[:10]}"
+            )
+        place = np.minimum(np.searchsorted(classes, labels), classes.size - 1)  # a label without weight has none
+        return [np.where(classes[place] == labels, place, 0)]
+
+    def _starts(self, targets, classes, d) -> list[Any]:
+        if not (self.warm_start and np.array_equal(getattr(self, "classes_", ()), classes)):
+            return [None] * len(targets)
+        if self._is_joint():
+            return [self._joint_start(self._loss().outputs(targets[0]), d)]
+        return [self._warm(k, d) for k in range(len(targets))]
+
+    def _problem(self, X, target, weights, regularizer) -> Callable[[], Problem]:
+        loss, free = self._loss(), self._free()
+        return lambda: Problem(X, target, loss=loss, regularizer=regularizer, fit_intercept=free, sample_weight=weights)
+
+    def _free(self) -> bool:
+        """Whether intercepts are free."""
+        free = self.fit_intercept
+        if isinstance(free, str) and free != "auto":
+            raise InputError(f'fit_intercept must be True, False or "auto", got {free!r}')
+        return bool(free) if free != "auto" else not self._is_joint() or has_free_intercepts(self._loss())
+
+    def _class_scores(self, X) -> np.ndarray:
+        """(n, classes)."""
+        scores = self._raw_scores(X)
+        if self._is_joint():
+            return class_scores(self._loss(), scores)
+        return np.column_stack([-scores[:, 0], scores[:, 0]]) if scores.shape[1] == 1 else scores
 
     def decision_function(self, X):
-        """Scores <x, w> + b: shape (n,) for two classes (positive means classes_[1]), (n, k) for k."""
-        scores = self._raw_scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        """Scores: shape (n,) for two classes (positive means classes_[1]), (n, k) for k.
+
+        They are <x, w> + b; with a loss of several scores and two classes, the difference of theirs.
+        """
+        if not self._is_joint():
+            scores = self._raw_scores(X)
+            return scores[:, 0] if scores.shape[1] == 1 else scores
+        scores = self._class_scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X):
         """The label with the highest score."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    @available_if(_has_probability)
-    def predict_proba(self, X):
-        """P(class | x), shape (n, k), where the loss has a probability (logistic); normalised one-vs-rest for k > 2."""
-        probability = losses.make(self.loss).probability(self.decision_function(X))
-        if probability.ndim == 1:
-            return np.column_stack([1.0 - probability, probability])
-        total = probability.sum(axis=1, keepdims=True)
-        even = np.full_like(
-            probability, 1.0 / probability.shape[1]
-        )  # every class underflowed: they are equally unlikely
-        return np.divide(probability, total, out=even, where=total > 0.0)
+    def predict_top_k(self, X, k):
+        """The labels with the k highest scores, best first: shape (n, k). The first one is what `predict` says."""
+        found = best(self._class_scores(X), k)
+        return self.classes_[found]
 
-    @available_if(_has_probability)
+    @available_if(has_probability)
+    def predict_proba(self, X):
+        """P(class | x), shape (n, k), where the loss has one: softmax, hierarchical softmax, logistic.
+
+        Those of the logistic loss are normalised if there are more than two classes.
+        """
+        if self._is_joint():
+            return self._loss().probability(self._raw_scores(X))
+        return probabilities(self.loss, self.decision_function(X))
+
+    @available_if(has_probability)
     def predict_log_proba(self, X):
         """log P(class | x)."""
         with np.errstate(divide="ignore"):

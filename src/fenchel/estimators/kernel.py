@@ -20,7 +20,9 @@ from fenchel.data.accept import accept_matrix, accept_vector
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import accept_weights, total_weight
 from fenchel.estimators.budget import Budget
-from fenchel.estimators.classifier import NAMES, Classifier, _has_probability
+from fenchel.estimators.class_weight import class_weighted
+from fenchel.estimators.classifier import NAMES
+from fenchel.estimators.probability import has_probability, probabilities
 from fenchel.estimators.regressor import NAMES as REGRESSION_NAMES
 from fenchel.kernel_methods import KernelProblem, solve_kernel
 from fenchel.kernel_methods.kernel_function import KernelFunction
@@ -209,8 +211,6 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self.max_time = max_time
         self.class_weight = class_weight
 
-    _class_weighted = Classifier._class_weighted
-
     def fit(self, X, y, sample_weight=None):
         """Fit to rows X (or a Gram matrix) and labels y."""
         if isinstance(self.loss, str) and self.loss not in NAMES:
@@ -226,7 +226,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             )
         positives = classes[1:] if classes.size == 2 else classes
         targets = [np.where(y == label, 1.0, -1.0) for label in positives]
-        self._fit(X, targets, self.loss, self._class_weighted(y, weights, classes))
+        self._fit(X, targets, self.loss, class_weighted(self.class_weight, y, weights, classes))
         self.classes_ = classes
         return self
 
@@ -240,10 +240,10 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    @available_if(_has_probability)
+    @available_if(has_probability)
     def predict_proba(self, X):
         """P(class | x), where the loss has a probability (logistic); normalised one-vs-rest for k > 2."""
-        return Classifier.predict_proba(self, X)
+        return probabilities(self.loss, self.decision_function(X))
 
 
 class KernelRegressor(RegressorMixin, KernelEstimator):

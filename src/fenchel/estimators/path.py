@@ -10,6 +10,7 @@ import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.estimators.budget import Budget
+from fenchel.model_parts import regularizer_of
 from fenchel.problem import Problem
 from fenchel.result import Certificate, Result
 from fenchel.solve import solve
@@ -23,8 +24,8 @@ class Path(Sequence[Result]):
     ----------
     alphas : ndarray of shape (k,)
     results : tuple of k Results
-    coefs : ndarray of shape (k, d)
-    intercepts : ndarray of shape (k,)
+    coefs : ndarray of shape (k, d), or (k, m, d) with m scores per row
+    intercepts : ndarray of shape (k,) or (k, m)
     certificates : tuple of k Certificates
     converged : True if every one is certified.
     """
@@ -137,11 +138,14 @@ def accept_alphas(alphas: Any) -> np.ndarray:
 
 
 def _rescaled(problem: Problem) -> Callable[[float], Problem]:
+    given = regularizer_of(problem)
+    rest: dict[str, Any] = {"fit_intercept": problem.has_intercept, "sample_weight": problem.weights}
+    if problem.family == "set":
+        rest = {"groups": problem.groups}  # type: ignore[attr-defined]
+    elif problem.has_offset:
+        rest["offset"] = problem.offset
+
     def make(alpha: float) -> Problem:
-        return Problem(
-            problem.X, problem.y, loss=problem.loss, regularizer=problem.regularizer.scaled(alpha),
-            fit_intercept=problem.fit_intercept, sample_weight=problem.weights,
-            offset=problem.offset if problem.has_offset else None,
-        )  # fmt: skip
+        return Problem(problem.X, problem.y, loss=problem.loss, regularizer=given.scaled(alpha), **rest)
 
     return make

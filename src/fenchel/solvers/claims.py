@@ -16,7 +16,7 @@ import numpy as np
 def dual_estimate(oracle: Any, w: np.ndarray, b: float, risk: float, g: np.ndarray, slopes: float) -> float:
     """The dual value to expect at the slopes of (w, b)."""
     problem = oracle.problem
-    losses = risk - float(w @ g) - b * slopes
+    losses, g = oracle.balanced_claim(w, risk - float(w @ g) - b * slopes, g)
     if problem.fit_intercept:
         mean, offset = oracle.means
         losses += slopes * (float(mean @ w) + b + offset) - slopes * slopes

@@ -80,7 +80,7 @@ def evaluate(oracle: Any, x: np.ndarray) -> Point:
     w, b = unpack(oracle, x)
     risk, g, slopes = oracle.risk(w, b)
     value = risk + problem.regularizer.value(w)
-    gradient = np.append(g + problem.regularizer.gradient(w), 0.0)
+    gradient = np.append(oracle.centred_gradient(g + problem.regularizer.gradient(w)), 0.0)
     if problem.fit_intercept:
         gradient[:d] -= slopes * oracle.means[0]
         gradient[d] = slopes
@@ -89,13 +89,13 @@ def evaluate(oracle: Any, x: np.ndarray) -> Point:
 
 def unpack(oracle: Any, x: np.ndarray) -> tuple[np.ndarray, float]:
     """(w, b) from x = (w, b + <mean row, w>): as if the features were centred, which the intercept makes no difference to."""
-    w = x[:-1]
+    w = oracle.uncentred(x[:-1])
     return w, float(x[-1] - oracle.means[0] @ w) if oracle.problem.fit_intercept else 0.0
 
 
 def pack(oracle: Any, w: np.ndarray, b: float) -> np.ndarray:
     """The inverse of `unpack`."""
-    return np.append(w, b + float(oracle.means[0] @ w) if oracle.problem.fit_intercept else 0.0)
+    return np.append(oracle.centred(w), b + float(oracle.means[0] @ w) if oracle.problem.fit_intercept else 0.0)
 
 
 def first_step(here: Point) -> float:

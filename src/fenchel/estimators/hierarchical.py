@@ -1,0 +1,174 @@
+"""Classification into the leaves of a tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from fenchel.errors import InputError, UnknownNameError
+from fenchel.estimators.base import accept_weights, total_weight
+from fenchel.estimators.joint import JointEstimator, best
+from fenchel.multiclass import HierarchicalHinge, HierarchicalSoftmax, Tree
+from fenchel.problem import Problem
+
+
+def _is_softmax(estimator: Any) -> bool:
+    return isinstance(estimator.loss, str) and estimator.loss == "softmax"
+
+
+class HierarchicalClassifier(ClassifierMixin, JointEstimator):
+    """min over W of (1/S) sum_i s_i loss(W x_i, y_i) + R(W), a row of W for every node of a tree below its root.
+
+    The score of a class is the sum of the scores of the nodes on the path to its leaf. loss="hinge" is the max-margin
+    loss max over c of cost(y, c) + score(c) - score(y), so that mistakes cost what they do in the tree; loss="softmax" is
+    log sum_c exp(score(c)) - score(y).
+
+    Parameters
+    ----------
+    tree : a `fenchel.multiclass.Tree`, or what makes one: label paths such as ["animal/cat", "animal/dog", "plant"], a
+        parent array or a networkx DiGraph.
+    loss : "hinge" or "softmax".
+    cost : of the hinge: "tree" (half the number of edges between the leaves), "lca" (steps from the true leaf up to the
+        lowest common ancestor) or a matrix in the order of the leaves.
+    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
+    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
+    C : the other way to say it: alpha = 1 / (C * sum of weights). Not both.
+    l1_ratio : for regularizer="elastic_net" only.
+    tol : the relative gap (P - D) / |P| that the certificate must show.
+    solver : "auto", a name or a solver object.
+    max_iter, max_time : limits; None means none. max_time is in seconds.
+    warm_start : start from the previous fit's coefficients and dual variables.
+    random_state : seed of a solver that shuffles rows, when it is named; "auto" uses fixed seeds.
+    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
+    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+
+    There are no free intercepts: centre the features or append a constant column, which then is regularised.
+
+    Attributes
+    ----------
+    tree_ : the Tree.
+    classes_ : all leaves in the order of the tree, also those that do not occur in y: their names if y holds strings, else
+        the numbers 0 .. leaves - 1.
+    coef_, intercept_, dual_coef_ : shapes (nodes, d), (nodes,) (zero) and (nodes, n); nodes in the order of tree_.
+    objective_, dual_objective_, dual_gap_ : P, D and P - D.
+    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
+    regularizer_ : the regularizer that was used, with its alpha.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Examples
+    --------
+    >>> X = [[2.0, 0.0], [2.0, 1.0], [-1.0, 0.0], [2.0, -1.0]]
+    >>> y = ["animal/dog", "animal/cat", "plant", "animal/dog"]
+    >>> model = HierarchicalClassifier(["animal/cat", "animal/dog", "plant"], alpha=0.01).fit(X, y)
+    >>> model.status_.name, model.predict(X).tolist() == y, model.coef_.shape
+    ('CERTIFIED', True, (4, 2))
+    """
+
+    def __init__(
+        self, tree, loss="hinge", cost="tree", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6,
+        solver="auto", max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+    ):  # fmt: skip
+        self.tree = tree
+        self.loss = loss
+        self.cost = cost
+        self.regularizer = regularizer
+        self.alpha = alpha
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows X (dense, sparse or a data frame) and leaves y: names, or numbers from 0."""
+        tree = Tree(self.tree)
+        loss = self._loss(tree)
+        X, y = self._training_rows(X, y=y)
+        check_classification_targets(y)
+        weights = accept_weights(sample_weight, X.shape[0])
+        classes, codes = leaves_of(tree, y)
+        present = np.unique(codes if weights is None else codes[weights > 0.0])
+        if present.size < 2:
+            raise InputError(
+                f"HierarchicalClassifier can't train when only one class is present: every row that counts is of class "
+                f"{classes[present[0]].item()!r}; it needs samples of at least 2 leaves"
+            )
+        regularizer = self._regularizer(total_weight(weights, X.shape[0]))
+        (result,) = self._fit_problems(
+            [lambda: Problem(X, codes, loss=loss, regularizer=regularizer, sample_weight=weights)],
+            [self._joint_start(tree.scores, X.shape[1])],
+        )
+        self.tree_, self.classes_ = tree, classes
+        self._keep_joint(result, regularizer)
+        return self
+
+    def _loss(self, tree: Tree) -> Any:
+        if not isinstance(self.loss, str) or self.loss not in ("hinge", "softmax"):
+            raise UnknownNameError("loss of a tree", str(self.loss), ["hinge", "softmax"])
+        if self.loss == "hinge":
+            return HierarchicalHinge(tree, self.cost)
+        if not (isinstance(self.cost, str) and self.cost == "tree"):
+            raise InputError(f"cost={self.cost!r} is for loss='hinge': the softmax has no costs")
+        return HierarchicalSoftmax(tree)
+
+    def decision_function(self, X):
+        """Scores of the classes: shape (n, leaves); for two leaves (n,), the second's minus the first's."""
+        scores = self.tree_scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def tree_scores(self, X):
+        """Scores of the classes: shape (n, leaves), sums over the paths to the leaves."""
+        scores = self._raw_scores(X)
+        return self.tree_.class_scores(scores)
+
+    def predict(self, X):
+        """The leaf with the highest score."""
+        best_leaf = self.tree_scores(X).argmax(axis=1)
+        return self.classes_[best_leaf]
+
+    def predict_top_k(self, X, k):
+        """The leaves with the k highest scores, best first: shape (n, k)."""
+        leaves = best(self.tree_scores(X), k)
+        return self.classes_[leaves]
+
+    @available_if(_is_softmax)
+    def predict_proba(self, X):
+        """P(leaf | x) of loss="softmax", shape (n, leaves)."""
+        scores = self._raw_scores(X)
+        return self._loss(self.tree_).probability(scores)
+
+    @available_if(_is_softmax)
+    def predict_log_proba(self, X):
+        """log P(leaf | x)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+def leaves_of(tree: Tree, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(classes, the place of every label among them): names if y holds strings, else the numbers of the leaves.
+
+    >>> leaves_of(Tree(["a/x", "a/y", "b"]), np.array(["b", "a/x"]))
+    (array(['a/x', 'a/y', 'b'], dtype='<U3'), array([2, 0]))
+    """
+    if y.dtype.kind in "iufb":
+        good = (y == np.floor(y)) & (y >= 0) & (y < tree.classes)
+        if not good.all():
+            row = int(np.argmin(good))
+            raise InputError(
+                f"y of row {row} is {y[row]!r}: numbers must be leaves 0 to {tree.classes - 1} of the tree, or use names"
+            )
+        return np.arange(tree.classes), y.astype(np.int64)
+    place = {name: c for c, name in enumerate(tree.labels)}
+    for row, name in enumerate(y.tolist()):
+        if name not in place:
+            raise InputError(f"y of row {row} is {name!r}, which is no leaf of the tree: {list(tree.labels)[:5]} ...")
+    return np.array(tree.labels), np.array([place[name] for name in y.tolist()], dtype=np.int64)

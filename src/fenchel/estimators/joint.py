@@ -1,0 +1,54 @@
+"""One problem for all classes, with a score for each: what the estimators with a loss of several scores share."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from fenchel.errors import InputError
+from fenchel.estimators.base import LinearEstimator
+from fenchel.result import Result
+
+
+def has_free_intercepts(loss: Any) -> bool:
+    """Whether a problem with this loss of several scores can have free intercepts.
+
+    >>> from fenchel import multiclass
+    >>> has_free_intercepts(multiclass.Softmax()), has_free_intercepts(multiclass.MaxHinge())
+    (True, False)
+    """
+    return getattr(loss, "free_intercepts", False) and loss.smoothness() is not None
+
+
+def best(scores: np.ndarray, k: Any) -> np.ndarray:
+    """The numbers of the k classes with the highest scores of every row, best first; of equals the first class.
+
+    >>> best(np.array([[0.1, 0.7, 0.7], [0.5, 0.2, 0.3]]), 2)
+    array([[1, 2],
+           [0, 2]])
+    """
+    classes = scores.shape[1]
+    if not (isinstance(k, Integral) and not isinstance(k, bool) and 1 <= int(k) <= classes):
+        raise InputError(f"k must be an integer from 1 to {classes}, the number of classes, got {k!r}")
+    return np.argsort(-scores, axis=1, kind="stable")[:, : int(k)]
+
+
+class JointEstimator(LinearEstimator):
+    """Fits all scores together; coef_ has a row for each."""
+
+    def _joint_start(self, scores: int, d: int) -> tuple[Any, ...] | None:
+        """The previous fit, if asked for and of the same shape."""
+        if not self.warm_start or getattr(self, "coef_", np.empty(0)).shape != (scores, d):
+            return None
+        return self.coef_, self.intercept_, self.dual_coef_.T
+
+    def _keep_joint(self, result: Result, regularizer: Any) -> None:
+        """Fitted attributes: coef_ (m, d), intercept_ (m,), dual_coef_ (m, n)."""
+        problem = result.problem
+        u = np.full(problem.dual_shape, np.nan) if result.dual_point is None else np.asarray(result.dual_point)
+        self.coef_, self.intercept_ = np.array(result.coef), np.array(result.intercept)
+        self.dual_coef_ = np.ascontiguousarray(u.T)
+        self.regularizer_ = regularizer
+        self._keep_reports([result])

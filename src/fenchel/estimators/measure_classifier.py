@@ -1,0 +1,119 @@
+"""Classification that optimises the measure it is judged by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from fenchel.errors import InputError
+from fenchel.estimators.cuts import best_threshold
+from fenchel.estimators.measured import MeasureEstimator, measure_of
+
+NAMES = ["break_even", "f_beta", "precision_at_k", "recall_at_k", "roc_area"]
+
+
+class MeasureClassifier(ClassifierMixin, MeasureEstimator):
+    """min over w of measure(X w, y) + R(w), y_i in {-1, +1}: two labels, the larger one (in sorted order) is +1.
+
+    The measure is a convex upper bound of 1 - ROC area, 1 - F_beta, ... of all scores together, so rows have no weights.
+    Labels are then called by a threshold that is not part of that problem: of all thresholds between the scores of the
+    training rows the best one for the measure (the lowest of equals). F_beta is that of the labels; for precision_at_k
+    and recall_at_k k training rows are called positive, and for break_even as many as are positive; for roc_area the
+    threshold is that with the greatest ROC area of the labels, (recall + specificity) / 2.
+
+    Parameters
+    ----------
+    measure : roc_area, f_beta (or f1), break_even, or an object of `fenchel.measures`: FBeta(2.0), PrecisionAtK(50), ...
+    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
+    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
+    C : the other way to say it: alpha = 1 / (C n). Not both.
+    l1_ratio : for regularizer="elastic_net" only.
+    tol : the relative gap (P - D) / |P| that the certificate must show.
+    solver : "auto", a name or a solver object.
+    max_iter, max_time : limits; None means none. max_time is in seconds.
+    warm_start : start from the previous fit's coefficients.
+    random_state : seed of a solver that shuffles rows, when it is named.
+    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
+    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+
+    Attributes
+    ----------
+    classes_ : the two labels, sorted.
+    coef_ : shape (1, d).
+    threshold_, intercept_ : rows with <x, w> above threshold_ are called classes_[1]; intercept_ is [-threshold_].
+    dual_point_ : the mixture of score vectors whose cutting planes give the certificate's dual value.
+    objective_, dual_objective_, dual_gap_ : P, D and P - D, of w.
+    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
+    regularizer_ : the regularizer that was used, with its alpha.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.metrics import f1_score
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = MeasureClassifier("f1", alpha=1e-3).fit(scale(X), y)
+    >>> model.status_.name, bool(f1_score(y, model.predict(scale(X))) > 0.97)
+    ('CERTIFIED', True)
+    """
+
+    def __init__(
+        self, measure="roc_area", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto",
+        max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+    ):  # fmt: skip
+        self.measure = measure
+        self.regularizer = regularizer
+        self.alpha = alpha
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X, y):
+        """Fit to rows X (dense, sparse or a data frame) and two labels y."""
+        measure = measure_of(self.measure, NAMES, "classification")
+        X, y = self._training_rows(X, y=y)
+        check_classification_targets(y)
+        classes = np.unique(y)
+        if classes.size < 2:
+            raise InputError(
+                f"MeasureClassifier can't train when only one class is present: every row is of class "
+                f"{classes.tolist()[0]!r}; it needs samples of 2 classes"
+            )
+        if classes.size > 2:
+            raise InputError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}: y has {classes.size} labels"
+            )
+        positive = y == classes[1]
+        make = self._set_problem(X, np.where(positive, 1.0, -1.0), measure)
+        (result,) = self._fit_problems([make], [self._set_start(X.shape[1])])
+        self._keep_set(result, result.coef[None].copy())
+        self.classes_, self.intercept_ = classes, np.zeros(1)
+        self.threshold_ = best_threshold(measure, self._scores_of(X)[:, 0], positive)
+        self.intercept_ = np.array([-self.threshold_])
+        return self
+
+    def decision_function(self, X):
+        """<x, w> - threshold_: positive means classes_[1]."""
+        return self._raw_scores(X)[:, 0]
+
+    def predict(self, X):
+        """The label."""
+        above = self.decision_function(X) > 0.0
+        return self.classes_[above.astype(int)]

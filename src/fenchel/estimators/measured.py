@@ -1,0 +1,54 @@
+"""What the estimators that optimise a measure of all scores share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fenchel import measures
+from fenchel.errors import InputError, UnknownNameError
+from fenchel.estimators.base import LinearEstimator
+from fenchel.measures import Measure
+from fenchel.problem import Problem
+from fenchel.result import Result
+
+ALIASES = {"f1": "f_beta"}
+
+
+def measure_of(spec: Any, names: list[str], what: str) -> Measure:
+    """The measure that is meant, if it is one of `names` or of the user's own.
+
+    >>> measure_of("f1", ["f_beta", "roc_area"], "classification")
+    FBeta(beta=1.0, scale=None)
+    """
+    name = ALIASES.get(spec, spec) if isinstance(spec, str) else spec
+    if isinstance(name, str) and name not in names:
+        raise UnknownNameError(f"measure for {what}", name, names)
+    measure = measures.make(name)
+    own = next((key for key, kind in measures.MEASURES.items() if kind is type(measure)), None)
+    if own is not None and own not in names:
+        raise InputError(f"measure {own!r} is not one for {what}; there are {', '.join(names)}")
+    return measure
+
+
+class MeasureEstimator(LinearEstimator):
+    """Fits coefficients to a measure; there is no free intercept in that problem."""
+
+    def _set_problem(self, X: Any, y: np.ndarray, measure: Any, groups: Any = None) -> Callable[[], Problem]:
+        regularizer = self._regularizer(float(X.shape[0]))
+        return lambda: Problem(X, y, loss=measure, regularizer=regularizer, groups=groups)
+
+    def _set_start(self, d: int) -> tuple[Any, ...] | None:
+        """The previous fit's coefficients, if asked for and of the same shape."""
+        if not self.warm_start or getattr(self, "coef_", np.empty(0)).size != d:
+            return None
+        return (np.ravel(self.coef_),)
+
+    def _keep_set(self, result: Result, coef: np.ndarray) -> None:
+        """Fitted attributes but the intercept."""
+        self.coef_ = coef
+        self.dual_point_ = result.dual_point
+        self.regularizer_ = result.problem.regularizer
+        self._keep_reports([result])

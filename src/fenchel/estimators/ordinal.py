@@ -1,0 +1,111 @@
+"""Ordinal regression: labels with an order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from fenchel.errors import InputError
+from fenchel.estimators.cuts import best_thresholds, labels_at, level_costs
+from fenchel.estimators.measured import MeasureEstimator
+from fenchel.measures import Ordinal
+
+
+class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
+    """min over w of 1/M sum over pairs y_i < y_j of cost[y_i, y_j] max(0, 1 - <x_j - x_i, w>) + R(w), M such pairs.
+
+    The labels have an order, that in which they are sorted: numbers, or strings such as "1 poor", "2 good". One score
+    <x, w> is learnt that puts rows in that order; then thresholds between the levels are chosen, of all those between
+    the scores of the training rows the ones with the least mean cost[y_i, predicted_i] (exactly, by dynamic programming).
+
+    Parameters
+    ----------
+    cost : K x K matrix, cost[a, b] what it costs to say level b for a, in the order of classes_, not negative, 0 on the
+        diagonal. The pairs use the part above the diagonal, the thresholds all of it. None: every pair costs 1 and the
+        thresholds minimise the mean of |a - b|.
+    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
+    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
+    C : the other way to say it: alpha = 1 / (C n). Not both.
+    l1_ratio : for regularizer="elastic_net" only.
+    tol : the relative gap (P - D) / |P| that the certificate must show.
+    solver : "auto", a name or a solver object.
+    max_iter, max_time : limits; None means none. max_time is in seconds.
+    warm_start : start from the previous fit's coefficients.
+    random_state : seed of a solver that shuffles rows, when it is named.
+    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
+    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+
+    Attributes
+    ----------
+    classes_ : the K levels, sorted.
+    coef_ : shape (d,).
+    thresholds_ : shape (K - 1,), ascending; the level of a row is the number of thresholds that its score is above.
+    dual_point_ : the mixture of score vectors whose cutting planes give the certificate's dual value.
+    objective_, dual_objective_, dual_gap_ : P, D and P - D, of w.
+    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
+    regularizer_ : the regularizer that was used, with its alpha.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = np.digitize(X @ [1.0, -1.0, 0.5], [-1.0, 0.0, 1.0])
+    >>> model = OrdinalClassifier().fit(X, y)
+    >>> model.status_.name, model.thresholds_.size, bool(np.abs(model.predict(X) - y).mean() < 0.05)
+    ('CERTIFIED', 3, True)
+    """
+
+    def __init__(
+        self, cost=None, regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto", max_iter=None,
+        max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+    ):  # fmt: skip
+        self.cost = cost
+        self.regularizer = regularizer
+        self.alpha = alpha
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # classes without an order are not what it is for
+        return tags
+
+    def fit(self, X, y):
+        """Fit to rows X (dense, sparse or a data frame) and levels y."""
+        measure = Ordinal(self.cost)
+        X, y = self._training_rows(X, y=y)
+        check_classification_targets(y)
+        classes, level = np.unique(y, return_inverse=True)
+        if classes.size < 2:
+            raise InputError(
+                f"OrdinalClassifier can't train when only one class is present: every row is of class "
+                f"{classes.tolist()[0]!r}; it needs samples of at least 2 levels"
+            )
+        if measure.cost is not None and len(measure.cost) != classes.size:
+            raise InputError(f"cost is for {len(measure.cost)} levels, but y has {classes.size}")
+        make = self._set_problem(X, level.astype(float), measure)
+        (result,) = self._fit_problems([make], [self._set_start(X.shape[1])])
+        self._keep_set(result, result.coef.copy())
+        self.classes_, self.intercept_ = classes, 0.0
+        self.thresholds_ = best_thresholds(self._scores_of(X), level, level_costs(measure, classes.size))
+        return self
+
+    def latent_scores(self, X):
+        """<x, w>: the higher, the higher the level."""
+        return self._raw_scores(X)
+
+    def predict(self, X):
+        """The level between whose thresholds the score is."""
+        scores = self._raw_scores(X)
+        return self.classes_[labels_at(self.thresholds_, scores)]

@@ -1,0 +1,29 @@
+"""Probabilities of classes from scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel import losses, multiclass
+
+
+def has_probability(estimator: Any) -> bool:
+    """Whether the estimator's loss, a name or an object, gives probabilities."""
+    loss = estimator.loss
+    return hasattr((losses.LOSSES | multiclass.LOSSES).get(loss) if isinstance(loss, str) else loss, "probability")
+
+
+def probabilities(loss: Any, scores: np.ndarray) -> np.ndarray:
+    """(n, classes) from the scores of one class against the other, or of each against the rest.
+
+    >>> probabilities("logistic", np.zeros(1))
+    array([[0.5, 0.5]])
+    """
+    probability = losses.make(loss).probability(scores)
+    if probability.ndim == 1:
+        return np.column_stack([1.0 - probability, probability])
+    total = probability.sum(axis=1, keepdims=True)
+    even = np.full_like(probability, 1.0 / probability.shape[1])  # all underflowed: they are equally unlikely
+    return np.divide(probability, total, out=even, where=total > 0.0)

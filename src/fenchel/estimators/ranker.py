@@ -1,0 +1,168 @@
+"""Ranking that optimises the measure it is judged by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from fenchel import metrics
+from fenchel.errors import InputError
+from fenchel.estimators.measured import MeasureEstimator, measure_of
+from fenchel.measures import ERU, MRR, NDCG, BreakEven, Measure, PrecisionAtK, RecallAtK, ROCArea, WinnerTakesAll
+from fenchel.measures.queries import split
+
+NAMES = ["break_even", "eru", "mrr", "ndcg", "precision_at_k", "recall_at_k", "roc_area", "winner_takes_all"]
+
+
+class Ranker(MeasureEstimator):
+    """min over w of mean over queries of loss(scores of the query's rows, their relevances) + R(w), scores <x, w>.
+
+    The loss is a convex upper bound of 1 - NDCG, 1 - MRR, ... of a query. Queries to which the measure does not apply
+    (nothing relevant in them) are left out of the mean.
+
+    Parameters
+    ----------
+    measure : ndcg, mrr, winner_takes_all, roc_area, break_even, or an object of `fenchel.measures`: NDCG(10),
+        PrecisionAtK(5), RecallAtK(5), ERU(neutral, half_life), ...; for roc_area, break_even, mrr and those at k a row is
+        relevant if y > 0.
+    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
+    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
+    C : the other way to say it: alpha = 1 / (C n). Not both.
+    l1_ratio : for regularizer="elastic_net" only.
+    tol : the relative gap (P - D) / |P| that the certificate must show.
+    solver : "auto", a name or a solver object.
+    max_iter, max_time : limits; None means none. max_time is in seconds.
+    warm_start : start from the previous fit's coefficients.
+    random_state : seed of a solver that shuffles rows, when it is named.
+    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
+    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+
+    Attributes
+    ----------
+    coef_ : shape (d,). There is no intercept: it would change no ranking.
+    dual_point_ : the mixture of score vectors whose cutting planes give the certificate's dual value.
+    objective_, dual_objective_, dual_gap_ : P, D and P - D.
+    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
+    regularizer_ : the regularizer that was used, with its alpha.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(100, 3)), np.repeat(np.arange(20), 5)
+    >>> y = np.digitize(X @ [1.0, -1.0, 0.5], [0.5, 1.5])
+    >>> model = Ranker("ndcg").fit(X, y, qid=qid)
+    >>> model.status_.name, bool(model.score(X, y, qid=qid) > 0.95)
+    ('CERTIFIED', True)
+    """
+
+    def __init__(
+        self, measure="ndcg", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto", max_iter=None,
+        max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+    ):  # fmt: skip
+        self.measure = measure
+        self.regularizer = regularizer
+        self.alpha = alpha
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, qid=None):
+        """Fit to rows X, their relevances y and the query of each row, which need not be sorted."""
+        measure = measure_of(self.measure, NAMES, "ranking")
+        X, y = self._training_rows(X, y=y, y_numeric=True)
+        make = self._set_problem(X, targets(measure, y), measure, accept_queries(qid, X.shape[0]))
+        (result,) = self._fit_problems([make], [self._set_start(X.shape[1])])
+        self._keep_set(result, result.coef.copy())
+        self.intercept_ = 0.0
+        return self
+
+    def predict(self, X):
+        """<x, w>: the higher, the further to the front."""
+        return self._raw_scores(X)
+
+    def score(self, X, y, qid=None):
+        """The measure itself (not its bound) of the predicted scores, a mean over queries; the higher, the better.
+
+        Ties in the scores count as the mean over their orders. For a measure of your own: 1 - its loss.
+        """
+        z = self.predict(X)
+        queries = accept_queries(qid, z.size)
+        return metric(measure_of(self.measure, NAMES, "ranking"), np.asarray(y, dtype=float), z, queries)
+
+
+def accept_queries(qid: Any, n: int) -> np.ndarray:
+    """The query of every row."""
+    if qid is None:
+        raise InputError("qid is missing: pass the query of every row, qid=... (all equal if there is only one query)")
+    found = np.asarray(qid)
+    if found.shape != (n,):
+        raise InputError(f"qid must have one entry per row of X ({n}), got shape {found.shape}")
+    return found
+
+
+def targets(measure: Measure, y: np.ndarray) -> np.ndarray:
+    """Relevances as the measure takes them: the ROC area knows only -1 and +1."""
+    y = np.asarray(y, dtype=float)
+    return np.where(y > 0.0, 1.0, -1.0) if isinstance(measure, ROCArea) else y
+
+
+def metric(measure: Measure, y: np.ndarray, z: np.ndarray, qid: np.ndarray) -> float:
+    """What the measure bounds: mean over queries.
+
+    >>> metric(PrecisionAtK(1), np.array([1.0, 0.0, 1.0]), np.array([1.0, 2.0, 3.0]), np.array([1, 1, 2]))
+    0.5
+    """
+    match measure:
+        case NDCG():
+            return metrics.ndcg(y, z, groups=qid, k=measure.k)
+        case MRR():
+            return metrics.mrr(y, z, groups=qid)
+        case ERU():
+            return metrics.eru(y, z, groups=qid, neutral=measure.neutral, half_life=measure.half_life)
+        case PrecisionAtK() | BreakEven() | ROCArea() | WinnerTakesAll():
+            return _mean_over_queries(measure, y, z, qid)
+        case _:
+            return 1.0 - measure.evaluate(z, targets(measure, y), qid)[0]
+
+
+def _mean_over_queries(measure: Measure, y: np.ndarray, z: np.ndarray, qid: np.ndarray) -> float:
+    queries = split(y.size, qid)
+    parts = [queries.rows[a:b] for a, b in zip(queries.first, queries.last, strict=True)]
+    found = [_of_query(measure, y[rows], z[rows]) for rows in parts]
+    known = [value for value in found if value is not None]
+    if not known:
+        raise InputError("y has nothing to rank: the measure applies to no query")
+    return float(np.mean(known))
+
+
+def _of_query(measure: Measure, y: np.ndarray, z: np.ndarray) -> float | None:
+    """None where the measure does not apply."""
+    relevant = y == y.max() if isinstance(measure, WinnerTakesAll) else y > 0.0
+    count = int(relevant.sum())
+    if count == 0:
+        return None
+    if isinstance(measure, ROCArea):
+        return None if count == y.size else float(roc_auc_score(relevant, z))
+    if isinstance(measure, WinnerTakesAll):
+        return _found(relevant, z, 1)
+    if isinstance(measure, BreakEven):
+        return _found(relevant, z, count) / count
+    k = min(measure.k, y.size)  # type: ignore[attr-defined]
+    return _found(relevant, z, k) / (count if isinstance(measure, RecallAtK) else min(k, count))
+
+
+def _found(relevant: np.ndarray, z: np.ndarray, k: int) -> float:
+    """How many of the k rows with the highest scores are relevant, on average over the orders of ties."""
+    last = np.sort(z)[-k]
+    above, tied = z > last, z == last
+    return float(relevant[above].sum() + (k - above.sum()) * relevant[tied].mean())

@@ -1,0 +1,122 @@
+"""Loss and regularizer of a model: the loss as plain data, what its scores mean, the regularizer of one score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel import losses, measures, multiclass
+from fenchel.errors import InputError, UnknownNameError
+
+FIELDS = {  # of the losses of several scores, as their constructors take them
+    "cost_hinge": ["cost", "beta"],
+    "hierarchical_hinge": ["parent", "leaf", "cost"],
+    "hierarchical_softmax": ["parent", "leaf"],
+    "max_hinge": [],
+    "moreau_vector": ["loss", "gamma"],
+    "softmax": [],
+    "top_k": ["k"],
+    "usunier": ["k"],
+    "weighted_top_k": ["rho"],
+    "weighted_usunier": ["rho"],
+}
+
+
+def family_of(loss: Any) -> str:
+    """ "vector" for losses of several scores, "set" for measures, "scalar" for all others.
+
+    >>> family_of(multiclass.TopK(2)), family_of(measures.NDCG()), family_of(losses.Hinge())
+    ('vector', 'set', 'scalar')
+    """
+    if multiclass.is_vector_loss(loss):
+        return "vector"
+    return "set" if measures.is_measure(loss) else "scalar"
+
+
+def innermost(loss: Any) -> Any:
+    """The loss inside any number of Moreau envelopes."""
+    while hasattr(loss, "loss"):
+        loss = loss.loss
+    return loss
+
+
+def class_scores(loss: Any, Z: np.ndarray) -> np.ndarray:
+    """(n, classes) from (n, scores): sums over paths for the losses of a tree, else the scores themselves."""
+    loss = innermost(loss)
+    return loss.class_scores(Z) if hasattr(loss, "class_scores") else Z
+
+
+def classes_known(loss: Any) -> int | None:
+    """How many classes the parameters of the loss speak of; None if they do not say.
+
+    >>> classes_known(multiclass.CostHinge([[0, 1], [2, 0]])), classes_known(multiclass.TopK(2))
+    (2, None)
+    """
+    loss = innermost(loss)
+    if isinstance(loss, multiclass.CostHinge):
+        return len(loss.cost)
+    return int(loss.leaf.size) if hasattr(loss, "leaf") else None
+
+
+def regularizer_of(problem: Any) -> Any:
+    """The regularizer as it was given: that of a problem with several scores is spread over all of them."""
+    return problem.given if problem.family == "vector" else problem.regularizer
+
+
+def loss_parameters(loss: Any) -> dict[str, Any]:
+    """The loss as plain data, {"name": ..., parameters}, some of which may be arrays. Only built-in losses have that.
+
+    >>> loss_parameters(multiclass.TopK(5)), loss_parameters(losses.Hinge())
+    ({'name': 'top_k', 'k': 5}, {'name': 'hinge', 'margin': 1.0})
+    """
+    family = family_of(loss)
+    if family == "set":
+        plain = measures.parameters(loss)
+        return {key: np.array(value) if isinstance(value, tuple) else value for key, value in plain.items()}
+    if family == "scalar":
+        return losses.parameters(loss)
+    name = next((key for key, kind in multiclass.LOSSES.items() if kind is type(loss)), None)
+    if name not in FIELDS:
+        raise InputError(
+            f"loss {type(loss).__name__} cannot be written to a file: it is not a built-in loss of classes"
+        )
+    if name == "hierarchical_hinge":
+        by_name = {pair: word for word, pair in (("tree", (0.5, 0.5)), ("lca", (0.0, 1.0)))}
+        cost = by_name.get((loss.off_path, loss.on_path), loss.cost)
+        return {"name": name, "parent": loss.parent, "leaf": loss.leaf, "cost": cost}
+    plain = {field: getattr(loss, field) for field in FIELDS[name]}
+    return {"name": name} | {key: loss_parameters(v) if key == "loss" else v for key, v in plain.items()}
+
+
+def loss_from_parameters(data: dict[str, Any]) -> Any:
+    """The inverse of `loss_parameters`; whatever does not make a sound loss raises.
+
+    >>> loss_from_parameters({"name": "weighted_usunier", "rho": np.array([2.0, 1.0])})
+    WeightedUsunier(rho=[2., 1.])
+    """
+    name = data.get("name")
+    if name in losses.LOSSES:
+        return losses.from_parameters(data)
+    if name in measures.MEASURES:
+        return measures.from_parameters(data)
+    if name not in FIELDS:
+        raise UnknownNameError("loss", str(name), [*losses.LOSSES, *FIELDS, *measures.MEASURES])
+    values = {key: value for key, value in data.items() if key != "name"}
+    if sorted(values) != sorted(FIELDS[name]):
+        raise InputError(f"loss {name!r} has the parameters {FIELDS[name]}, got {sorted(values)}")
+    if "parent" in values:
+        return _of_tree(name, **values)
+    if "loss" in values:
+        values["loss"] = loss_from_parameters(dict(values["loss"]))
+    kind: Any = multiclass.LOSSES[name]
+    return kind(**values)
+
+
+def _of_tree(name: str, parent: Any, leaf: Any, **more: Any) -> Any:
+    """Kernels walk these arrays without looking: they must be those of a tree."""
+    tree = multiclass.Tree(np.asarray(parent).tolist())
+    if not (np.array_equal(tree.parent, parent) and np.array_equal(np.sort(leaf), np.sort(tree.leaf))):
+        raise InputError(f"loss {name!r}: parent and leaf are not those of a tree with parents before children")
+    kind: Any = multiclass.LOSSES[name]
+    return kind(tree, **more)._replace(leaf=np.array(leaf, dtype=np.int64))
