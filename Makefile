@@ -36,8 +36,9 @@ bench: $(VENV)/.installed ## peers and Fenchel side by side (installs the peers)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks
 
-experiments: $(VENV)/.installed ## rerun the papers' experiments (half an hour); tables and plots in experiments/out
-	for name in table1_winnow table2_reuters figures_reuters pragam_comparison bmrm_comparison; do \
+experiments: $(VENV)/.installed ## rerun the papers' experiments (an hour); tables and plots in experiments/out
+	for name in table1_winnow table2_reuters figures_reuters pragam_comparison bmrm_comparison \
+		usunier_frank_wolfe measures_gain hierarchies; do \
 		$(BIN)/python -m experiments.$$name || exit 1; done
 
 clean: ## remove the environment and caches

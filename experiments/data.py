@@ -162,3 +162,178 @@ def small_regression(n: int = 200, d: int = 4, seed: int = 0) -> tuple[np.ndarra
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     return X, np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.standard_normal(n)
+
+
+# --------------------------------------------------------------------------------------- many classes, queries, trees
+
+
+class Classes(NamedTuple):
+    """Rows with classes 0 .. m - 1, not yet cut into training and test part."""
+
+    X: Any
+    y: np.ndarray
+
+    def sample(self, rows: int | None, seed: int = 0) -> Classes:
+        """So many rows at random, classes numbered anew where some are lost."""
+        order = np.random.default_rng(seed).permutation(self.y.size)[:rows]
+        return Classes(self.X[order], np.unique(self.y[order], return_inverse=True)[1])
+
+
+def arrays(file: str) -> Any:
+    return np.load(io.BytesIO(content(file)), allow_pickle=False)
+
+
+def caltech101() -> Classes:
+    """Silhouettes, 28 x 28 averaged to 16 x 16 (the file of 16 x 16 images of the paper is not among the data)."""
+    stored = arrays("multiclass/caltech101_silhouettes_28.npz")
+    images = np.unpackbits(stored["X"], axis=1)[:, :784].reshape(-1, 28, 28).astype(float)
+    edges = np.arange(17) * 28 / 16
+    overlap = np.clip(
+        np.minimum(edges[1:, None], np.arange(1, 29)) - np.maximum(edges[:-1, None], np.arange(28)), 0, None
+    )
+    overlap /= overlap.sum(axis=1, keepdims=True)
+    return Classes((overlap @ images @ overlap.T).reshape(-1, 256), stored["y"].astype(np.int64) - 1)
+
+
+def news20_counts() -> Classes:
+    """20news-bydate, both parts: counts of words of at least 5 posts, rows of unit length."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.preprocessing import normalize
+
+    posts = json.loads(content("text/20news-bydate.json.xz"))
+    X = normalize(CountVectorizer(min_df=5).fit_transform(posts["train"]["text"] + posts["test"]["text"]).astype(float))
+    return Classes(as_csr(X), np.unique(posts["train"]["label"] + posts["test"]["label"], return_inverse=True)[1])
+
+
+def reduced(classes: Classes, rank: int = 1024) -> Classes:
+    """The rows in the basis of the first singular vectors of all of them."""
+    from sklearn.decomposition import TruncatedSVD
+
+    rank = min(rank, min(classes.X.shape) - 1)
+    return Classes(TruncatedSVD(rank, n_iter=2, random_state=0).fit_transform(classes.X), classes.y)
+
+
+def mnist() -> Classes:
+    stored = arrays("multiclass/mnist.npz.xz")
+    X = np.vstack([stored["X"], stored["Xt"]]) / 255.0
+    return Classes(X, np.concatenate([stored["y"], stored["yt"]]).astype(np.int64))
+
+
+def usps() -> Classes:
+    stored = arrays("multiclass/usps.npz")
+    X = np.vstack([stored["X"], stored["Xt"]]).astype(float)
+    return Classes(X, np.concatenate([stored["y"], stored["yt"]]).astype(np.int64))
+
+
+def letter() -> Classes:
+    """Standardised, with a constant 1, since 16 features do not span one."""
+    stored = arrays("multiclass/letter.npz")
+    X = stored["X"].astype(float)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return Classes(np.hstack([X, np.ones((len(X), 1))]), np.unique(stored["y"], return_inverse=True)[1])
+
+
+def ijcnn1() -> Binary:
+    return Binary(*svmlight("binary/ijcnn1.svm.xz", 22), *svmlight("binary/ijcnn1.t.svm.xz", 22))
+
+
+class Queries(NamedTuple):
+    """Documents with relevances and the queries they belong to."""
+
+    X: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    groups_test: np.ndarray
+
+
+def mq2008() -> Queries:
+    """LETOR 4.0 MQ2008, fold 1, without its validation part, which is not among the data."""
+    stored = arrays("ranking/mq2008_fold1.npz")
+    parts = [stored[f"{what}_{part}"] for part in ("train", "test") for what in ("X", "y", "qid")]
+    return Queries(*(p.astype(float) if p.dtype == np.uint8 else p for p in parts))
+
+
+class Labelled(NamedTuple):
+    """Texts as rows with classes 0 .. m - 1; paths[c] is the way to class c in a tree, its parts divided by "/"."""
+
+    X: sp.csr_matrix
+    y: np.ndarray
+    X_test: sp.csr_matrix
+    y_test: np.ndarray
+    paths: list[str]
+
+
+def labelled(texts: tuple[list[str], ...], labels: tuple[list[str], ...], ngrams: int, **words: Any) -> Labelled:
+    """tf-idf of words (and neighbouring words), rows of unit length and a constant 1; labels are paths."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectors = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, ngrams), **words)
+    X, X_test = with_constant(vectors.fit_transform(texts[0])), with_constant(vectors.transform(texts[1]))
+    paths = sorted(set(labels[0]))
+    y, y_test = (np.array([paths.index(label) for label in part]) for part in labels)
+    return Labelled(X, y, X_test, y_test, paths)
+
+
+def trec() -> Labelled:
+    """Questions by what they ask for: 6 coarse classes, 50 fine ones below them."""
+    stored = json.loads(content("text/trec_qc.json.xz"))
+    texts, labels = (tuple([row[k] for row in stored[part]] for part in ("train", "test")) for k in (1, 0))
+    labels = tuple([label.replace(":", "/") for label in part] for part in labels)
+    return labelled(texts, labels, 2, min_df=3, token_pattern=r"\S+")  # a question mark, what and of are words here
+
+
+def news20_tree() -> Labelled:
+    """20news-bydate; the tree of the groups' names, without nodes that have a single child."""
+    posts = json.loads(content("text/20news-bydate.json.xz"))
+    texts, labels = (tuple(posts[part][k] for part in ("train", "test")) for k in ("text", "label"))
+    path = forks(sorted(set(labels[0])))
+    return labelled(texts, tuple([path[label] for label in part] for part in labels), 1, max_features=8000)
+
+
+def forks(names: list[str]) -> dict[str, str]:
+    """Dotted names as paths: a dot becomes a division where names differ after it.
+
+    >>> forks(["rec.autos", "rec.sport.hockey", "rec.sport.baseball", "misc.forsale"])["rec.sport.hockey"]
+    'rec/sport/hockey'
+    >>> forks(["rec.autos", "rec.sport.hockey", "rec.sport.baseball", "misc.forsale"])["misc.forsale"]
+    'misc.forsale'
+    """
+
+    def several(prefix: str) -> bool:
+        return len({n[len(prefix) + 1 :].split(".")[0] for n in names if n.startswith(prefix + ".")}) > 1
+
+    found = {}
+    for name in names:
+        parts = name.split(".")
+        marks = ["/" if several(".".join(parts[:k])) else "." for k in range(1, len(parts))] + [""]
+        found[name] = "".join(part + mark for part, mark in zip(parts, marks, strict=True))
+    return found
+
+
+def small_classes(n: int = 120, d: int = 8, m: int = 6, seed: int = 0) -> Classes:
+    """The class is the highest of m noisy linear scores."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    Z = X @ rng.standard_normal((d, m)) + 0.5 * rng.standard_normal((n, m))
+    return Classes(X, np.unique(Z.argmax(axis=1), return_inverse=True)[1])
+
+
+def small_queries(queries: int = 20, size: int = 8, d: int = 5, seed: int = 0) -> Queries:
+    """Relevances 0, 1, 2 from noisy linear scores."""
+    rng = np.random.default_rng(seed)
+    X, groups = rng.standard_normal((2 * queries * size, d)), np.repeat(np.arange(2 * queries), size)
+    z = X @ rng.standard_normal(d) + 0.5 * rng.standard_normal(len(X))
+    y, cut = (z > 0.5).astype(float) + (z > 2.0), queries * size
+    return Queries(X[:cut], y[:cut], groups[:cut], X[cut:], y[cut:], groups[cut:])
+
+
+def small_labelled(n: int = 80, d: int = 12, seed: int = 0) -> Labelled:
+    """Six classes in three branches: each branch and each class has a direction of its own."""
+    rng = np.random.default_rng(seed)
+    paths = [f"{branch}/{leaf}" for branch in "abc" for leaf in "xy"]
+    y = np.arange(2 * n) % 6
+    branches, leaves = rng.standard_normal((3, d)), rng.standard_normal((6, d))
+    X = with_constant(as_csr(branches[y // 2] + 0.6 * leaves[y] + rng.standard_normal((2 * n, d))))
+    return Labelled(X[:n], y[:n], X[n:], y[n:], paths)

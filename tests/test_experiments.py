@@ -19,7 +19,10 @@ from experiments.table1_winnow import generate, margin
 import fenchel
 from fenchel.solvers import DualAscent
 
-NAMES = ("table1_winnow", "table2_reuters", "figures_reuters", "pragam_comparison", "bmrm_comparison")
+NAMES = (
+    "table1_winnow", "table2_reuters", "figures_reuters", "pragam_comparison", "bmrm_comparison", "usunier_frank_wolfe",
+    "measures_gain", "hierarchies",
+)  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------- break-even point
@@ -166,7 +169,7 @@ def test_every_experiment_writes_a_table_and_a_plot(name, tmp_path, capsys):
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("module", ["common", "table1_winnow"])
+@pytest.mark.parametrize("module", ["common", "data", "table1_winnow", "measures_gain"])
 def test_the_examples_in_the_docstrings_hold(module):
     import doctest
 
