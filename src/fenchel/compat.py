@@ -70,6 +70,10 @@ REGULARIZER: dict[str, Requirement] = {
         lambda problem: hasattr(problem.regularizer, "primal_from_dual"),
         "regularizer `{name}` has no `primal_from_dual` (it maps the dual variables to weights)",
     ),
+    "strongly_convex": Requirement(
+        lambda problem: problem.regularizer.strongly_convex,
+        "regularizer `{name}` is not strongly convex (a step along the dual would have no bound on its curvature)",
+    ),
     "hessian": Requirement(
         lambda problem: hasattr(problem.regularizer, "hessian"),
         "regularizer `{name}` has no `hessian` (the method solves with the second derivative of the objective)",

@@ -20,7 +20,8 @@ class Ranker(MeasureEstimator):
     """min over w of mean over queries of loss(scores of the query's rows, their relevances) + R(w), scores <x, w>.
 
     The loss is a convex upper bound of 1 - NDCG, 1 - MRR, ... of a query. Queries to which the measure does not apply
-    (nothing relevant in them) are left out of the mean.
+    (nothing relevant in them) are left out of the mean. The bounds of ndcg, mrr, ... can be so loose on noisy relevances
+    that w = 0 minimises them, which the certificate then proves; roc_area within queries is a robust choice there.
 
     Parameters
     ----------

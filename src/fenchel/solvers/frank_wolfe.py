@@ -1,6 +1,6 @@
 """Frank-Wolfe on the dual, a whole pass at a time (LSFW, StdFW; ls-bmrm in the language of bundle methods).
 
-Problem      max over u of D(u) = -sum p loss*(u) - R*(-g), g = sum p u x: for every loss, with R that has a transfer function
+Problem      max over u of D(u) = -sum p loss*(u) - R*(-g), g = sum p u x: for every loss, with R strongly convex
 Update       u <- (1 - t) u + t u', u' the slopes at w = grad R*(-g): the point at which the linearised dual is largest.
              "line_search": the best t in [0, 1] for the bound below (the exact line search where loss* is linear between u
              and u', as for losses that are maxima of affine functions); "schedule": t = 2 / (k + 1)
@@ -44,7 +44,7 @@ class FrankWolfe(Solver):
     rebuilds: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
     waits: ClassVar[int] = 2000
-    needs: ClassVar[Needs] = Needs(regularizer=("primal_from_dual",))
+    needs: ClassVar[Needs] = Needs(regularizer=("strongly_convex",))
 
     def __post_init__(self) -> None:
         if self.step not in STEPS:
