@@ -158,7 +158,11 @@ def race(task: Task, limit: float) -> dict[str, str]:
         spent, answer = 0.0, "-"
         for attempt in entrant(task):
             began = time.perf_counter()
-            W = attempt()
+            try:
+                W = attempt()
+            except MemoryError:
+                answer = "no memory"
+                break
             seconds = time.perf_counter() - began
             spent += seconds
             excess = task.objective(W) / best - 1.0
