@@ -22,8 +22,9 @@ one score per label is fitted, that label against the rest. Regression losses ta
 novelty loss does not look at them. Losses of several scores (max_hinge, softmax, top_k, ...) are one problem for all
 labels; rows and columns of a cost matrix are in ascending order of the labels, and the labels of a tree are its leaves
 0, 1, 2, ... Measures are losses of all rows together: of two labels, of ordered labels (ordinal), or, if DATA has
-qid:, of each query, with the labels as relevances; ndcg, mrr, eru and winner_takes_all need qid:. Labels are told apart
-by thresholds that are the best ones for the measure on DATA.
+qid:, of each query, with the labels as relevances (above 0 is relevant, where a measure knows only two kinds); ndcg,
+mrr, eru and winner_takes_all need qid:. Labels are told apart by thresholds that are the best ones for the measure on
+DATA.
 
 exit status: 0 certified at tol, 3 the gap is above tol (the model is written), 130 Ctrl-C (the best iterate so far is
 certified and written), 1 error, 2 wrong usage
