@@ -10,7 +10,10 @@ import fenchel
 from fenchel.errors import IncompatibleError, InputError
 from fenchel.kernels.pegasos_epoch import pegasos_epoch
 from fenchel.solvers import Pegasos, ProjectedSubgradient
+from fenchel.vector_oracle import VectorOracle
 from problems import LOSSES, REGULARIZERS, optimum, problem
+from vector_problems import optimum as optimum_of_vectors
+from vector_problems import problem as vector_problem
 
 VARIANTS = [Pegasos(batch, project) for batch in (None, 1, 5) for project in (False, True)]
 
@@ -24,7 +27,9 @@ def test_pegasos_is_certified_and_brackets_the_optimum(solver, weighted):
     assert result.certificate.dual - 1e-7 <= optimum(p) <= result.certificate.primal + 1e-7
 
 
-@pytest.mark.parametrize("solver", [Pegasos(), Pegasos(project=True), ProjectedSubgradient()], ids=repr)
+@pytest.mark.parametrize(
+    "solver", [Pegasos(), Pegasos(project=True), ProjectedSubgradient(), ProjectedSubgradient("1/t")], ids=repr
+)
 def test_with_all_rows_the_average_slope_is_the_dual_point_of_w(solver):
     p = problem(LOSSES["hinge"], REGULARIZERS["l2"], weighted=True)
     result = fenchel.solve(p, solver=solver, tol=1e-3, max_iter=57)
@@ -71,6 +76,43 @@ def test_the_gap_of_the_subgradient_method_falls_as_one_over_t():
     points = result.trace
     early, late = (min(q.primal for q in points[:t]) - max(q.dual for q in points[:t]) for t in (100, 1000))
     assert late <= early / 4
+
+
+@pytest.mark.parametrize("schedule", ["1/t", "2/(t+1)"])
+def test_projected_subgradient_equals_the_published_steps_at_one_pass_each(schedule):
+    p = vector_problem("weighted_usunier", REGULARIZERS["l2"])
+    alpha, oracle = p.regularizer.alpha, VectorOracle(p)
+    slopes, W = np.empty(p.outputs), np.zeros((p.features, p.outputs))
+    radius = np.sqrt(np.mean([p.loss.value(np.zeros(p.outputs), y) for y in p.y]) / alpha)
+    iterates = ProjectedSubgradient(schedule).iterates(oracle, fenchel.solvers.Start(np.zeros(p.d)))
+    passes, best = 0.0, optimum_of_vectors("weighted_usunier", p)
+    for t, iterate in zip(range(1, 40), iterates, strict=False):
+        np.testing.assert_allclose(iterate.coef, W.ravel(), atol=1e-12)
+        assert iterate.dual <= best + 1e-7
+        assert t == 1 or oracle.passes == passes + 1.0
+        passes, step = oracle.passes, 1 / t if schedule == "1/t" else 2 / (t + 1)
+        total = np.zeros_like(W)
+        for x, y in zip(p.X, p.y, strict=True):
+            p.loss.slopes(W.T @ x, int(y), slopes)
+            total -= np.outer(x, slopes) / (alpha * p.n)
+        W = (1 - step) * W + step * total
+        W *= min(1.0, radius / np.linalg.norm(W))
+
+
+@pytest.mark.parametrize("name", ["hinge", "absolute"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_ball_of_the_subgradient_method_holds_the_optimum(name, intercept):
+    p = problem(LOSSES[name], REGULARIZERS["l2"], intercept=intercept)
+    w = fenchel.solve(p, tol=1e-8).coef
+    nothing = fenchel.Problem(np.zeros((p.n, 1)), p.y, p.loss, alpha=1.0, fit_intercept=intercept)
+    assert p.regularizer.alpha * w @ w <= fenchel.solve(nothing).certificate.primal
+    found = fenchel.solve(p, solver=ProjectedSubgradient("1/t"), tol=5e-2)
+    assert found.status is fenchel.Status.CERTIFIED
+
+
+def test_schedules_are_named():
+    with pytest.raises(InputError, match="schedule must be one of"):
+        ProjectedSubgradient("1/sqrt(t)")
 
 
 def test_pegasos_says_what_it_is_not_for():

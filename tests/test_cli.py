@@ -81,6 +81,7 @@ def _user_seconds(*words) -> float:
     "words",
     [[], ["fly"], ["train"], ["train", "two"], ["train", "two", "--model", "m", "--alpha", "x"], ["losses", "a", "b"],
      ["train", "two", "--model", "m", "--alpha", "1", "-c", "1"], ["predict", "m", "d", "--scores", "--proba"],
+     ["predict", "m", "d", "--top-k", "2", "--proba"], ["predict", "m", "d", "--top-k", "two"],
      ["train", "two", "--model", "m", "--intercept", "--no-intercept"],
      ["train", "two", "--model", "m", "--tool", "1"],
      ["train", "two", "--model", "m", "--loss", "hinge", "--measure", "f1"],
@@ -306,6 +307,56 @@ def test_several_scores_are_one_certified_problem(loss, more, capsys):
     assert run("predict", "m", "three", "--proba", "-o", "q") == (0 if "softmax" in loss else 1)
     if "softmax" in loss:
         np.testing.assert_allclose(np.loadtxt("q").sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("words", [["--loss", "top_k", "--k", "2"], ["--loss", "hinge", "--intercept"],
+                                   ["--loss", "hierarchical_softmax", "--tree", "parents"]])  # fmt: skip
+def test_the_best_labels_of_every_row(words, more, capsys):
+    assert train(*words, data="three") == 0
+    model = fenchel.load("m")
+    capsys.readouterr()
+    assert run("predict", "m", "three", "--top-k", "2", "-o", "p") == 0
+    found, scores = np.loadtxt("p", dtype=int), model.label_scores(X)
+    assert found.shape == (80, 2)
+    assert np.array_equal(found[:, 0], model.predict(X))
+    left_out = 3 - found.sum(axis=1)  # of the labels 0, 1, 2
+    rows = np.arange(80)
+    assert (scores[rows, found[:, 0]] >= scores[rows, found[:, 1]]).all()
+    assert (scores[rows, found[:, 1]] >= scores[rows, left_out]).all()
+    right = int((found == THREE[:, None]).any(axis=1).sum())
+    assert f"{right} of 80 rows have the label that the file gives among the 2 printed" in capsys.readouterr().err
+
+
+def test_the_best_of_two_labels_and_of_too_many(more, capsys):
+    assert train("--loss", "logistic") == 0
+    model = fenchel.load("m")
+    capsys.readouterr()
+    assert run("predict", "m", "two", "--top-k", "2", "--quiet") == 0
+    out = capsys.readouterr()
+    found = np.loadtxt(out.out.split("\n"), dtype=int)
+    assert np.array_equal(found[:, 0], model.predict(X))
+    assert (found.sum(axis=1) == 3 + 7).all()
+    assert out.err == ""
+    for k in (0, 3, -1):
+        assert run("predict", "m", "two", "--top-k", k) == 1
+        assert f"--top-k must be from 1 to 2, the number of labels, got {k}" in one_line_on_stderr(capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "data", "message"),
+    [
+        (["--loss", "squared"], "real", "a model of Squared has no labels"),
+        (["--loss", "novelty"], "real", "a model of Novelty has no labels"),
+        (["--measure", "ndcg"], "ranked", "a model of NDCG has no labels"),
+        (["--measure", "f1"], "two", "needs a score for every label"),
+        (["--measure", "ordinal"], "levels", "needs a score for every label"),
+    ],
+)
+def test_models_without_a_score_for_every_label_have_no_best_ones(words, data, message, more, capsys):
+    assert train(*words, data=data) == 0
+    capsys.readouterr()
+    assert run("predict", "m", "no such file", "--top-k", "1") == 1  # said before the data are read
+    assert message in one_line_on_stderr(capsys)
 
 
 def test_parameters_reach_the_loss(more, capsys):

@@ -18,7 +18,7 @@ from fenchel import regularizers as R
 from fenchel.errors import IncompatibleError, InputError
 from fenchel.solvers import BlockAscent, BlockFrankWolfe, FrankWolfe
 from fenchel.vector_oracle import VectorOracle
-from vector_problems import LOSSES, optimum, problem
+from vector_problems import COST, LOSSES, TREE, optimum, problem
 
 REGULARIZERS = {
     "l2": R.L2(0.05),
@@ -70,26 +70,72 @@ def test_csr_float32_and_blocks_give_the_same_optimum(loss):
         assert b.certificate.primal == pytest.approx(a.certificate.primal, rel=2e-6)
 
 
-@pytest.mark.parametrize("gamma", [None, 0.1])
+def duals_of_frank_wolfe(p, solver, steps=26):
+    """Recomputed, not claimed; the claims must be lower bounds of them."""
+    duals = []
+    for _, iterate in zip(range(steps), solver.iterates(VectorOracle(p), solvers.Start(np.zeros(p.d))), strict=False):
+        u = iterate.dual_point
+        if u is not None:
+            W, b = p.present(iterate.coef, 0.0)
+            duals.append(fenchel.certify(p, W, b, u() if callable(u) else u).dual)
+            assert duals[-1] >= iterate.dual - 1e-9 * (1.0 + abs(duals[-1]))
+    return np.array(duals)
+
+
+@pytest.mark.parametrize("gamma", [None, 0.01, 1.0])
 @pytest.mark.parametrize("scale", [0.01, 0.1, 1.0, 10.0, 100.0])
 @pytest.mark.xdist_group("max_hinge")
 def test_the_dual_of_frank_wolfe_with_line_search_never_falls(scale, gamma):
-    """alpha n from 0.01 to 100, with and without smoothing; judged by the recomputed dual, not by the claim."""
+    """alpha n from 0.01 to 100, with and without smoothing."""
     q = problem("max_hinge", R.L2(0.05))
     loss = M.MaxHinge() if gamma is None else M.MoreauVector(M.MaxHinge(), gamma)
-    p = fenchel.Problem(q.X, q.y, loss=loss, alpha=scale / q.n)
-    oracle = VectorOracle(p)
-    duals = []
-    iterates = FrankWolfe().iterates(oracle, solvers.Start(np.zeros(p.d)))
-    for k, iterate in enumerate(iterates):
-        if iterate.dual_point is not None:
-            W, b = p.present(iterate.coef, 0.0)
-            duals.append(fenchel.certify(p, W, b, iterate.dual_point()).dual)
-            assert duals[-1] >= iterate.dual - 1e-9 * (1.0 + abs(duals[-1]))  # the claim is a lower bound of it
-        if k == 25:
-            break
-    if gamma is None:
-        assert np.all(np.diff(duals) >= -1e-9 * (1.0 + np.abs(duals[1:])))
+    for features in (q.X, 0.1 * q.X):
+        p = fenchel.Problem(features, q.y, loss=loss, alpha=scale / q.n)
+        for direction in ("slopes", "vertices"):
+            duals = duals_of_frank_wolfe(p, FrankWolfe(direction=direction))
+            assert np.all(np.diff(duals) >= -1e-12 * (1.0 + np.abs(duals[1:])))
+            assert duals[-1] > duals[0]
+
+
+@pytest.mark.parametrize(
+    "loss", [pytest.param(k, marks=pytest.mark.xdist_group(k)) for k in ("weighted_usunier", "softmax")]
+)
+@pytest.mark.parametrize("reg", ["l2", "elastic_net"])
+def test_the_dual_of_frank_wolfe_on_other_envelopes_never_falls(loss, reg):
+    q = problem(loss, REGULARIZERS[reg], weighted=True)
+    p = fenchel.Problem(q.X, q.y, M.MoreauVector(q.loss, 0.3), REGULARIZERS[reg], sample_weight=q.weights)
+    for direction in ("slopes", "vertices"):
+        duals = duals_of_frank_wolfe(p, FrankWolfe(direction=direction))
+        assert np.all(np.diff(duals) >= -1e-12 * (1.0 + np.abs(duals[1:])))
+        for step in ("line_search", "schedule"):
+            result = fenchel.solve(p, solver=FrankWolfe(step, direction), tol=2e-2, max_time=30)
+            assert result.status is fenchel.Status.CERTIFIED, str(result)
+            assert duals[-1] <= result.certificate.primal
+
+
+@pytest.mark.xdist_group("max_hinge")
+def test_a_smoothed_step_is_the_published_one_with_its_signs_corrected():
+    """u' at z - gamma u; step = sum <u - u', cost + z - gamma u> / (alpha n |w(u') - w(u)|^2 + gamma |u' - u|^2)."""
+    gamma, q = 0.3, problem("max_hinge", R.L2(0.05))
+    p, m = fenchel.Problem(q.X, q.y, M.MoreauVector(M.MaxHinge(), gamma), alpha=0.05), q.outputs
+    costs, U, W = 1.0 - np.eye(m)[p.y], np.zeros((p.n, m)), np.zeros((p.features, m))
+    iterates = FrankWolfe(direction="vertices").iterates(VectorOracle(p), solvers.Start(np.zeros(p.d)))
+    for _, iterate in zip(range(15), iterates, strict=False):
+        np.testing.assert_allclose(iterate.dual_point, U, atol=1e-12)
+        np.testing.assert_allclose(iterate.coef, W.ravel(), atol=1e-11)
+        lifted = p.X @ W - gamma * U + costs
+        new = np.eye(m)[lifted.argmax(axis=1)] - np.eye(m)[p.y]
+        change = new - U
+        turn = -p.X.T @ change / (0.05 * p.n)
+        size = (change * lifted).sum() / (0.05 * p.n * (turn**2).sum() + gamma * (change**2).sum())
+        U, W = U + np.clip(size, 0, 1) * change, W + np.clip(size, 0, 1) * turn
+
+
+def test_steps_and_directions_of_frank_wolfe_are_named():
+    with pytest.raises(InputError, match="step must be one of"):
+        FrankWolfe("long")
+    with pytest.raises(InputError, match="direction must be one of"):
+        FrankWolfe(direction="up")
 
 
 @pytest.mark.parametrize("loss", [pytest.param(k, marks=pytest.mark.xdist_group(k)) for k in LOSSES])
@@ -190,6 +236,35 @@ def test_warm_start_pickling_digest_and_repr():
     costs = [np.ones((4, 4)) - np.eye(4), 2.0 * (np.ones((4, 4)) - np.eye(4))]  # equal reprs
     one, two = (fenchel.Problem(p.X, p.y, loss=M.CostHinge(cost)) for cost in costs)
     assert one.digest != two.digest
+
+
+@pytest.mark.parametrize("inner", [M.MaxHinge(), M.CostHinge(COST)], ids=["max_hinge", "cost_hinge"])
+@pytest.mark.xdist_group("max_hinge")
+def test_free_intercepts_of_smoothed_hinges(inner):
+    q = problem("max_hinge", REGULARIZERS["l2"])
+    X = q.X + np.array([0.0, 3.0, -2.0])  # not centred, so that intercepts matter
+    p, fixed = (fenchel.Problem(X, q.y, M.MoreauVector(inner, 0.05), alpha=0.5, fit_intercept=f) for f in (True, False))
+    result, other = fenchel.solve(p), fenchel.solve(fixed)
+    assert result.status is fenchel.Status.CERTIFIED
+    assert result.certificate.primal < other.certificate.dual
+    np.testing.assert_allclose(p.weights @ result.dual_point, 0.0, atol=1e-12)
+    shifted = fenchel.certify(p, result.coef, result.intercept + 1.0, result.dual_point)
+    assert shifted.primal == pytest.approx(result.certificate.primal, rel=1e-12)  # only differences count
+    # The kinks of the loss itself: what the dual point of the envelope proves about it, by hand.
+    slack = 0.5 * 0.05 * inner.largest_slope() ** 2
+    risk = np.mean([inner.value(result.coef @ x + result.intercept, int(k)) for x, k in zip(X, q.y, strict=True)])
+    primal = risk + 0.25 * np.sum(result.coef**2)
+    assert result.certificate.dual <= primal <= result.certificate.primal + slack + 1e-9
+
+
+@pytest.mark.parametrize(
+    "loss", [M.MaxHinge(), M.MoreauVector(M.TopK(2), 0.1), M.MoreauVector(M.CostHinge(0.5 * COST, 1.0), 0.1),
+             M.MoreauVector(M.Usunier(2), 0.1), M.MoreauVector(M.HierarchicalHinge(TREE), 0.1)], ids=repr
+)  # fmt: skip
+def test_losses_without_free_intercepts_say_so(loss):
+    q = problem("max_hinge", REGULARIZERS["l2"])
+    with pytest.raises(InputError, match="free intercepts of several scores are not available"):
+        fenchel.Problem(q.X, q.y, loss, alpha=0.1, fit_intercept=True)
 
 
 @pytest.mark.xdist_group("softmax")

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, fbeta_score, ndcg_score, roc_auc_score
+from sklearn.utils.validation import has_fit_parameter
 
 import fenchel
 from fenchel import MeasureClassifier, OrdinalClassifier, Problem, Ranker, certify, solve
@@ -186,6 +187,25 @@ def test_two_levels_are_the_roc_area():
     area = MeasureClassifier("roc_area", alpha=0.1, tol=1e-8).fit(X, TWO)
     assert ordinal.objective_ == pytest.approx(area.objective_, rel=1e-7)
     np.testing.assert_allclose(ordinal.coef_, area.coef_[0], atol=1e-3)
+
+
+# ---- weights of rows
+
+
+@pytest.mark.parametrize("model", [MeasureClassifier(), OrdinalClassifier(), Ranker()], ids=lambda m: type(m).__name__)
+def test_measures_have_no_weights_of_rows_and_say_so(model):
+    assert not has_fit_parameter(model, "sample_weight")
+    assert "There is no sample_weight" in type(model).__doc__
+
+
+def test_a_repeated_row_counts_twice_in_all_of_its_pairs():
+    times = np.arange(len(LEVELS)) % 3 + 1
+    rows = np.repeat(np.arange(len(LEVELS)), times)
+    model = OrdinalClassifier(alpha=0.1).fit(X[rows], LEVELS[rows])
+    i, j = np.nonzero(LEVELS[:, None] < LEVELS)
+    weight = (times[i] * times[j]).astype(float)
+    pairs = Problem(X[j] - X[i], np.ones(i.size), "hinge", L2(0.1), sample_weight=weight)
+    assert model.objective_ == pytest.approx(solve(pairs, tol=1e-8).certificate.primal, rel=2e-6)
 
 
 # ---- Ranker

@@ -12,7 +12,9 @@ from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.multiclass.hierarchical_hinge import HierarchicalHinge
 from fenchel.multiclass.hierarchical_softmax import HierarchicalSoftmax
-from fenchel.multiclass.protocol import conjugate, into_domain, slopes, value
+from fenchel.multiclass.max_hinge import MaxHinge
+from fenchel.multiclass.moreau import MoreauVector
+from fenchel.multiclass.protocol import conjugate, dual_prox, into_domain, slopes, value
 from fenchel.multiclass.softmax import Softmax
 from fenchel.multiclass.tree import Tree
 
@@ -34,6 +36,11 @@ def all_methods(loss, z, u, y, slope):
     slopes(loss, z, y, slope)
     into_domain(loss, u, y)
     return value(loss, z, y), conjugate(loss, u, y)
+
+
+@kernel
+def compiled_step(loss, t, g, y, out):
+    dual_prox(loss, t, g, y, out)
 
 
 def matrix(tree):
@@ -243,6 +250,85 @@ def test_a_flat_tree_is_the_plain_softmax():
         u = slopes_of(Softmax(), z, y)
         assert loss.conjugate(u, y) == pytest.approx(Softmax().conjugate(u, y), rel=1e-14, abs=1e-15)
     assert loss.smoothness() == Softmax().smoothness() and loss.largest_slope() == Softmax().largest_slope()
+
+
+# The dual step of the hinge
+
+
+HINGES = [name for name in LOSSES if "softmax" not in name]
+SIZES = [1e-8, 1e-3, 0.3, 1.0, 30.0, 1e6]
+
+
+def step_of(loss, t, g, y):
+    out = np.full(t.size, np.nan)
+    loss.dual_prox(t, g, y, out)
+    return out
+
+
+@pytest.mark.parametrize("name", HINGES)
+def test_dual_step_is_optimal_at_all_scales(name):
+    """No leaf gains more from another bit of flow than the mixture does: that bounds the distance from the optimum."""
+    loss, tree, cost = LOSSES[name]
+    A, seed = indicators(tree), 0
+    for g in SIZES:
+        for scale in (0.0, 0.3, 3.0, 100.0):
+            for y in range(tree.classes):
+                seed += 1
+                t = scale * np.random.default_rng(seed).normal(size=tree.scores)
+                u = step_of(loss, t, g, y)
+                assert loss.conjugate(u, y) < math.inf
+                gains = A @ (t - g * u) + costs(tree, cost, y)
+                flows = (u + A[y])[tree.leaf - 1]
+                assert flows.min() >= -4 * 2.0**-52
+                assert gains.max() - flows @ gains <= 1e-13 * (1.0 + np.abs(t).max() + g)
+
+
+@pytest.mark.parametrize("name", ["animals, tree", "comb, lca", "binary, matrix"])
+def test_dual_step_is_the_quadratic_program(name):
+    loss, tree, cost = LOSSES[name]
+    rng, A = np.random.default_rng(5), indicators(tree)
+    for g in (0.2, 1.0, 5.0):
+        t, y = 2.0 * rng.normal(size=tree.scores), int(rng.integers(tree.classes))
+        p = cp.Variable(tree.classes)
+        u = A.T @ p - A[y]
+        objective = -costs(tree, cost, y) @ p - t @ u + g / 2 * cp.sum_squares(u)
+        cp.Problem(cp.Minimize(objective), [p >= 0, cp.sum(p) == 1]).solve(solver="CLARABEL")
+        assert step_of(loss, t, g, y) == pytest.approx(u.value, abs=1e-5)
+
+
+def test_dual_step_of_a_flat_tree_is_that_of_the_max_hinge():
+    loss, rng = HierarchicalHinge(SHAPES["flat"]), np.random.default_rng(6)
+    for g in SIZES:
+        for y in range(4):
+            t = rng.normal(size=4)
+            assert step_of(loss, t, g, y) == pytest.approx(step_of(MaxHinge(), t, g, y), abs=1e-9)
+
+
+def test_dual_step_keeps_its_digits_and_ends():
+    loss, tree = LOSSES["animals, tree"][0], SHAPES["animals"]
+    t = np.random.default_rng(7).normal(size=tree.scores)
+    for y in range(tree.classes):  # what all branches have in common changes nothing, not even a digit
+        shifted = t + 2.0**40 * (tree.parent[1:] == 0)
+        lost = shifted - 2.0**40 * (tree.parent[1:] == 0)
+        assert np.array_equal(step_of(loss, shifted, 0.01, y), step_of(loss, lost, 0.01, y))
+    for bad in (np.full(tree.scores, np.nan), np.full(tree.scores, np.inf), np.r_[np.nan, t[1:]]):
+        compiled_step(loss, bad, 1.0, 0, np.empty(tree.scores))
+    for g in (1e-300, 1e300):
+        assert loss.conjugate(step_of(loss, t, g, 2), 2) < math.inf
+
+
+@pytest.mark.parametrize("name", ["animals, tree", "shuffled, lca", "binary, matrix"])
+def test_compiled_steps_and_envelopes(name):
+    loss, tree, _ = LOSSES[name]
+    smooth, out = MoreauVector(loss, 0.4), np.empty(tree.scores)
+    for z, y in cases(tree, seed=8):
+        compiled_step(loss, z, 0.4, y, out)
+        assert out == pytest.approx(step_of(loss, z, 0.4, y), abs=1e-12)
+        assert smooth.value(z, y) == pytest.approx(
+            out @ z - smooth.conjugate(out, y), abs=1e-12 * (1 + np.abs(z).sum())
+        )
+        assert loss.value(z, y) - 0.2 * loss.largest_slope() ** 2 <= smooth.value(z, y) + 1e-12
+        assert smooth.value(z, y) <= loss.value(z, y) + 1e-12
 
 
 def test_one_leaf_has_loss_0():

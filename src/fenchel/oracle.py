@@ -166,6 +166,12 @@ class Oracle:
         if not self.problem.fit_intercept and centre is None:
             value, gradient, _ = self.risk(w)
             return Plane(value, gradient, value - float(gradient @ w), 0.0, PlaneRecipe(w, 0.0, 0.0, 0.0, None, np.inf))
+        return self.plane_and_dual(w, b, centre, reach)[0]
+
+    def plane_and_dual(
+        self, w: np.ndarray, b: float, centre: tuple[np.ndarray, float] | None = None, reach: float = np.inf
+    ) -> tuple[Plane, np.ndarray]:
+        """(the cutting plane, its dual variables), in one pass."""
         z = self.scores(w)
         b = self.best_intercept(z, b)
         near = self._near(z, centre)
@@ -176,7 +182,7 @@ class Oracle:
             share = -s_low / (s_high - s_low) if s_high > s_low else 0.0
         recipe = PlaneRecipe(w, low, high, share, centre, reach)
         u, constant = self._balanced(z, near, recipe)
-        return Plane(self.losses_at(z, b)[0], self.combine(u), constant, b, recipe)
+        return Plane(self.losses_at(z, b)[0], self.combine(u), constant, b, recipe), u
 
     def mix(self, parts: Iterable[tuple[float, PlaneRecipe]]) -> Any:
         """The dual point of planes with weights."""

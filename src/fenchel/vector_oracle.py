@@ -121,7 +121,7 @@ class VectorOracle(Oracle):
         return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
 
     def balanced_claim(self, w: np.ndarray, losses: float, g: np.ndarray) -> tuple[float, np.ndarray]:
-        """The certificate's own way of balancing, from sums alone: for classes a bound, as loss* <= 0 where it mixes in."""
+        """The certificate's own way of balancing, from sums alone: for classes a bound, as loss* is convex."""
         problem = self.problem
         if not problem.free:
             return losses, g
@@ -132,7 +132,9 @@ class VectorOracle(Oracle):
             G[:features] -= np.outer(self.mean_row, rest)
         else:
             share, towards = making_up(problem, rest)
-            losses *= 1.0 - share
+            mass = np.bincount(problem.y, problem.weights, minlength=problem.outputs)
+            mixed_in = passes.vector_conjugates(problem.compiled_loss, np.arange(mass.size), mass, towards)
+            losses = (1.0 - share) * losses - share * mixed_in
             G[:features] = (1.0 - share) * G[:features] + share * (self.class_rows.T @ towards)
         return losses, G.ravel()
 
@@ -159,6 +161,15 @@ class VectorOracle(Oracle):
         """The cutting plane of the risk at w."""
         value, gradient, _ = self.risk(w)
         return Plane(value, gradient, value - float(gradient @ w), 0.0, PlaneRecipe(w, 0.0, 0.0, 0.0, None, np.inf))
+
+    def plane_and_dual(
+        self, w: np.ndarray, b: float, centre: Any = None, reach: float = np.inf
+    ) -> tuple[Plane, np.ndarray]:
+        """(the cutting plane, the slopes of every row), in one pass."""
+        value, U = self.value_and_slopes(w)
+        gradient = self.combine(U)
+        recipe = PlaneRecipe(w, 0.0, 0.0, 0.0, None, np.inf)
+        return Plane(value, gradient, value - float(gradient @ w), 0.0, recipe), U
 
     def plane_dual(self, recipe: PlaneRecipe) -> np.ndarray:
         """The dual variables of a plane: the slopes where it was found."""

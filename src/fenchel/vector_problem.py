@@ -79,8 +79,9 @@ class VectorProblem(Problem):
         name = type(self.loss).__name__
         if not self.smooth_loss or not getattr(self.loss, "free_intercepts", False):
             raise InputError(
-                f"free intercepts of several scores are not available for loss {name}: append a constant column to X "
-                "(it is then regularised), or use Softmax"
+                f"free intercepts of several scores are not available for loss {name}: they need a loss without kinks that "
+                "can shift any share of a row from one class to another. Use Softmax, or the Moreau envelope of MaxHinge or "
+                "of CostHinge (beta = 0); or append a constant column to X (it is then regularised)"
             )
         if self.y.ndim == 1:
             mass = np.bincount(self.y, self.weights, minlength=self.outputs)

@@ -18,8 +18,11 @@ NAMES = ["break_even", "f_beta", "precision_at_k", "recall_at_k", "roc_area"]
 class MeasureClassifier(ClassifierMixin, MeasureEstimator):
     """min over w of measure(X w, y) + R(w), y_i in {-1, +1}: two labels, the larger one (in sorted order) is +1.
 
-    The measure is a convex upper bound of 1 - ROC area, 1 - F_beta, ... of all scores together, so rows have no weights.
-    Labels are then called by a threshold that is not part of that problem: of all thresholds between the scores of the
+    The measure is a convex upper bound of 1 - ROC area, 1 - F_beta, ... of all scores together. There is no sample_weight:
+    the measure is not a sum over rows, of which each could count more or less ("the k rows on top" has no meaning for half
+    a row). A row that shall count twice can be repeated.
+
+    Labels are called by a threshold that is not part of that problem: of all thresholds between the scores of the
     training rows the best one for the measure (the lowest of equals). F_beta is that of the labels; for precision_at_k
     and recall_at_k k training rows are called positive, and for break_even as many as are positive; for roc_area the
     threshold is that with the greatest ROC area of the labels, (recall + specificity) / 2.

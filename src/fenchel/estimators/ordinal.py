@@ -20,6 +20,8 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
     The labels have an order, that in which they are sorted: numbers, or strings such as "1 poor", "2 good". One score
     <x, w> is learnt that puts rows in that order; then thresholds between the levels are chosen, of all those between
     the scores of the training rows the ones with the least mean cost[y_i, predicted_i] (exactly, by dynamic programming).
+    There is no sample_weight: the loss is a sum over pairs of rows, not over rows. To let levels count differently, use
+    `cost`; to let a row count twice, in all of its pairs and for the thresholds, repeat it.
 
     Parameters
     ----------

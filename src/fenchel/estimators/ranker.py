@@ -22,6 +22,8 @@ class Ranker(MeasureEstimator):
     The loss is a convex upper bound of 1 - NDCG, 1 - MRR, ... of a query. Queries to which the measure does not apply
     (nothing relevant in them) are left out of the mean. The bounds of ndcg, mrr, ... can be so loose on noisy relevances
     that w = 0 minimises them, which the certificate then proves; roc_area within queries is a robust choice there.
+    There is no sample_weight: the loss is one of whole queries, not a sum over rows. A query that shall count twice can be
+    repeated under another qid.
 
     Parameters
     ----------

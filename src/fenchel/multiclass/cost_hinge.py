@@ -55,6 +55,11 @@ class CostHinge(ByContent, _Fields):
     def __repr__(self) -> str:
         return f"CostHinge(cost=<{len(self.cost)} x {len(self.cost)}>, beta={self.beta})"
 
+    @property
+    def any_transfer(self) -> bool:
+        """Whether every t (e_j - e_y), t <= 1, is in the domain of loss*."""
+        return bool(self.scale.min() >= 1.0)
+
     def outputs(self, y: Any) -> int:
         return class_count(y, len(self.cost))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.multiclass.classes import class_count
+from fenchel.multiclass.flow_step import flow_step
 from fenchel.multiclass.parameters import ByContent
 from fenchel.multiclass.softmax import ROUNDING
 from fenchel.multiclass.tree import Tree, class_scores, diameter
@@ -209,6 +210,20 @@ class HierarchicalHinge(TreeLoss, _Fields):
             for c in range(self.leaf.size):
                 total -= self.cost[y, c] * u[self.leaf[c] - 1]
         return total
+
+    def dual_prox(self, t, g, y, out):
+        gain = np.empty(self.parent.size)
+        for v in range(1, gain.size):
+            gain[v] = t[v - 1] + self.off_path
+        if self.cost.size > 0:
+            for c in range(self.leaf.size):
+                gain[self.leaf[c]] += self.cost[y, c]
+        v = self.leaf[y]
+        while v > 0:  # 1 of the flow's square is that of u = P - 1, and a node that is not missed costs nothing
+            gain[v] += g - (self.off_path + self.on_path)
+            v = self.parent[v]
+        flow_step(self.parent, self.leaf, gain, g, out)
+        into_flows(self.parent, self.leaf, out, y)
 
     def smoothness(self):
         return None

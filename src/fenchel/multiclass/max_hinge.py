@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent
-from fenchel.multiclass.simplex_step import simplex_step
+from fenchel.multiclass.simplex_step import largest_other, simplex_step
 from fenchel.multiclass.transfers import SLACK, best_other, clear, is_transfer, scale_transfer, taken
 
 
@@ -28,12 +28,13 @@ class MaxHinge(ByContent, _NoFields):
 
     __slots__ = ()
     nonnegative = True
+    any_transfer = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 
     def outputs(self, y: Any) -> int:
         return class_count(y)
 
     def value(self, z, y):
-        return max(0.0, 1.0 + (z[best_other(z, y)] - z[y]))
+        return max(0.0, 1.0 + (largest_other(z, y) - z[y]))
 
     def slopes(self, z, y, out):
         clear(out)

@@ -54,6 +54,10 @@ class MoreauVector(ByContent, _Fields):
     def nonnegative(self) -> bool:
         return getattr(self.loss, "nonnegative", False)
 
+    @property
+    def free_intercepts(self) -> bool:
+        return getattr(self.loss, "any_transfer", False)
+
     def outputs(self, y: Any) -> int:
         return self.loss.outputs(y)
 

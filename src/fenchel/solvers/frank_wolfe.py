@@ -1,13 +1,16 @@
 """Frank-Wolfe on the dual, a whole pass at a time (LSFW, StdFW; ls-bmrm in the language of bundle methods).
 
 Problem      max over u of D(u) = -sum p loss*(u) - R*(-g), g = sum p u x: for every loss, with R strongly convex
-Update       u <- (1 - t) u + t u', u' the slopes at w = grad R*(-g): the point at which the linearised dual is largest.
+Update       u <- (1 - t) u + t u', u' the slopes at w = grad R*(-g): the point at which D with R* made linear is largest.
              "line_search": the best t in [0, 1] for the bound below (the exact line search where loss* is linear between u
              and u', as for losses that are maxima of affine functions); "schedule": t = 2 / (k + 1)
              Only g and one number are kept, c = sum p (<u, z'> - loss*): never u itself, which may be as large as X
+             For `Moreau` losses of several scores u is kept and the line search is that of D itself, with the square of u.
+             direction "vertices": u' are slopes of the loss inside, at z - gamma u (the square is made linear, too)
 Certificate  D >= c - R*(-g), which never falls with line search; P - that bound is the Frank-Wolfe gap. When a certificate
              is due, u is made by repeating the steps from the start
-Reference    Tajima et al. (2020), Algorithm 1; Teo et al. (2010) for ls-bmrm; Lacoste-Julien et al. (2013)
+Reference    Tajima et al. (2020), Algorithm 1, which has "vertices", with gamma alpha added to the scores and gamma as the
+             factor of the square; Bach (2015) for "slopes"; Teo et al. (2010) for ls-bmrm; Lacoste-Julien et al. (2013)
 """
 
 from __future__ import annotations
@@ -20,18 +23,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.errors import InputError
+from fenchel.multiclass.moreau import MoreauVector
 from fenchel.oracle import Plane
 from fenchel.regularizers import L2
 from fenchel.result import Iterate
 from fenchel.solvers.base import EVERY_KIND, Needs, Solver, Start
+from fenchel.solvers.smoothed_frank_wolfe import smoothed_iterates
 from fenchel.solvers.tangents import Tangents
 
-STEPS = ("line_search", "schedule")
+STEPS, DIRECTIONS = ("line_search", "schedule"), ("slopes", "vertices")
 
 
 @dataclass(frozen=True)
 class FrankWolfe(Solver):
     """The whole dual moves towards the slopes at w; step is "line_search" (LSFW) or "schedule" (StdFW).
+
+    direction matters for `Moreau` losses of several scores only: "slopes" of the envelope, or "vertices", slopes of the loss
+    inside, which is the published method and slower.
 
     >>> import fenchel
     >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="hinge", alpha=0.1)
@@ -40,6 +48,7 @@ class FrankWolfe(Solver):
     """
 
     step: str = "line_search"
+    direction: str = "slopes"
     slow: ClassVar[bool] = True
     rebuilds: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
@@ -49,16 +58,23 @@ class FrankWolfe(Solver):
     def __post_init__(self) -> None:
         if self.step not in STEPS:
             raise InputError(f"step must be one of {', '.join(map(repr, STEPS))}, got {self.step!r}")
+        if self.direction not in DIRECTIONS:
+            raise InputError(f"direction must be one of {', '.join(map(repr, DIRECTIONS))}, got {self.direction!r}")
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         regularizer = oracle.problem.regularizer
+
+        def size(k: int, a: np.ndarray, turn: np.ndarray, rise: float, bend: float = 0.0) -> float:
+            return 2.0 / (k + 2.0) if self.step == "schedule" else best_step(regularizer, a, turn, rise, bend)
+
+        if isinstance(oracle.problem.loss, MoreauVector):
+            yield from smoothed_iterates(oracle, start, self.direction, size)
         taken: list[float] = []
 
         def choose(a: np.ndarray, c: float, plane: Plane) -> float:
             k = len(taken)
-            t = 1.0 if k == 0 else 2.0 / (k + 2.0) if self.step == "schedule" else best_step(regularizer, a, c, plane)
-            taken.append(t)
-            return t
+            taken.append(1.0 if k == 0 else size(k, a, plane.gradient - a, plane.constant - c))
+            return taken[-1]
 
         for w, a, c, plane in walk(oracle, start, choose):
             dual = c - regularizer.conjugate(-a) if taken else -np.inf
@@ -96,16 +112,15 @@ def repeat(oracle: Any, start: Start, taken: tuple[float, ...]) -> Callable[[], 
     return make
 
 
-def best_step(regularizer: Any, a: np.ndarray, c: float, plane: Plane) -> float:
-    """argmax over t in [0, 1] of c + t (c' - c) - R*(-(a + t (a' - a))): closed form for L2, else bisection."""
-    rise, turn = plane.constant - c, plane.gradient - a
+def best_step(regularizer: Any, a: np.ndarray, turn: np.ndarray, rise: float, bend: float = 0.0) -> float:
+    """argmax over t in [0, 1] of t rise - t^2 bend / 2 - R*(-(a + t turn)): closed form for L2, else bisection."""
     if isinstance(regularizer, L2):
-        curve = float(turn @ turn)
+        curve = float(turn @ turn) + regularizer.alpha * bend
         slope = regularizer.alpha * rise - float(a @ turn)
         return min(max(slope / curve, 0.0), 1.0) if curve > 0.0 else float(slope > 0.0)
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = 0.5 * (low + high)
-        slope = rise + float(turn @ regularizer.primal_from_dual(-(a + middle * turn)))
+        slope = rise - middle * bend + float(turn @ regularizer.primal_from_dual(-(a + middle * turn)))
         low, high = (middle, high) if slope > 0.0 else (low, middle)
     return 0.5 * (low + high)

@@ -1,28 +1,36 @@
-"""Projected subgradient descent.
+"""Projected subgradient descent (PG, the batch form of Pegasos).
 
 Problem      min over w of F(w) + alpha/2 |w|^2, F the risk with the intercept minimised out
-Update       w <- w - s (a + alpha w), a a subgradient of F at w, s = 2 / (alpha (t + 1)); then w is scaled into the
-             ball alpha/2 |w|^2 <= F(0), which holds the optimum of a loss that is never negative
-Certificate  free: w = -sum p u x / alpha for the average u of the slopes, a convex combination, hence feasible
-             (the steps are those of the Frank-Wolfe method for the dual problem)
-Reference    Shor (1985); Lacoste-Julien, Schmidt and Bach (2012) for the step and the average
+Update       w <- w - s/alpha (a + alpha w), a a subgradient of F at w, with the share s = 2 / (t + 1) or s = 1 / t; then w
+             is scaled into the ball alpha |w|^2 <= F(0), which holds the optimum of a loss that is never negative:
+             alpha/2 |w*|^2 <= P* = D* <= F(0) - alpha/2 |w*|^2
+Certificate  free: w = -sum p u x / alpha for an average u of the slopes, hence feasible; scaling w scales u towards 0,
+             which is feasible too. (The steps are those of the Frank-Wolfe method for the dual problem)
+Reference    Shor (1985); Shalev-Shwartz et al. (2011) for 1 / t and the ball; Lacoste-Julien, Schmidt and Bach (2012) for
+             2 / (t + 1), whose average forgets the first steps
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from fenchel.errors import InputError
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
+
+SCHEDULES: dict[str, Callable[[int], float]] = {"2/(t+1)": lambda t: 2.0 / (t + 1.0), "1/t": lambda t: 1.0 / t}
 
 
 @dataclass(frozen=True)
 class ProjectedSubgradient(Solver):
-    """The plainest baseline, for every loss with bounded slopes, with L2; gap O(1 / (alpha t)).
+    """The plainest baseline, for every loss with bounded slopes, with L2; one pass over the data per iteration.
+
+    schedule is the share that the newest slopes get in step t = 1, 2, ...: "2/(t+1)" (gap O(1 / (alpha t))), or "1/t", the
+    plain average of Pegasos and PG (O(log t / (alpha t))).
 
     >>> import fenchel
     >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1.0, 2.5, 0.0], loss="absolute", alpha=0.1)
@@ -30,28 +38,33 @@ class ProjectedSubgradient(Solver):
     'CERTIFIED'
     """
 
+    schedule: str = "2/(t+1)"
     slow: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector")
     waits: ClassVar[int] = 2000
     needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("l2",))
 
+    def __post_init__(self) -> None:
+        if self.schedule not in SCHEDULES:
+            raise InputError(f"schedule must be one of {', '.join(map(repr, SCHEDULES))}, got {self.schedule!r}")
+
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
-        problem, regularizer = oracle.problem, oracle.problem.regularizer
+        problem, regularizer, share = oracle.problem, oracle.problem.regularizer, SCHEDULES[self.schedule]
         alpha = regularizer.alpha
         w, b, t = start.coef, start.intercept, 0
         u = oracle.feasible(start.dual_point)
         a = oracle.combine(u)
         radius = np.inf
         if getattr(problem.loss, "nonnegative", False):
-            radius = np.sqrt(2.0 * oracle.plane(np.zeros(problem.d), b, None, np.inf).value / alpha)
+            radius = np.sqrt(oracle.plane(np.zeros(problem.d), b, None, np.inf).value / alpha)
         while True:
-            plane = oracle.plane(w, b, None, np.inf)
+            plane, slopes = oracle.plane_and_dual(w, b)
             b = plane.intercept
             dual = -oracle.conjugates(u) - regularizer.conjugate(-a)
             yield Iterate(w, b, plane.value + regularizer.value(w), dual, u)
             t += 1
-            step = 2.0 / (t + 1)
-            u = (1.0 - step) * u + step * oracle.plane_dual(plane.recipe)
+            step = share(t)
+            u = (1.0 - step) * u + step * slopes
             a = (1.0 - step) * a + step * plane.gradient
             w = -a / alpha
             length = float(np.linalg.norm(w))

@@ -1,0 +1,87 @@
+"""The dual step of the max-margin loss of a tree: flows from the root to the leaves, without sorting."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.typed import helper
+
+
+@helper
+def flow_step(parent, leaf, gain, g, out):
+    """out = the flows at the leaves (0 elsewhere) that maximise sum over nodes of gain_v P_v - g/2 P_v^2.
+
+    P >= 0 are flows of 1 from the root to the leaves. A multiplier l_v tells what a unit of flow out of the inner node v
+    is paid: the leaf c below v takes (l_v + a_c)_+, a = gain / g, and a node v below w takes what it gives to its children
+    where l_v + P_v = l_w + a_v. All these are convex and not decreasing in the multipliers. If some leaves may take any
+    amount and the others nothing, flows are linear in the multipliers and never greater than they should be: so the
+    multipliers at which the flows sum to 1 are never too small, and a leaf that takes nothing then takes nothing at the
+    end. The first set are the best leaves alone, the next all that are not ruled out by it, and so on until nothing
+    changes: finitely many rounds, all exact, none with a sort. `gain` is overwritten.
+    """
+    size = parent.size
+    is_leaf, active = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    for c in range(leaf.size):
+        is_leaf[leaf[c]] = True
+    centre(parent, is_leaf, gain)
+    best = np.zeros(size, np.bool_)
+    best[0] = True
+    for v in range(1, size):
+        best[v] = best[parent[v]] and gain[v] == 0.0
+        active[v] = best[v] and is_leaf[v]
+        gain[v] /= g
+    slope, shift, pay = np.empty(size), np.empty(size), np.empty(size)
+    multipliers(parent, is_leaf, active, gain, slope, shift, pay)
+    for c in range(leaf.size):
+        v = leaf[c]
+        active[v] = pay[parent[v]] + gain[v] > 0.0
+    changed = True
+    while changed:
+        changed = False
+        multipliers(parent, is_leaf, active, gain, slope, shift, pay)
+        for c in range(leaf.size):
+            v = leaf[c]
+            if active[v] and not pay[parent[v]] + gain[v] > 0.0:
+                active[v] = False
+                changed = True
+    out[:] = 0.0
+    for c in range(leaf.size):
+        v = leaf[c]
+        if active[v]:
+            out[v - 1] = pay[parent[v]] + gain[v]
+
+
+@helper
+def centre(parent, is_leaf, gain):
+    """gain_v <- the most that can be had from v down, minus that of its best sibling.
+
+    What all children of a node have in common is theirs as well as the node's, so this changes nothing; and the gains of
+    leaves that take part are then small, however large the scores are.
+    """
+    best = np.full(parent.size, -np.inf)
+    for v in range(parent.size - 1, 0, -1):
+        if not is_leaf[v]:
+            gain[v] += best[v]
+        best[parent[v]] = max(best[parent[v]], gain[v])
+    for v in range(1, parent.size):
+        gain[v] -= best[parent[v]]
+
+
+@helper
+def multipliers(parent, is_leaf, active, a, slope, shift, pay):
+    """pay_v of the inner nodes, if the active leaves may take any amount: flows out of v are slope_v pay_v + shift_v."""
+    slope[:] = 0.0
+    shift[:] = 0.0
+    for v in range(parent.size - 1, 0, -1):
+        p = parent[v]
+        if active[v]:
+            slope[p] += 1.0
+            shift[p] += a[v]
+        elif slope[v] > 0.0:
+            factor = 1.0 / (1.0 + slope[v])
+            slope[p] += factor * slope[v]
+            shift[p] += factor * (slope[v] * a[v] + shift[v])
+    pay[0] = (1.0 - shift[0]) / slope[0]
+    for v in range(1, parent.size):
+        if not is_leaf[v]:
+            pay[v] = (pay[parent[v]] + a[v] - shift[v]) / (1.0 + slope[v])
