@@ -16,13 +16,24 @@ ROOT = Path(fenchel.__file__).parent
 REPOSITORY = ROOT.parent.parent
 LAYERS = [
     {"errors", "result", "typed", "jit", "jit_cache", "whole_file"},
-    {"projections", "losses", "multiclass", "measures", "structured", "regularizers", "data", "metrics"},
-    {"problem", "vector_problem", "set_problem", "kernels"},
-    {"certify", "dual_point", "vector_certify", "set_certify", "engines"},
-    {"oracle", "vector_oracle", "set_oracle"},
+    {
+        "projections",
+        "losses",
+        "multiclass",
+        "measures",
+        "structured",
+        "regularizers",
+        "data",
+        "metrics",
+        "sequence_metrics",
+    },
+    {"problem", "vector_problem", "set_problem", "structured_problem", "kernels"},
+    {"certify", "dual_point", "vector_certify", "set_certify", "structured_certify", "marginal_certify", "engines"},
+    {"oracle", "vector_oracle", "set_oracle", "structured_oracle"},
     {"solvers", "choose", "compat"},
     {"solve", "instances", "kernel_methods"},
-    {"estimators", "model", "model_check", "model_file", "model_format", "model_parts"},
+    {"estimators", "model", "model_check", "model_file", "model_format", "model_parts"}
+    | {"structured_model", "structured_check", "structured_file"},
     {"report", "cli"},
 ]
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}
@@ -92,8 +103,8 @@ def test_imports_point_to_the_same_or_a_lower_layer(module):
 def test_no_cycles_between_parts():
     # certify asks dual_point for a candidate, which it then judges; Problem makes the kind of problem that a loss asks for,
     # and certify calls the judge of that kind: each is one part
-    certify = dict.fromkeys(("dual_point", "vector_certify", "set_certify"), "certify")
-    together = certify | dict.fromkeys(("vector_problem", "set_problem"), "problem")
+    certify = dict.fromkeys(("dual_point", "vector_certify", "set_certify", "structured_certify"), "certify")
+    together = certify | dict.fromkeys(("vector_problem", "set_problem", "structured_problem"), "problem")
     above = {p: set() for p in LAYER}
     for module in MODULES:
         own = together.get(part(module), part(module))
@@ -107,7 +118,14 @@ def test_no_cycles_between_parts():
 
 
 @pytest.mark.parametrize(
-    "module", ["fenchel.certify", "fenchel.dual_point", "fenchel.vector_certify", "fenchel.set_certify"]
+    "module",
+    [
+        "fenchel.certify",
+        "fenchel.dual_point",
+        "fenchel.vector_certify",
+        "fenchel.set_certify",
+        "fenchel.structured_certify",
+    ],
 )
 def test_the_certificate_owes_nothing_to_kernels_engines_and_solvers(module):
     seen, todo = set(), {module}

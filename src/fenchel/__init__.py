@@ -22,8 +22,10 @@ _HOME = {
     "IncompleteCholesky": "estimators.incomplete_cholesky",
     "KernelClassifier": "estimators.kernel",
     "KernelRegressor": "estimators.kernel",
+    "MatchingModel": "estimators.matching_model",
     "MeasureClassifier": "estimators.measure_classifier",
     "Model": "model",
+    "MultiLabelClassifier": "estimators.multi_label",
     "NoveltyDetector": "estimators.novelty",
     "OnlineClassifier": "estimators.online",
     "OrdinalClassifier": "estimators.ordinal",
@@ -32,7 +34,9 @@ _HOME = {
     "Ranker": "estimators.ranker",
     "Regressor": "estimators.regressor",
     "Result": "result",
+    "SequenceLabeler": "estimators.sequence_labeler",
     "Status": "result",
+    "StructuredModel": "structured_model",
     "certify": "certify",
     "load": "model_file",
     "path": "estimators.path",
@@ -51,6 +55,7 @@ _MODULES = [
     "projections",
     "regularizers",
     "solvers",
+    "structured",
 ]
 __all__ = sorted([*_HOME, *_MODULES])
 

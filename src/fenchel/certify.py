@@ -280,6 +280,10 @@ def judge_of(problem: Any) -> Judge:
         from fenchel import set_certify
 
         return set_certify.JUDGE
+    if problem.family == "structured":
+        from fenchel import structured_certify
+
+        return structured_certify.JUDGE
     from fenchel.dual_point import best_dual_point
 
     return Judge(certificate, slopes_at, best_dual_point, lambda p, u: accept_vector(u, p.n, "dual_point"))

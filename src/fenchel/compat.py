@@ -11,7 +11,9 @@ from fenchel.losses import Hinge
 from fenchel.losses.protocol import dual_domain
 from fenchel.regularizers import L2, ElasticNet, Quadratic
 from fenchel.solvers.base import Solver
+from fenchel.solvers.newton_system import has_curvature
 from fenchel.solvers.transfers import has_form
+from fenchel.structured.marginals import parts_of
 
 MOST_FEATURES = 2000
 
@@ -37,7 +39,7 @@ def _steepest_slope(problem: Any) -> float:
 
 LOSS: dict[str, Requirement] = {
     "bounded_slopes": Requirement(
-        lambda problem: _steepest_slope(problem) < STEEPEST,
+        lambda problem: problem.family == "structured" or _steepest_slope(problem) < STEEPEST,
         "loss `{name}` has slopes without bound (the dual variables must lie in a bounded box)",
     ),
     "hinge": Requirement(
@@ -47,6 +49,10 @@ LOSS: dict[str, Requirement] = {
     "dual_prox": Requirement(
         lambda problem: hasattr(problem.loss, "dual_prox"),
         "loss `{name}` has no `dual_prox` (the exact step on all scores of a row)",
+    ),
+    "curvature": Requirement(
+        lambda problem: has_curvature(problem.loss),
+        "the second derivative of loss `{name}` is not known (the method solves with it)",
     ),
     "differentiable": Requirement(
         lambda problem: problem.smooth_loss,
@@ -78,6 +84,10 @@ REGULARIZER: dict[str, Requirement] = {
         lambda problem: hasattr(problem.regularizer, "hessian"),
         "regularizer `{name}` has no `hessian` (the method solves with the second derivative of the objective)",
     ),
+    "quadratic": Requirement(
+        lambda problem: isinstance(getattr(problem.regularizer, "inner", problem.regularizer), (L2, Quadratic)),
+        "regularizer `{name}` is not quadratic (the method takes its second derivative for constant)",
+    ),
     "few_features": Requirement(
         lambda problem: problem.d <= MOST_FEATURES,
         f"there are more than {MOST_FEATURES} features (the method factors a matrix with a row for each)",
@@ -100,6 +110,10 @@ PROBLEM: dict[str, Requirement] = {
         lambda problem: not problem.fit_intercept,
         "the intercept is free (the method keeps no balance of the dual variables)",
     ),
+    "marginals": Requirement(
+        lambda problem: problem.family != "structured" or parts_of(problem.model) is not None,
+        "the labels of this model are not made of parts whose marginals are known (the method steps on those)",
+    ),
 }
 
 
@@ -108,6 +122,8 @@ KINDS = {
     "vector": "loss `{name}` is of several scores per row (the method is written for one)",
     "free vector": "several intercepts are free (the method cannot balance the dual variables of several scores)",
     "set": "loss `{name}` is of all scores together (the method needs a loss for each row)",
+    "structured": "loss `{name}` is of structured outputs (the method is written for scores of rows)",
+    "structured log": "loss `{name}` is a log-loss of structured outputs (the method is not written for it)",
 }
 
 

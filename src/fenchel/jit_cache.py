@@ -41,6 +41,8 @@ COMPILED_SOURCES = [
     "dual_point.py",
     "vector_certify.py",
     "set_certify.py",
+    "structured_certify.py",
+    "marginal_certify.py",
     "kernel_methods",
     "losses",
     "multiclass",

@@ -14,8 +14,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import InputError
+from fenchel.sequence_metrics import (
+    ChunkScores,
+    alignment_error_rate,
+    chunk_f1,
+    chunk_scores,
+    sequence_error,
+    token_error,
+)
 
-__all__ = ["break_even", "eru", "mrr", "ndcg", "top_k_error", "tree_distance"]
+__all__ = [
+    "ChunkScores",
+    "alignment_error_rate",
+    "break_even",
+    "chunk_f1",
+    "chunk_scores",
+    "eru",
+    "mrr",
+    "ndcg",
+    "sequence_error",
+    "token_error",
+    "top_k_error",
+    "tree_distance",
+]
 
 Vector = NDArray[np.float64]
 

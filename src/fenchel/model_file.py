@@ -1,4 +1,4 @@
-"""save / load: a Model as a file with nothing executable in it; `fenchel.model_format` says what the bytes are.
+"""save / load: models as files with nothing executable in them; `fenchel.model_format` says what the bytes are.
 
 Reading looks up losses and regularizers by name in the tables of the built-in ones and calls nothing else: there is no
 pickle and no other format to fall back to.
@@ -19,6 +19,8 @@ from fenchel.model import Model
 from fenchel.model_format import decode, encode
 from fenchel.model_parts import loss_from_parameters, loss_parameters
 from fenchel.result import Certificate, Result, Status
+from fenchel.structured_file import structured_from_plain, structured_to_plain
+from fenchel.structured_model import StructuredModel
 from fenchel.whole_file import replacing
 
 LARGEST_FILE = 1 << 34
@@ -31,7 +33,7 @@ OPTIONAL = {"thresholds"}  # written where there are some
 ENDLESS = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
 
-def save(path: str | os.PathLike[str], model: Model | Result) -> None:
+def save(path: str | os.PathLike[str], model: Model | StructuredModel | Result) -> None:
     """Write a model (or the model of a Result): all of the new file is there, or the old one is untouched.
 
     The same model gives the same bytes: no time and no name of a machine or user is stored. Rows of the data are not
@@ -49,16 +51,16 @@ def save(path: str | os.PathLike[str], model: Model | Result) -> None:
     True
     """
     if isinstance(model, Result):
-        model = Model.from_result(model)
-    if not isinstance(model, Model):
+        model = (StructuredModel if model.problem.family == "structured" else Model).from_result(model)
+    if not isinstance(model, Model | StructuredModel):
         raise InputError(f"model must be a Model or a Result, got {type(model).__name__}")
-    parts = encode(*_to_plain(model))
+    parts = encode(*(_to_plain(model) if isinstance(model, Model) else _structured_to_plain(model)))
     with replacing(path) as file:
         for part in parts:
             file.write(part)
 
 
-def load(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE) -> Model:
+def load(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE) -> Model | StructuredModel:
     """Read what `save` wrote; ModelFileError if it is truncated, changed in any bit, or of another format version.
 
     The checksum finds every accidental change. It is no signature: who edits a model on purpose can repair it, and
@@ -77,18 +79,15 @@ def load(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE) -> Model:
                 f"{name!r} has {found.st_size} bytes; more than {largest} need load(path, largest=...)"
             )
         try:
-            return _from_plain(*decode(file, found.st_size))
+            header, arrays = decode(file, found.st_size)
+            return (_structured_from_plain if header.get("kind") == "structured" else _from_plain)(header, arrays)
         except (FenchelError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             what = str(error) if isinstance(error, FenchelError) else "its content is not that of a model"
             raise ModelFileError(f"{name!r} cannot be read as a model: {what}") from None
 
 
 def _to_plain(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    name = next((key for key, kind in regularizers.REGULARIZERS.items() if kind is type(model.regularizer)), None)
-    if name is None:
-        raise InputError(
-            f"{type(model.regularizer).__name__} is not a built-in regularizer and cannot be written to a file"
-        )
+    name = _regularizer_name(model.regularizer)
     arrays = {"coef": np.asarray(model.coef), "intercept": np.asarray(model.intercept, dtype=float)}
     if model.dual_points is not None:
         arrays["dual_points"] = model.dual_points
@@ -112,6 +111,29 @@ def _to_plain(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if model.thresholds is not None:
         header["thresholds"] = list(model.thresholds)
     return header, arrays
+
+
+def _regularizer_name(regularizer: Any) -> str:
+    name = next((key for key, kind in regularizers.REGULARIZERS.items() if kind is type(regularizer)), None)
+    if name is None:
+        raise InputError(f"{type(regularizer).__name__} is not a built-in regularizer and cannot be written to a file")
+    return name
+
+
+def _structured_to_plain(model: StructuredModel) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    name = _regularizer_name(model.regularizer)
+    header, arrays = structured_to_plain(model)
+    header["certificate"] = _finite(vars(model.certificate))
+    header["regularizer"] = [name, _lift(model.regularizer.parameters(), "regularizer", arrays)]
+    return header, arrays
+
+
+def _structured_from_plain(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> StructuredModel:
+    used = set[str]()
+    kind, parameters = header.pop("regularizer")
+    regularizer = regularizers.from_parameters(kind, _lower(parameters, arrays, used))
+    certificate = Certificate(**_endless(header.pop("certificate")))
+    return structured_from_plain(header, arrays, regularizer, certificate, used)
 
 
 def _from_plain(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:

@@ -200,7 +200,7 @@ class Problem:
 
 def _kind(loss: Any) -> type[Problem]:
     """The class for a loss: one score per row unless it is a name or an object of `fenchel.multiclass`."""
-    from fenchel import measures, multiclass
+    from fenchel import measures, multiclass, structured
 
     if multiclass.is_vector_loss(loss):
         from fenchel.vector_problem import VectorProblem
@@ -210,6 +210,10 @@ def _kind(loss: Any) -> type[Problem]:
         from fenchel.set_problem import SetProblem
 
         return SetProblem
+    if structured.is_structured(loss):
+        from fenchel.structured_problem import StructuredProblem
+
+        return StructuredProblem
     return Problem
 
 

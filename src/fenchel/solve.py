@@ -21,6 +21,7 @@ from fenchel.oracle import Oracle
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
 from fenchel.set_oracle import SetOracle
 from fenchel.solvers.base import Solver, Start
+from fenchel.structured_oracle import StructuredOracle
 from fenchel.vector_oracle import VectorOracle
 
 log = logging.getLogger("fenchel")
@@ -31,7 +32,12 @@ STALL_CHECKS = (
 STALL_FACTOR = 0.95
 
 
-ORACLES: dict[str, type[Oracle]] = {"scalar": Oracle, "vector": VectorOracle, "set": SetOracle}
+ORACLES: dict[str, type[Oracle]] = {
+    "scalar": Oracle,
+    "vector": VectorOracle,
+    "set": SetOracle,
+    "structured": StructuredOracle,
+}
 
 
 class State(NamedTuple):
@@ -112,6 +118,8 @@ def solve(
 
 @cache
 def _controller() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  its BLAS is one of its own, and must be there to be found
+
     return ThreadpoolController()
 
 

@@ -21,8 +21,8 @@ from importlib import import_module
 from fenchel.cli.terminal import CleanParser, complain, log_to_stderr
 
 COMMANDS = {
-    "train": "fit a model to an svmlight file and write it with its certificate",
-    "predict": "labels, scores or probabilities for the rows of an svmlight file",
+    "train": "fit a model to an svmlight or column file and write it with its certificate",
+    "predict": "labels, scores or probabilities for the rows of an svmlight or column file",
     "verify": "recompute the certificate of a model from its data",
     "losses": "the losses and penalties there are, with their formulas",
 }

@@ -15,6 +15,8 @@ One line per row: the label (classification), the prediction (regression and ran
 exponential), or 1 / -1 for usual / novel rows. --scores prints the score, or one score per label; --proba one
 probability per label; --top-k the K labels with the highest scores, the best first.
 The label of a row in DATA is not used for its prediction, but must be there, as in every svmlight file.
+A model of column files (train --columns) writes the columns of DATA and the predicted label behind them, divided by
+blanks, with --proba one probability per label instead; there DATA may have the label column or lack it.
 
 exit status: 0 done, 1 error, 2 wrong usage
 """
@@ -24,14 +26,14 @@ def configure(parser: ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
     parser.add_argument("model", metavar="MODEL", help="a file written by fenchel train")
-    parser.add_argument("data", metavar="DATA", help="svmlight file; - is stdin")
+    parser.add_argument("data", metavar="DATA", help="svmlight file, or column file; - is stdin")
     parser.add_argument("-o", "--output", metavar="OUT", default="-", help="default: stdout")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--scores", action="store_true", help="scores instead of labels")
     what.add_argument(
         "--proba",
         action="store_true",
-        help="probabilities instead of labels (loss logistic, softmax, hierarchical_softmax)",
+        help="probabilities instead of labels (loss logistic, softmax, hierarchical_softmax, log)",
     )
     what.add_argument("--top-k", type=int, metavar="K", help="the K best labels of every row instead of one")
     parser.add_argument("--quiet", action="store_true", help="no notes on stderr")
@@ -41,14 +43,18 @@ def run(arguments: Namespace) -> int:
     """Predict and write."""
     from fenchel.model_file import load
 
-    model = load(arguments.model)
+    model: Any = load(arguments.model)
+    if model.family == "structured":
+        from fenchel.cli import columns_use
+
+        return columns_use.predict(model, arguments)
     if arguments.proba:
         model.probabilities(_no_rows(model.d))  # before the data are read: can it at all?
     if arguments.top_k is not None:
         _require_labels(model, arguments.top_k)
     data = read_for(model, arguments.data, arguments.model)
     predicted = _ask(model, arguments, data.X)
-    _write(arguments.output, _lines(predicted))
+    write(arguments.output, _lines(predicted))
     if not arguments.quiet:
         _note(model, predicted, data.y, ranked=arguments.top_k is not None)
     return 0
@@ -101,7 +107,8 @@ def _word(entry: Any) -> str:
     return clean(entry) if isinstance(entry, str) else repr(entry)
 
 
-def _write(output: str, lines: Iterator[str]) -> None:
+def write(output: str, lines: Iterator[str]) -> None:
+    """Lines to a file, which is then there as a whole, or to stdout ("-")."""
     if output == "-":
         sys.stdout.writelines(lines)
         return

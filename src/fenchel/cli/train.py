@@ -15,6 +15,7 @@ from fenchel.cli.tasks import Task, arrange, queries_for, read
 from fenchel.cli.terminal import clean
 
 CERTIFIED, GAP_LEFT, INTERRUPTED = 0, 3, 130
+TOL = 1e-6
 EPILOG = """\
 The objective is (1/n) sum_i loss(<x_i, w> + b, y_i) + R(w), with alpha inside R; -c C means alpha = 1 / (C n).
 `fenchel losses` lists losses and penalties. Two labels are mapped to -1 and +1 in ascending order; with more labels
@@ -26,23 +27,31 @@ qid:, of each query, with the labels as relevances (above 0 is relevant, where a
 mrr, eru and winner_takes_all need qid:. Labels are told apart by thresholds that are the best ones for the measure on
 DATA.
 
+With --columns, DATA has a token per line, its columns divided by blanks or tabs and an empty line between sentences; n is
+the number of sentences. The loss of a sentence is that of a chain: hinge (max-margin; --beta 1 rescales slack instead of
+margin) or log (a conditional random field). The default template is the word, those around it and pairs of them, the same
+and triples for each further column, and with a single column spelling too; it needs the label in the last column.
+
 exit status: 0 certified at tol, 3 the gap is above tol (the model is written), 130 Ctrl-C (the best iterate so far is
 certified and written), 1 error, 2 wrong usage
 
 examples: fenchel train a9a --loss hinge --penalty l2 --alpha 1e-4 --intercept --model a9a.fenchel
           fenchel train letter --loss top_k --k 5 --model letter.fenchel
           fenchel train mq2008 --measure ndcg --k 10 --model mq2008.fenchel
+          fenchel train chunks.txt --columns --loss log -c 1 --model chunks.fenchel
 """
 
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
-    parser.add_argument("data", metavar="DATA", help="svmlight file, also .gz, .bz2 or .xz; - is stdin")
+    parser.add_argument(
+        "data", metavar="DATA", help="svmlight file, with --columns a column file, also .gz, .bz2 or .xz; - is stdin"
+    )
     parser.add_argument("--model", metavar="OUT", required=True, help="where the model is written")
     loss = parser.add_argument_group("problem")
     what = loss.add_mutually_exclusive_group()
-    what.add_argument("--loss", metavar="NAME", help="default: hinge")
+    what.add_argument("--loss", metavar="NAME", help="default: hinge; with --columns hinge or log")
     what.add_argument("--measure", metavar="NAME", help="instead of a loss: f1, roc_area, ndcg, ...")
     for name in COMMON:
         loss.add_argument(f"--{name}", type=float, metavar="X", help=f"parameter {name} of the loss")
@@ -61,39 +70,70 @@ def configure(parser: ArgumentParser) -> None:
     intercept.add_argument("--intercept", action="store_true", help="fit a free intercept")
     intercept.add_argument("--no-intercept", dest="intercept", action="store_false", help="the default")
     solve = parser.add_argument_group("solving")
-    solve.add_argument("--tol", type=float, default=1e-6, help="relative gap to be certified (default: 1e-6)")
+    solve.add_argument("--tol", type=float, help="relative gap to be certified (default: 1e-6; with --columns 1e-3)")
     solve.add_argument("--max-iter", type=int, metavar="N", help="at most so many iterations (per label)")
     solve.add_argument("--max-time", type=float, metavar="SECONDS", help="at most so long, reading excluded")
     solve.add_argument("--solver", default="auto", metavar="NAME", help="default: auto")
     solve.add_argument("--threads", type=int, metavar="N", help="default: all cores; the answer does not depend on it")
+    _configure_columns(parser)
     files = parser.add_argument_group("files and output")
     files.add_argument("--index-base", choices=["auto", "0", "1"], default="auto", help="how DATA counts its features")
     files.add_argument("--n-features", type=int, metavar="D", help="default: the largest index in DATA")
-    files.add_argument("--no-dual", action="store_true", help="leave the dual point (n numbers) out of the model")
+    files.add_argument("--no-dual", action="store_true", help="leave the dual point out of the model")
     files.add_argument("--quiet", action="store_true", help="no progress line")
     files.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
+def _configure_columns(parser: ArgumentParser) -> None:
+    columns = parser.add_argument_group("column files: a chain that labels the tokens of sentences")
+    columns.add_argument("--columns", action="store_true", help="DATA is a CoNLL column file")
+    columns.add_argument(
+        "--template", metavar="FILE", help="feature templates as CRF++ has them (default: a window of two tokens)"
+    )
+    columns.add_argument("--label-column", type=int, metavar="K", help="from 0, or from the end: -1 (default: -1)")
+    columns.add_argument("--min-count", type=int, metavar="N", help="leave out attributes seen less often (default: 1)")
+    columns.add_argument(
+        "--observed-only", action="store_true", help="weights only for pairs that occur in DATA, as CRFsuite does"
+    )
+    columns.add_argument("--no-bias", action="store_true", help="labels have no weights of their own")
+    columns.add_argument("--no-ends", action="store_true", help="no weights for labels at the ends of a sentence")
+
+
 def run(arguments: Namespace) -> int:
     """Train, write the model, print its certificate."""
+    from fenchel.cli import columns
     from fenchel.model import Model
-    from fenchel.model_file import save
     from fenchel.whole_file import check_writable
 
+    if arguments.tol is None:
+        arguments.tol = columns.TOL if arguments.columns else TOL
+    if arguments.columns:
+        return columns.train(arguments)
+    columns.refuse_own(arguments)
     loss = _loss(arguments)
     penalty = penalty_of(arguments.penalty, pairs(arguments.penalty_param, "--penalty-param"), 1.0)
     check_writable(arguments.model)
     base = arguments.index_base if arguments.index_base == "auto" else int(arguments.index_base)
     data = read(arguments.data, base, arguments.n_features, queries_for(loss))
-    penalty = penalty.scaled(_alpha(arguments, data.X.shape[0]))
+    penalty = penalty.scaled(alpha_of(arguments, data.X.shape[0]))
     task = arrange(data, loss, arguments.data)
     results = _solve_all(arguments, data.X, task, loss, penalty)
     model = Model.from_results(
         results, labels=task.labels, index_base=data.index_base, keep_dual=not arguments.no_dual,
         thresholds=_thresholds(data.X, task, loss, results[0]),
     )  # fmt: skip
+    intercept = " + free intercept" if model.fit_intercept else ""
+    return finish(
+        model, results, arguments, f"{model.n} rows, {model.d} features: {model.loss!r} + {model.regularizer!r}{intercept}"
+    )  # fmt: skip
+
+
+def finish(model: Any, results: list[Any], arguments: Namespace, problem: str) -> int:
+    """Write the model, print its certificate; the exit status."""
+    from fenchel.model_file import save
+
     save(arguments.model, model)
-    print(_as_json(model, results, arguments) if arguments.json else _as_text(model, results, arguments))
+    print(_as_json(model, results, arguments) if arguments.json else _as_text(model, results, arguments, problem))
     if model.status.name == "CERTIFIED":
         return CERTIFIED
     return INTERRUPTED if model.status.name == "INTERRUPTED" else GAP_LEFT
@@ -127,7 +167,8 @@ def _thresholds(X: Any, task: Task, loss: Any, result: Any) -> list[float] | Non
     return best_thresholds(z, y.astype(int), level_costs(loss, len(task.labels))).tolist()
 
 
-def _alpha(arguments: Namespace, n: int) -> float:
+def alpha_of(arguments: Namespace, n: int) -> float:
+    """The strength that the options ask for, for n rows."""
     from fenchel.errors import InputError
     from fenchel.regularizers import DEFAULT_ALPHA
 
@@ -175,10 +216,10 @@ def _solve_all(arguments: Namespace, X: Any, task: Task, loss: Any, penalty: Any
     return results
 
 
-def _as_text(model: Any, results: list[Any], arguments: Namespace) -> str:
-    worst, intercept = model.certificate, " + free intercept" if model.fit_intercept else ""
+def _as_text(model: Any, results: list[Any], arguments: Namespace, problem: str) -> str:
+    worst = model.certificate
     lines = {
-        "problem": f"{model.n} rows, {model.d} features: {model.loss!r} + {model.regularizer!r}{intercept}",
+        "problem": problem,
         "status": f"{model.status.name}: {model.status.advice}",
         "solver": " / ".join(sorted({result.reason for result in results})),
         "work": f"{sum(result.n_iter for result in results)} iterations, "
@@ -189,7 +230,7 @@ def _as_text(model: Any, results: list[Any], arguments: Namespace) -> str:
     }
     if model.family == "vector":
         lines["scores"] = f"{model.k} scores per row, {len(model.labels)} labels, one problem"
-    elif model.k > 1:
+    elif model.family != "structured" and model.k > 1:
         lines["scores"] = f"{model.k} labels, one against the rest; primal, dual and gap are those of the widest gap"
     lines["model"] = arguments.model
     return "\n".join(f"{name:<8} {clean(text)}" for name, text in lines.items())

@@ -36,30 +36,36 @@ def configure(parser: ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
     parser.add_argument("model", metavar="MODEL", help="a file written by fenchel train")
-    parser.add_argument("data", metavar="DATA", help="the svmlight file it was trained on; - is stdin")
+    parser.add_argument("data", metavar="DATA", help="the svmlight or column file it was trained on; - is stdin")
     parser.add_argument("--tol", type=float, help="default: the relative gap that the model was trained to")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
 def run(arguments: Namespace) -> int:
     """Recompute, compare, report."""
+    from fenchel.cli.columns_use import recheck
     from fenchel.errors import InputError
     from fenchel.model_file import load
 
-    model = load(arguments.model)
+    model: Any = load(arguments.model)
     tol = model.tol if arguments.tol is None else arguments.tol
     if not 0.0 < tol < math.inf:
         raise InputError(f"--tol must be a number greater than 0, got {tol!r}")
-    if model.weighted or model.offset:
+    sequences = model.family == "structured"
+    if model.weighted or (not sequences and model.offset):
         what = "sample weights" if model.weighted else "an offset"
         raise InputError(f"the model was fitted with {what}, which DATA does not hold: use fenchel.certify from Python")
-    ranking = model.family == "set" and model.labels is None
-    data = read_for(model, arguments.data, arguments.model, qid=ranking)
-    task = arrange(data, model.loss, arguments.data, model.labels, ranking)
-    checks = [_check(model, data.X, y, task.groups, j, tol) for j, y in enumerate(task.targets)]
+    checks = [recheck(model, arguments, tol)] if sequences else _checks(model, arguments, tol)
     status = max(check.status for check in checks)
     print(_as_json(checks, tol, status) if arguments.json else _as_text(model, checks, tol, status))
     return status
+
+
+def _checks(model: Any, arguments: Namespace, tol: float) -> list[Check]:
+    ranking = model.family == "set" and model.labels is None
+    data = read_for(model, arguments.data, arguments.model, qid=ranking)
+    task = arrange(data, model.loss, arguments.data, model.labels, ranking)
+    return [_check(model, data.X, y, task.groups, j, tol) for j, y in enumerate(task.targets)]
 
 
 def _check(model: Any, X: Any, y: Any, groups: Any, j: int, tol: float) -> Check:
@@ -73,13 +79,13 @@ def _check(model: Any, X: Any, y: Any, groups: Any, j: int, tol: float) -> Check
     coef, intercept, point = _fit(model, j)
     usable = point is not None and _shape(point) == problem.dual_shape
     found = certify(problem, coef, intercept, point if usable else None)
-    agrees = _agrees(stated, found, usable)
+    same = agrees(stated, found, usable)
     rebuilt = not usable
     if usable and not found.holds(tol):
         other = certify(problem, coef, intercept)
         if other.dual > found.dual:
             found, rebuilt = other, True
-    status = MISMATCH if not agrees else HOLDS if found.holds(tol) else GAP_LEFT
+    status = MISMATCH if not same else HOLDS if found.holds(tol) else GAP_LEFT
     return Check(stated, found, problem.digest == model.digests[j], rebuilt, status)
 
 
@@ -98,7 +104,7 @@ def _shape(point: Any) -> tuple[int, ...]:
     return point[1].shape[1:] if isinstance(point, tuple) else point.shape
 
 
-def _agrees(stated: Any, found: Any, same_point: bool) -> bool:
+def agrees(stated: Any, found: Any, same_point: bool) -> bool:
     """Whether the numbers are those that the model states, up to rounding."""
     # The floor that was just computed: the stated one could have been edited to allow anything.
     slack = SLACK * found.floor if math.isfinite(found.floor) else 0.0
@@ -108,7 +114,8 @@ def _agrees(stated: Any, found: Any, same_point: bool) -> bool:
 
 
 def _as_text(model: Any, checks: list[Check], tol: float, status: int) -> str:
-    lines = [f"model    {model.n} rows, {model.d} features: {model.loss!r} + {model.regularizer!r}"]
+    size = "sequences, {} weights" if model.family == "structured" else "rows, {} features"
+    lines = [f"model    {model.n} {size.format(model.d)}: {model.loss!r} + {model.regularizer!r}"]
     for j, check in enumerate(checks):
         if len(checks) > 1:
             lines.append(f"label    {model.labels[j]} against the rest")

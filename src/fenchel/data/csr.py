@@ -65,6 +65,10 @@ class CSR(NamedTuple):
     def row_entry(self, i, k):
         return self.values[k]
 
+    def row_parts(self, i):
+        start, stop = self.indptr[i], self.indptr[i + np.uint64(1)]
+        return self.indices[start:stop], self.values[start:stop]
+
 
 def unsigned(array: np.ndarray) -> np.ndarray:
     """The same memory seen as unsigned integers."""

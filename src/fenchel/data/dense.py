@@ -65,6 +65,9 @@ class Dense(NamedTuple):
     def row_entry(self, i, k):
         return self.values[i, k]
 
+    def row_parts(self, i):
+        return None, self.values[i]
+
 
 def dense_block(rows: Dense, start: int, stop: int) -> Dense:
     return Dense(rows.values[start:stop])

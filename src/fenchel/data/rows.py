@@ -48,3 +48,8 @@ def row_column(rows, k):
 @method("rows, i, k")
 def row_entry(rows, i, k):
     """The value of the entry at place k of row i."""
+
+
+@method("rows, i")
+def row_parts(rows, i):
+    """(columns, values) of row i's stored entries; columns is None if all are stored."""

@@ -75,6 +75,8 @@ class Local:
             raise InputError(f"threads must be None or an integer of at least 1, got {self.threads!r}")
 
     def blocks(self, problem: Any) -> list[Block]:
+        if hasattr(problem, "cut"):  # examples that are not rows
+            return problem.cut()
         edges = cut(problem.rows, problem.n, problem.d)
         return [
             Block(block(problem.rows, a, b), problem.y[a:b], problem.weights[a:b], problem.offset[a:b], a, b)

@@ -9,13 +9,16 @@ __all__ = [
     "IncompleteCholesky",
     "KernelClassifier",
     "KernelRegressor",
+    "MatchingModel",
     "MeasureClassifier",
+    "MultiLabelClassifier",
     "NoveltyDetector",
     "OnlineClassifier",
     "OrdinalClassifier",
     "Path",
     "Ranker",
     "Regressor",
+    "SequenceLabeler",
 ]
 
 _HOMES = {
@@ -24,13 +27,16 @@ _HOMES = {
     "IncompleteCholesky": "incomplete_cholesky",
     "KernelClassifier": "kernel",
     "KernelRegressor": "kernel",
+    "MatchingModel": "matching_model",
     "MeasureClassifier": "measure_classifier",
+    "MultiLabelClassifier": "multi_label",
     "NoveltyDetector": "novelty",
     "OnlineClassifier": "online",
     "OrdinalClassifier": "ordinal",
     "Path": "path",
     "Ranker": "ranker",
     "Regressor": "regressor",
+    "SequenceLabeler": "sequence_labeler",
 }
 
 

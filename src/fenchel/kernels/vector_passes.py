@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.data.rows import row_column, row_entry, row_span, sqnorm
+from fenchel.data.rows import row_column, row_entry, row_parts, row_span, sqnorm
 from fenchel.data.transfer import apply
 from fenchel.jit import kernel
-from fenchel.multiclass.protocol import conjugate, dual_prox, slopes, value_and_slopes
+from fenchel.kernels.quads import LANES, add_to_rows, sum_rows
+from fenchel.multiclass.protocol import conjugate, dual_prox, slopes, value, value_and_slopes
 
 
 @kernel(fastmath=True)
@@ -21,17 +22,20 @@ def vector_scores(rows, W, features, Z):
 
 @kernel(fastmath=True)
 def _scores(rows, i, W, features, z):
-    if W.shape[0] > features:
-        z[:] = W[features]
+    if z.size >= LANES:
+        columns, values = row_parts(rows, i)
+        sum_rows(1.0, values, columns, W, z)
     else:
         z[:] = 0.0
-    start, stop = row_span(rows, i)
-    for k in range(start, stop):
-        x = row_entry(rows, i, k)
-        if x != 0.0:  # rows of a dense matrix are often sparse
-            w = W[row_column(rows, k)]
+        start, stop = row_span(rows, i)
+        for k in range(start, stop):
+            x, w = row_entry(rows, i, k), W[row_column(rows, k)]
             for c in range(z.size):
                 z[c] += x * w[c]
+    if W.shape[0] > features:
+        w = W[features]
+        for c in range(z.size):
+            z[c] += w[c]
 
 
 @kernel(fastmath=True)
@@ -49,13 +53,8 @@ def _add(rows, i, a, u, features, out):
     if out.shape[0] > features:
         for c in range(u.size):
             out[features, c] += a * u[c]
-    start, stop = row_span(rows, i)
-    for k in range(start, stop):
-        x = a * row_entry(rows, i, k)
-        if x != 0.0:
-            row = out[row_column(rows, k)]
-            for c in range(u.size):
-                row[c] += x * u[c]
+    columns, values = row_parts(rows, i)
+    add_to_rows(a, values, columns, out, u)
 
 
 @kernel
@@ -67,6 +66,16 @@ def vector_losses(loss, y, p, Z, U):
         at = value_and_slopes(loss, z, y[i], U[i])
         if p[i] > 0.0:
             total += p[i] * at
+    return total
+
+
+@kernel
+def vector_values(loss, y, p, Z):
+    """sum p loss."""
+    total = 0.0
+    for i in range(Z.shape[0]):
+        if p[i] > 0.0:
+            total += p[i] * value(loss, Z[i], y[i])
     return total
 
 
@@ -94,37 +103,54 @@ def vector_conjugates(loss, y, p, U):
 
 
 @kernel
-def block_epoch(loss, rows, y, p, transfer, order, inverse_strength, V, U, idle):
+def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, V, U, idle):
     """One exact step for all dual variables of each row of `order`, with W = transfer(V), V = -sum p x u' / strength.
 
-    V, U and idle (epochs without change) are updated in place; returns how far all steps went, sum p |change|.
+    `curvature` is p_i |x_i|^2 / strength; transfer None stands for W = V. V, U and idle (epochs without change) are
+    updated in place; returns how far all steps went, sum p |change|.
     """
     m = V.shape[1]
     t, new, moved = np.empty(m), np.empty(m), 0.0
     for k in range(np.uint64(order.size)):
         i = order[k]
-        u = U[i]
-        q = p[i] * sqnorm(rows, i) * inverse_strength
-        _mapped_scores(rows, i, transfer, V, t)
+        u, q = U[i], curvature[i]
+        if transfer is None:
+            _scores(rows, i, V, V.shape[0], t)
+        else:
+            _mapped_scores(rows, i, transfer, V, t)
         if q > 0.0:
             for c in range(m):
                 t[c] += q * u[c]
             dual_prox(loss, t, q, y[i], new)
         else:
             slopes(loss, t, y[i], new)
-        size = 0.0
-        for c in range(m):
-            change = new[c] - u[c]
-            size += abs(change)
-            u[c] = new[c]
-            new[c] = change
-        if size == 0.0:
+        size = _difference(new, u)
+        if size > 0.0:
+            _add(rows, i, -p[i] * inverse_strength, new, V.shape[0], V)
+            moved += p[i] * size
+            idle[i] = 0
+        else:
             idle[i] = min(idle[i] + 1, 100)
-            continue
-        idle[i] = 0
-        moved += p[i] * size
-        _add(rows, i, -p[i] * inverse_strength, new, V.shape[0], V)
     return moved
+
+
+@kernel(fastmath=True)
+def _difference(new, u):
+    """u <- new, new <- new - u; returns the sum of its sizes."""
+    size = 0.0
+    for c in range(u.size):
+        change = new[c] - u[c]
+        size += abs(change)
+        u[c] = new[c]
+        new[c] = change
+    return size
+
+
+@kernel(fastmath=True)
+def row_curvatures(rows, p, inverse_strength, out):
+    """p_i |x_i|^2 / strength."""
+    for i in range(np.uint64(p.size)):
+        out[i] = p[i] * sqnorm(rows, i) * inverse_strength
 
 
 @kernel(fastmath=True)

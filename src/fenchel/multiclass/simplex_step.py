@@ -2,8 +2,33 @@
 
 from __future__ import annotations
 
-from fenchel.multiclass.transfers import best_other, clear
+import math
+
+from fenchel.multiclass.transfers import clear
 from fenchel.typed import helper
+
+
+@helper
+def largest_other(t, y):
+    """The largest score of the classes other than y; the two loops have no branches."""
+    best = t[1] if y == 0 else t[0]
+    for j in range(y):
+        best = t[j] if t[j] > best else best
+    for j in range(y + 1, t.size):
+        best = t[j] if t[j] > best else best
+    return best
+
+
+@helper
+def two_largest_others(t, y):
+    """The two largest scores of the classes other than y; the second is -inf if there is one class only."""
+    best = second = -math.inf
+    for j in range(t.size):
+        v = t[j] if j != y else -math.inf
+        lower = v if v < best else best
+        second = lower if lower > second else second
+        best = v if v > best else best
+    return best, second
 
 
 @helper
@@ -11,27 +36,25 @@ def simplex_step(t, g, y, total, out):
     """out = the u that maximises <c, b> - g/2 (|b|^2 + S^2), b >= 0, S = sum b <= total, c_j = 1 + t_j - t_y.
 
     g b_j = (c_j - x)_+ where x solves sum (c_j - x)_+ = min(x, g total): left minus right is convex and decreasing, so
-    Newton's steps from the left rise to the root, and drop the entries that they pass. The root for some entries alone
-    is on the left: one pass begins with the largest and raises x with every entry it keeps. All are counted from the
-    largest: what is below it by more than g total plays no part, and the differences of the rest keep their digits.
-    `out` must not be `t`; it first holds the entries not yet dropped.
+    Newton's steps from the left rise to the root, and drop the entries that they pass. They begin at the root for the
+    two largest entries alone, which is on the left and seldom far. All are counted from the largest: what is below it by
+    more than g total plays no part, and the differences of the rest keep their digits. `out` must not be `t`; it first
+    holds the entries not yet dropped.
     """
-    largest = best_other(t, y)
-    best = t[largest]
+    best, second = two_largest_others(t, y)
     top, full = 1.0 + (best - t[y]), g * total
     if top <= 0.0:
         clear(out)
         return
-    x = -min(0.5 * top, full)
-    n, below = 1, 0.0
-    out[0] = 0.0
+    second -= best
+    x = max(-0.5 * top, -full, (second - top) / 3.0, 0.5 * (second - full))
+    n, below = 0, 0.0
     for j in range(t.size):
         d = t[j] - best
-        if d > x and j != y and j != largest:
+        if d > x and j != y:
             out[n] = d
             below += d
             n += 1
-            x = max(x, (below - top) / (n + 1), (below - full) / n)
     while n > 0:
         x = max(x, (below - top) / (n + 1), (below - full) / n)
         kept, below = 0, 0.0
@@ -45,11 +68,9 @@ def simplex_step(t, g, y, total, out):
             break
         n = kept
     taken = 0.0
+    for i in range(n):
+        taken += out[i] - x
     for j in range(t.size):
-        d = t[j] - best
-        if d > x and j != y:
-            out[j] = (d - x) / g
-            taken += out[j]
-        else:
-            out[j] = 0.0
-    out[y] = -taken
+        d = (t[j] - best) - x
+        out[j] = d / g if d > 0.0 else 0.0
+    out[y] = -taken / g

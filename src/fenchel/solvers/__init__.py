@@ -11,9 +11,12 @@ from fenchel.solvers.base import Solver, Start
 from fenchel.solvers.block_ascent import BlockAscent
 from fenchel.solvers.block_frank_wolfe import BlockFrankWolfe
 from fenchel.solvers.bundle import Bundle
+from fenchel.solvers.cutting_plane import CuttingPlane
 from fenchel.solvers.dual_ascent import DualAscent
+from fenchel.solvers.extragradient import Extragradient
 from fenchel.solvers.frank_wolfe import FrankWolfe
 from fenchel.solvers.lbfgs import LBFGS
+from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.pairwise_ascent import PairwiseAscent
 from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.pragam import Pragam
@@ -28,8 +31,11 @@ __all__ = [
     "BlockAscent",
     "BlockFrankWolfe",
     "Bundle",
+    "CuttingPlane",
     "DualAscent",
+    "Extragradient",
     "FrankWolfe",
+    "NewtonCG",
     "PairwiseAscent",
     "Pegasos",
     "Pragam",
@@ -43,7 +49,7 @@ __all__ = [
 
 
 def _snake(name: str) -> str:
-    return name.lower() if name.isupper() else re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    return name.lower() if name.isupper() else re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 _CLASSES: list[type[Solver]] = [
@@ -51,9 +57,12 @@ _CLASSES: list[type[Solver]] = [
     BlockAscent,
     BlockFrankWolfe,
     Bundle,
+    CuttingPlane,
     DualAscent,
+    Extragradient,
     FrankWolfe,
     LBFGS,
+    NewtonCG,
     PairwiseAscent,
     Pegasos,
     Pragam,

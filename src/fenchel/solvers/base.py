@@ -24,10 +24,11 @@ class Start(NamedTuple):
 
     coef: np.ndarray
     intercept: float = 0.0
-    dual_point: np.ndarray | None = None
+    dual_point: Any = None
 
 
-EVERY_KIND = ("scalar", "vector", "set")  # one score per row, several of them, a loss of all scores together
+# One score per row, several of them, a loss of all scores together, of structured outputs (maximum, or log of a sum)
+EVERY_KIND = ("scalar", "vector", "set", "structured", "structured log")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Problem      max over U of D(U) = -sum_i p_i loss*(u_i) - R*(-sum_i p_i x_i u_i'
 Update       u_i <- argmin over u of loss*(u) - <z_i + q u_i, u> + q/2 |u|^2, q = p_i |x_i|^2 / strength: the exact
              maximum over the row (for L1 + L2: of a quadratic minorant), so D never falls. Rows in shuffled blocks;
              rows whose variables stay put are left out for a while
-Certificate  U itself; W is recomputed from it at every check, so nothing drifts
+Certificate  U itself; W is recomputed from it now and then, so nothing drifts
 Reference    Shalev-Shwartz and Zhang (2013); Lapin, Hein and Schiele (2015) for top-k; Tajima et al. (2020) for the sets
 """
 
@@ -16,15 +16,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fenchel.data.transfer import Identity, Soft
-from fenchel.kernels.vector_passes import block_epoch
+from fenchel.data.transfer import Soft
+from fenchel.kernels.vector_passes import block_epoch, row_curvatures, vector_values
 from fenchel.regularizers import ElasticNet
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.row_order import blocks
-from fenchel.solvers.watching import checks
 
 PATIENCE = 3  # epochs without change after which a row is left out
+LOOK = 2.5  # passes over the rows between evaluations of P and D, at least: one costs about half a pass
+LONG = 8  # epochs between them, at least
+SETTLED = 0.1  # as far as this, beside an epoch with all rows, the steps of the others go when they are done with
+DRIFT = 50.0  # passes over the rows after which V is computed anew
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,12 @@ class BlockAscent(Solver):
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         state = BlockState(oracle, start)
         rng = np.random.default_rng(self.seed)
-        yield state.check()
-        for due in checks():
+        shown = state.check()
+        yield shown
+        for due in state.looks():
             state.epoch(rng, full=due)
-            yield state.check() if due else Iterate(state.coef(), 0.0, None, np.nan)
+            shown = state.check() if due else shown._replace(primal=None, dual=np.nan, dual_point=None)
+            yield shown
 
 
 class BlockState:
@@ -58,18 +63,42 @@ class BlockState:
         self.oracle, problem = oracle, oracle.problem
         regularizer = problem.regularizer
         self.strength = regularizer.alpha
-        self.transfer: Any = Identity()
+        self.transfer: Any = None
         if isinstance(regularizer, ElasticNet):
             self.strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
             self.transfer = Soft(regularizer.alpha * regularizer.l1_ratio / self.strength)
         self.rows = self.active = np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
+        self.curvature = np.empty(problem.n)
+        row_curvatures(problem.rows, problem.weights, 1.0 / self.strength, self.curvature)
         self.idle = np.zeros(problem.n, dtype=np.int64)
+        self.walked = 0.0  # passes over the rows that epochs made
+        self.moved = np.inf  # how far the steps of the last epoch went
         self.U = oracle.feasible(start.dual_point)
         self.recompute()
+
+    def looks(self) -> Iterator[bool]:
+        """For epoch after epoch, whether all rows are walked, and P and D evaluated after it.
+
+        That costs about a pass, so it is due after a few passes over rows that still move, ever more of them; but also
+        when those rows have settled, or for a long time, because only the others can bring news then.
+        """
+        epoch, looked, walked, moved = 0, 0, 0.0, np.inf
+        while True:
+            due = (
+                epoch == 0
+                or self.walked - walked >= max(LOOK, self.walked / 8)
+                or self.moved <= SETTLED * moved
+                or epoch - looked >= max(LONG, epoch // 4)
+            )
+            yield due
+            epoch += 1
+            if due:
+                looked, walked, moved = epoch, self.walked, self.moved
 
     def recompute(self) -> None:
         """V from U, without the drift of many small updates."""
         self.V = self.oracle.matrix(-self.oracle.combine(self.U) / self.strength)
+        self.computed = self.walked
 
     def coef(self) -> np.ndarray:
         """W = transfer(V), flat."""
@@ -84,16 +113,19 @@ class BlockState:
             self.active = self.rows
         problem, order = self.oracle.problem, blocks(rng, self.active)
         self.oracle.passes += order.size / problem.n
-        block_epoch(
+        self.walked += order.size / problem.n
+        self.moved = block_epoch(
             problem.compiled_loss, problem.rows, problem.y, problem.weights, self.transfer, order,
-            1.0 / self.strength, self.V, self.U, self.idle,
+            self.curvature, 1.0 / self.strength, self.V, self.U, self.idle,
         )  # fmt: skip
         self.active = self.active[self.idle[self.active] < PATIENCE]
 
     def check(self) -> Iterate:
-        """P and D at the present U."""
-        self.recompute()
+        """P and D at the present U; U itself is handed out, as D never falls."""
+        if self.walked - self.computed > DRIFT:
+            self.recompute()
         w, problem = self.coef(), self.oracle.problem
-        primal = self.oracle.value_and_slopes(w)[0] + problem.regularizer.value(w)
+        Z = self.oracle.score_matrix(w)
+        primal = vector_values(problem.compiled_loss, problem.y, problem.weights, Z) + problem.regularizer.value(w)
         dual = -self.oracle.conjugates(self.U) - problem.regularizer.conjugate(self.V.ravel() * self.strength)
-        return Iterate(w, 0.0, primal, dual, self.U.copy())
+        return Iterate(w, 0.0, primal, dual, lambda: self.U)

@@ -1,37 +1,52 @@
-"""Block-coordinate Frank-Wolfe for losses of several scores.
+"""Block-coordinate Frank-Wolfe for losses of several scores and of structured outputs (BCFW).
 
 Problem      max over U of D(U) = -sum_i p_i loss*(u_i) - |sum_i p_i x_i u_i'|^2 / (2 alpha)
 Update       one row at a time, u_i <- u_i + t d with the best t:
              "plain"     d = u' - u_i, u' the slopes at the row's scores (the vertex that the linearised dual likes best)
              "away"      that, or away from the worst vertex that u_i is made of, whichever promises more
              "pairwise"  weight moves from the worst vertex straight to the best
-             The last two are for losses whose u_i are mixtures of vertices that can be read off: max hinge, cost hinge
-Certificate  U itself; W is recomputed from it at every check
-Reference    Lacoste-Julien et al. (2013); Lacoste-Julien and Jaggi (2015) for away and pairwise steps
+             The last two are for losses whose u_i are mixtures of vertices that can be read off: max hinge, cost hinge, and
+             structured hinges, whose vertices are labels. There, labels found before are tried first (the cache), and examples
+             are drawn in proportion to the gap last seen at them (gap sampling), all of them again every few epochs
+Certificate  U itself, or the labels with their weights; W is recomputed from them at every check
+Reference    Lacoste-Julien et al. (2013); Lacoste-Julien and Jaggi (2015) for away and pairwise steps; Osokin et al. (2016)
+             for cache and gap sampling
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.kernels.block_frank_wolfe import AWAY, PAIRWISE, plain_epoch, vertex_epoch
+from fenchel.kernels.structured_epoch import ASK, CACHE_FIRST
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.block_ascent import BlockState
+from fenchel.solvers.label_state import LabelState
 from fenchel.solvers.row_order import blocks
 from fenchel.solvers.watching import checks
 
 KINDS = {"plain": 0, "away": AWAY, "pairwise": PAIRWISE}
+SAMPLINGS = ("uniform", "gap")
+REFRESH = 8  # epochs after which all examples have their turn, and their oracles are asked
 
 
 @dataclass(frozen=True)
 class BlockFrankWolfe(Solver):
-    """Frank-Wolfe steps row by row; steps is None ("pairwise" where the loss has vertices, else "plain"), or one of them.
+    """Frank-Wolfe steps row by row, or example by example.
+
+    Parameters
+    ----------
+    steps : "plain", "away", "pairwise", or None: "pairwise" where the loss has vertices, else "plain".
+    sampling : "uniform" (every example once per epoch) or "gap", which is for structured outputs and their default (None).
+    cache : whether labels found before are tried before the max-oracle is called; for structured outputs, their default.
+    average : for structured outputs, also try the weighted average of all iterates (wbar_k = k/(k+2) wbar + 2/(k+2) w).
 
     >>> import fenchel
     >>> X, y = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [1.0, 1.0]], [0, 1, 2, 1]
@@ -41,17 +56,31 @@ class BlockFrankWolfe(Solver):
     """
 
     steps: str | None = None
+    sampling: str | None = None
+    cache: bool | None = None
+    average: bool = False
     seed: int = 0
     slow: ClassVar[bool] = True
-    kinds: ClassVar[tuple[str, ...]] = ("vector",)
+    kinds: ClassVar[tuple[str, ...]] = ("vector", "structured")
     waits: ClassVar[int] = 2000
     needs: ClassVar[Needs] = Needs(regularizer=("l2",))
 
     def __post_init__(self) -> None:
         if self.steps is not None and self.steps not in KINDS:
             raise InputError(f"steps must be None or one of {', '.join(map(repr, KINDS))}, got {self.steps!r}")
+        if self.sampling is not None and self.sampling not in SAMPLINGS:
+            raise InputError(
+                f"sampling must be None or one of {', '.join(map(repr, SAMPLINGS))}, got {self.sampling!r}"
+            )
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        if oracle.problem.kind == "structured":
+            yield from self.label_iterates(oracle, start)
+            return
+        if self.cache or self.average or self.sampling == "gap":
+            raise InputError(
+                "cache, average and gap sampling are for structured outputs; this loss is of scores of rows"
+            )
         loss = oracle.problem.loss
         vertices = hasattr(loss, "vertex_margins")
         steps = self.steps or ("pairwise" if vertices else "plain")
@@ -64,6 +93,53 @@ class BlockFrankWolfe(Solver):
         for due in checks():
             sweep(state, blocks(rng, state.rows), KINDS[steps])
             yield state.check() if due else Iterate(state.coef(), 0.0, None, np.nan)
+
+    def label_iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        """Steps on labels."""
+        state, rng, n = LabelState(oracle, start), np.random.default_rng(self.seed), oracle.problem.n
+        if self.average:
+            state.average = np.zeros(oracle.problem.d)
+        kind, asks = KINDS[self.steps or "pairwise"], ASK if self.cache is False else CACHE_FIRST
+        found = state.check()[0]
+        yield found
+        watch = Watch(found)
+        for epoch in count():
+            fresh = epoch % REFRESH == 0
+            drawn = self.sampling != "uniform" and not fresh
+            order = draw(rng, state) if drawn else rng.permutation(n)
+            state.epoch(order, kind, ASK if fresh else asks)
+            if not watch.due(state.estimate()):
+                yield Iterate(state.w.copy(), 0.0, None, np.nan)
+                continue
+            found = state.check()[0]
+            watch.seen(found)
+            yield found
+            if self.average:
+                mean = state.check(state.averaged())[0]
+                yield mean
+
+
+class Watch:
+    """When P and D are evaluated, which costs a pass: when the gap seems to have halved, or after some epochs."""
+
+    def __init__(self, found: Iterate):
+        self.epoch = 0
+        self.seen(found)
+
+    def seen(self, found: Iterate) -> None:
+        assert found.primal is not None
+        self.gap, self.at = found.primal - found.dual, self.epoch
+
+    def due(self, estimate: float) -> bool:
+        self.epoch += 1
+        return estimate <= 0.5 * self.gap or self.epoch - self.at >= max(2, self.epoch // 4)
+
+
+def draw(rng: np.random.Generator, state: LabelState) -> np.ndarray:
+    """As many examples as there are, in proportion to the gaps last seen."""
+    n, chances = state.problem.n, state.problem.weights * state.gaps
+    total = float(chances.sum())
+    return rng.choice(n, n, p=chances / total) if total > 0.0 else rng.permutation(n)
 
 
 def sweep(state: BlockState, order: np.ndarray, kind: int) -> None:

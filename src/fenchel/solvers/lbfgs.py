@@ -43,7 +43,7 @@ class LBFGS(Solver):
     """
 
     memory: int = 20
-    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector", "structured log")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("gradient",))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:

@@ -1,0 +1,140 @@
+"""Column files at the terminal: from a file and a template to sequences, and `fenchel train --columns`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from typing import Any
+
+from fenchel.cli.options import COMMON, pairs, penalty_of
+from fenchel.cli.progress import Progress
+from fenchel.errors import InputError
+
+TOL = 1e-3
+OWN = ("template", "label_column", "min_count", "observed_only", "no_bias", "no_ends")  # options for columns only
+FOREIGN = ("measure", "k", "rho", "cost", "tree", "smooth", "n_features", *(name for name in COMMON if name != "beta"))
+
+
+def refuse_own(arguments: Namespace) -> None:
+    """Options of column files without --columns."""
+    for name in OWN:
+        if getattr(arguments, name) not in (None, False):
+            raise InputError(f"--{name.replace('_', '-')} is for column files: add --columns")
+
+
+def train(arguments: Namespace) -> int:
+    """Train a chain on a column file, write the model, print its certificate."""
+    from fenchel.cli.train import alpha_of, finish
+    from fenchel.structured_model import StructuredModel
+    from fenchel.whole_file import check_writable
+
+    _refuse_foreign(arguments)
+    penalty = penalty_of(arguments.penalty, pairs(arguments.penalty_param, "--penalty-param"), 1.0)
+    chain = _chain(arguments)
+    check_writable(arguments.model)
+    data = read(arguments.data, -1 if arguments.label_column is None else arguments.label_column)
+    templates = _templates(arguments.template, data)
+    encoder, problem, labels = _problem(arguments, data, templates, chain, penalty, alpha_of)
+    result = _solve(arguments, problem)
+    model = StructuredModel.from_result(
+        result, keep_dual=not arguments.no_dual, labels=labels, attributes=encoder.tokens.names,
+        link_attributes=encoder.links.names, template=templates.lines, columns=(data.width, data.label_column),
+    )  # fmt: skip
+    tokens = sum(map(len, data.sentences))
+    size = f"{model.n} sequences, {tokens} tokens, {model.shape.features} attributes, {len(labels)} labels"
+    text = f"{size}, {model.d} weights: {model.loss!r} + {model.regularizer!r}"
+    return finish(model, [result], arguments, text)
+
+
+def read(path: str, label_column: int | None) -> Any:
+    """The sentences of a column file, "-" for stdin."""
+    from fenchel.data.read_columns import read_columns
+
+    source: Any = sys.stdin.buffer if path == "-" else path
+    return read_columns(source, label_column)
+
+
+def read_for(model: Any, path: str, model_path: str) -> tuple[Any, list[Any], list[list[str]] | None]:
+    """(the file, its sentences in the columns of the training file, their labels if there are any)."""
+    if model.template is None:
+        raise InputError(
+            f"{model_path} is a model of {type(model.loss).__name__} that was not trained on a column file: use fenchel.load"
+        )
+    data = read(path, None)
+    wide, at = model.columns
+    if data.width == wide:
+        return data, data.sentences, [[row[at] for row in rows] for rows in data.sentences]
+    if data.width != wide - 1:
+        raise InputError(
+            f"{path} has {data.width} columns, but the model {model_path} was trained on {wide}, its label in column {at}: "
+            f"expected {wide}, or {wide - 1} without the label"
+        )
+    return data, [[[*row[:at], "", *row[at:]] for row in rows] for rows in data.sentences], None
+
+
+def _refuse_foreign(arguments: Namespace) -> None:
+    given = [name for name in FOREIGN if getattr(arguments, name) is not None]
+    given += ["loss_param"] if arguments.loss_param else []
+    given += ["intercept"] if arguments.intercept else []
+    given += ["index_base"] if arguments.index_base != "auto" else []
+    if given:
+        raise InputError(f"--{given[0].replace('_', '-')} does not go with --columns")
+
+
+def _chain(arguments: Namespace) -> Any:
+    from fenchel.structured import Chain
+
+    return Chain(
+        loss=arguments.loss or "hinge", beta=0.0 if arguments.beta is None else arguments.beta, bias=not arguments.no_bias,
+        ends=not arguments.no_ends, observed_only=arguments.observed_only,
+    )  # fmt: skip
+
+
+def _templates(path: str | None, data: Any) -> Any:
+    from fenchel.data.templates import Templates, default_templates
+
+    if path is None:
+        columns = [column for column in range(data.width) if column != data.label_column]
+        found = default_templates(len(columns))
+        if columns != list(range(len(columns))):
+            raise InputError("the label is not in the last column: --template must say which columns to look at")
+        return found
+    found = Templates.read(path)
+    if not found.transitions:
+        raise InputError(f"{path} has no line B: a chain always has weights for pairs of labels; add the line")
+    found.require(data.width, data.label_column)
+    return found
+
+
+def _problem(arguments: Namespace, data: Any, templates: Any, chain: Any, penalty: Any, alpha_of: Any) -> Any:
+    """(encoder of the attributes, problem, labels)."""
+    from dataclasses import replace
+
+    from fenchel.estimators.sequence_input import SequenceEncoder, find_classes, numbered
+    from fenchel.problem import Problem
+    from fenchel.structured_model import template_attributes
+
+    labels = find_classes(data.labels)
+    if len(labels) < 2:
+        raise InputError(
+            f"{arguments.data} has one label only ({labels[0]}): is the label in another column? See --label-column"
+        )
+    least = 1 if arguments.min_count is None else arguments.min_count
+    if least < 1:
+        raise InputError(f"--min-count must be at least 1, got {least}")
+    encoder = SequenceEncoder(templates.edges, least)
+    rows = encoder.fit_transform(template_attributes(templates, data.sentences))
+    chain = replace(chain, classes=len(labels), edge_features=templates.edges)
+    regularizer = penalty.scaled(alpha_of(arguments, len(rows)))
+    numbers = numbered(data.labels, labels, lambda i, t: "")
+    return encoder, Problem(rows, numbers, loss=chain, regularizer=regularizer), labels
+
+
+def _solve(arguments: Namespace, problem: Any) -> Any:
+    from fenchel.engines import Local
+    from fenchel.solve import solve
+
+    limits = arguments.max_iter, arguments.max_time
+    with Progress(arguments.tol, arguments.quiet) as progress:
+        progress.begin("")
+        return solve(problem, arguments.solver, arguments.tol, *limits, progress, engine=Local(arguments.threads))

@@ -1,0 +1,114 @@
+"""Models of column files at work: `fenchel predict` and `fenchel verify`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any
+
+from fenchel.cli.columns import read_for
+from fenchel.cli.terminal import clean, complain
+from fenchel.errors import InputError
+
+
+def predict(model: Any, arguments: Namespace) -> int:
+    """Write the columns of the file and the predicted label behind them."""
+    from fenchel.cli.predict import write
+
+    if arguments.scores or arguments.top_k is not None:
+        option = "--scores" if arguments.scores else "--top-k"
+        raise InputError(f"{option} does not go with a model of sequences: it labels all tokens of a sequence together")
+    if arguments.proba:
+        model.probabilities([])  # before the data are read: can it at all?
+    data, sentences, labels = read_for(model, arguments.data, arguments.model)
+    examples = model.attributes_of(sentences)
+    if arguments.proba:
+        fields = [[[repr(p) for p in row] for row in found.tolist()] for found in model.probabilities(examples)]
+    else:
+        predicted = model.predict(examples)
+        fields = [[[label] for label in path] for path in predicted]
+    write(arguments.output, _lines(data.sentences, fields, arguments.output == "-" and sys.stdout.isatty()))
+    if not arguments.quiet:
+        if arguments.proba:
+            complain("columns behind those of the file: " + " ".join(model.labels))
+        elif labels is not None:
+            _note(labels, predicted)
+    return 0
+
+
+def _lines(sentences: list[Any], fields: list[Any], terminal: bool) -> Iterator[str]:
+    """Fields divided by blanks, an empty line behind every sentence, as conlleval reads them."""
+    for rows, more in zip(sentences, fields, strict=True):
+        for row, found in zip(rows, more, strict=True):
+            line = " ".join([*row, *found])
+            yield (clean(line) if terminal else line) + "\n"  # files and pipes get what the input had
+        yield "\n"
+
+
+def _note(labels: list[list[str]], predicted: list[list[str]]) -> None:
+    from fenchel.sequence_metrics import chunk_scores, token_error
+
+    tokens = sum(map(len, labels))
+    wrong = round(token_error(labels, predicted) * tokens)
+    complain(f"{tokens - wrong} of {tokens} tokens have the label that the file gives ({1 - wrong / tokens:.4%})")
+    try:
+        chunks = chunk_scores(labels, predicted)
+    except InputError:  # labels that are not those of chunks
+        return
+    complain(f"chunks: precision {chunks.precision:.4%}, recall {chunks.recall:.4%}, F1 {chunks.f1:.4%}")
+
+
+def recheck(model: Any, arguments: Namespace, tol: float) -> Any:
+    """The certificate of a model, recomputed from its file: a `fenchel.cli.verify.Check`."""
+    import numpy as np
+
+    from fenchel.certify import certify
+    from fenchel.cli.verify import GAP_LEFT, HOLDS, MISMATCH, Check, agrees
+
+    problem = _problem(model, arguments)
+    coef, whole = _own_coef(model, problem)
+    usable = model.dual_point is not None
+    try:
+        found = certify(problem, coef, 0.0, model.dual_point)
+    except InputError:  # a dual point of other sequences
+        usable, found = False, certify(problem, coef)
+    same = whole and agrees(model.certificate, found, usable)
+    rebuilt = not usable
+    if usable and not found.holds(tol):
+        other = certify(problem, coef)
+        if np.isfinite(other.dual) and other.dual > found.dual:
+            found, rebuilt = other, True
+    status = MISMATCH if not same else HOLDS if found.holds(tol) else GAP_LEFT
+    return Check(model.certificate, found, problem.digest == model.digest, rebuilt, status)
+
+
+def _problem(model: Any, arguments: Namespace) -> Any:
+    from fenchel.problem import Problem
+
+    _, sentences, labels = read_for(model, arguments.data, arguments.model)
+    if labels is None:
+        raise InputError(f"{arguments.data} has no labels: verify needs the file that the model was trained on")
+    number = {label: k for k, label in enumerate(model.labels)}
+    for i, labelling in enumerate(labels):
+        strange = next((label for label in labelling if label not in number), None)
+        if strange is not None:
+            raise InputError(
+                f"{arguments.data}: sentence {i + 1} has the label {strange}, which the model does not know"
+            )
+    rows = model.matrices(model.attributes_of(sentences))
+    numbers = [[number[label] for label in labelling] for labelling in labels]
+    return Problem(rows, numbers, loss=model.loss, regularizer=model.regularizer)
+
+
+def _own_coef(model: Any, problem: Any) -> tuple[Any, bool]:
+    """(the coefficients that the problem has weights for, whether that is all of them but zeros)."""
+    import numpy as np
+
+    from fenchel.structured_model import places_of
+
+    places = places_of(problem)
+    if places is None:
+        return model.coef, True
+    coef = model.full_coef[places]
+    return coef, bool(np.count_nonzero(coef) == np.count_nonzero(model.coef))

@@ -1,0 +1,156 @@
+"""Sets of labels with pairwise terms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fenchel.data.accept import accept_matrix
+from fenchel.errors import InputError
+from fenchel.estimators.structured import StructuredEstimator
+from fenchel.structured import PairwiseLabels
+
+
+def _has_probabilities(self: Any) -> bool:
+    if self.loss != "log":
+        raise AttributeError(f'loss={self.loss!r} is no model of probabilities: use MultiLabelClassifier(loss="log")')
+    return True
+
+
+class MultiLabelClassifier(StructuredEstimator):
+    """min over w of (1/n) sum_i loss(x_i, y_i) + R(w), where a set y of m labels has the score
+
+        sum_j y_j (<x, W[:, j]> + bias_j) + sum over pairs j < k of y_j y_k pairs_jk
+
+    and the loss is max over sets of errors(y) + score(y) - score(gold) ("hinge"), or log sum over sets of
+    exp(score(y) - score(gold)) ("log"). The prediction is the set with the largest score, found exactly.
+
+    Y is a 0/1 matrix with a column per label, dense or sparse (scikit-learn's MultiLabelBinarizer makes one of sets).
+
+    Parameters
+    ----------
+    loss : "hinge" or "log" (which sums over all 2^m sets: up to 20 labels).
+    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
+    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
+    C : the other way to say it: alpha = 1 / (C n). Not both.
+    l1_ratio : for regularizer="elastic_net" only.
+    normalise : whether errors(y) is the share of wrong labels instead of their number.
+    nodes : a limit of the search for the best set, per example; P is then an upper bound. None: no limit.
+    tol : the relative gap (P - D) / |P| that the certificate must show.
+    solver : "auto", a name or a solver object.
+    max_iter, max_time : limits; None means none. max_time is in seconds.
+    warm_start : start from the previous fit.
+    random_state : seed of a solver that shuffles, when it is named.
+    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
+    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+
+    Attributes
+    ----------
+    emissions_, bias_, pairs_ : (features, m), (m,) and the symmetric (m, m) matrix of pair weights.
+    coef_ : all of them, flat, as `fenchel.structured.PairwiseLabels` has them.
+    dual_point_ : label sets with weights (hinge) or points of distributions (log), of the certificate's dual value.
+    objective_, dual_objective_, dual_gap_ : P, D and P - D.
+    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
+    regularizer_ : the regularizer that was used, with its alpha.
+    n_labels_, n_features_in_, feature_names_in_ : of the training data.
+
+    Examples
+    --------
+    >>> X, Y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[1, 0], [0, 1], [1, 1]]
+    >>> model = MultiLabelClassifier(alpha=0.01).fit(X, Y)
+    >>> model.predict(X).tolist(), model.status_.name
+    ([[1, 0], [0, 1], [1, 1]], 'CERTIFIED')
+    """
+
+    def __init__(
+        self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, normalise=False, nodes=None, tol=1e-3,
+        solver="auto", max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+    ):  # fmt: skip
+        self.loss = loss
+        self.regularizer = regularizer
+        self.alpha = alpha
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.normalise = normalise
+        self.nodes = nodes
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags
+
+    def fit(self, X, Y, sample_weight=None):
+        """Fit to rows and their 0/1 matrix of labels."""
+        Y = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+        if Y.ndim != 2:
+            raise InputError(f"Y must be a 0/1 matrix with a column per label, got {Y.ndim} dimension(s)")
+        X, Y = self._training_rows(X, y=Y, multi_output=True)
+        result = self._fit_structured(X, Y, X.shape[0], self._model(), sample_weight, same=True)
+        self._name_parts(result.coef, int(Y.shape[1]))
+        return self
+
+    def predict(self, X):
+        """The 0/1 matrix of the label sets with the largest scores."""
+        model, rows = self._model(), self._test_rows(X)
+        return np.array([model.predict(self.coef_, rows[i]) for i in range(rows.shape[0])]).reshape(-1, self.n_labels_)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """The probability of each label, (n, m)."""
+        model, rows = self._model(), self._test_rows(X)
+        return np.array([model.marginals(self.coef_, rows[i]) for i in range(rows.shape[0])]).reshape(
+            -1, self.n_labels_
+        )
+
+    def score(self, X, Y, sample_weight=None):
+        """The share of rows whose whole label set is right, as scikit-learn's classifiers have it for many labels."""
+        return accuracy_score(Y, self.predict(X), sample_weight=sample_weight)
+
+    def _name_parts(self, coef: np.ndarray, m: int) -> None:
+        self.n_labels_ = m
+        at = self.n_features_in_ * m
+        self.emissions_ = coef[:at].reshape(-1, m).copy()
+        self.bias_ = coef[at : at + m].copy()
+        self.pairs_ = np.zeros((m, m))
+        self.pairs_[np.triu_indices(m, 1)] = coef[at + m :]
+        self.pairs_ += self.pairs_.T
+
+    _saved_as = PairwiseLabels
+
+    def _about(self) -> dict[str, Any]:
+        return {"attributes": getattr(self, "feature_names_in_", None)}
+
+    @staticmethod
+    def _parameters_of(model: Any) -> dict[str, Any]:
+        return vars(model.loss)
+
+    def _restore_own(self, model: Any) -> None:
+        self.n_features_in_ = model.shape.features
+        if model.attributes is not None:
+            self.feature_names_in_ = np.array(model.attributes, dtype=object)
+        self._name_parts(model.coef, model.shape.classes)
+
+    def _test_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        checked = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=False
+        )
+        return accept_matrix(checked)[0]
+
+    def _model(self) -> PairwiseLabels:
+        return PairwiseLabels(self.loss, bool(self.normalise), self.nodes)

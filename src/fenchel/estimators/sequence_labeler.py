@@ -1,0 +1,245 @@
+"""Labels for the tokens of sequences: conditional random fields and max-margin Markov chains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from fenchel.errors import InputError
+from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
+from fenchel.estimators.sequence_input import SequenceEncoder, find_classes, label_lists, numbered
+from fenchel.estimators.sequence_saving import RESCALINGS, SequenceSaving, array_of
+from fenchel.problem import Problem
+from fenchel.structured.chain import Chain
+from fenchel.structured.chain_weights import ChainWeights
+from fenchel.structured_certify import accept_point
+
+
+def _has_probabilities(self: Any) -> bool:
+    if self.loss != "log":
+        raise AttributeError(f'loss={self.loss!r} is no model of probabilities: use SequenceLabeler(loss="log")')
+    return True
+
+
+class SequenceLabeler(SequenceSaving, LinearEstimator):
+    """min over w of (1/n) sum_i loss(x_i, y_i) + R(w), where a labelling y of a sequence x of T tokens has the score
+
+        sum_t <x_t, W[:, y_t]> + bias[y_t] + sum_t transitions[y_t, y_{t+1}] + start[y_1] + end[y_T]
+
+    and the loss is max over y of errors(y) + score(y) - score(gold) ("hinge": max-margin), or log sum over y of
+    exp(score(y) - score(gold)) ("log": a conditional random field). The prediction is the labelling with the largest score.
+
+    X is a list of sequences: arrays (T, features), scipy matrices, or lists with a dictionary {attribute: value} or a list of
+    attributes for each token, as sklearn-crfsuite takes them. y is a list of label sequences; labels are anything hashable.
+
+    Parameters
+    ----------
+    loss : "hinge" or "log".
+    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
+    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
+    C : the other way to say it: alpha = 1 / (C n). Not both. CRFsuite's c2 is C = 1 / (2 c2); its c1 and c2 together are
+        regularizer="elastic_net", C = 1 / (c1 + 2 c2), l1_ratio = c1 / (c1 + 2 c2).
+    l1_ratio : for regularizer="elastic_net" only.
+    bias, ends : whether labels have weights of their own everywhere, and at both ends of a sequence.
+    rescaling : "margin": errors(y) + score(y) - score(gold), or "slack": errors(y) (1 + score(y) - score(gold)), in the hinge.
+    normalise : whether errors(y) is the share of wrong tokens instead of their number.
+    observed_only : weights only for pairs of feature and label, and of successive labels, that occur in training. CRFsuite's
+        default model is observed_only=True, bias=False, ends=False.
+    edge_features : whether pairs of successive labels have weights for features too, + sum_t <e_t, edges[:, y_t, y_{t+1}]> in
+        the score. X is then a list of pairs (tokens, links), links having one row, or dictionary, less than tokens.
+    min_count : attributes seen less often in training are left out.
+    tol : the relative gap (P - D) / |P| that the certificate must show.
+    solver : "auto", a name or a solver object.
+    max_iter, max_time : limits; None means none. max_time is in seconds.
+    warm_start : start from the previous fit, if it had the same features and labels.
+    random_state : seed of a solver that shuffles, when it is named.
+    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
+    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted if they have an order.
+    weights_ : the parts of the coefficients by name: emissions (features, m), bias, transitions (m, m), start, end, edges.
+    state_features_, transition_features_ : the same as dictionaries {(attribute, label): weight}, {(label, label): weight}.
+    attributes_ : names of the attributes in the order of the features; None if X was numbers.
+    coef_ : all coefficients, flat, as `fenchel.structured.Chain` has them.
+    dual_point_ : labellings with weights (hinge) or points of distributions (log), of the certificate's dual value.
+    objective_, dual_objective_, dual_gap_ : P, D and P - D.
+    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
+    regularizer_ : the regularizer that was used, with its alpha.
+    n_features_in_ : features per token.
+
+    Examples
+    --------
+    >>> X = [[{"word": "the"}, {"word": "dog"}], [{"word": "a"}, {"word": "dog"}, {"word": "barks"}]]
+    >>> model = SequenceLabeler("log", alpha=0.01).fit(X, [["D", "N"], ["D", "N", "V"]])
+    >>> model.predict([[{"word": "the"}, {"word": "cat"}, {"word": "barks"}]]), model.status_.name
+    ([['D', 'N', 'V']], 'CERTIFIED')
+
+    `model.save(path)` writes it to a file, `SequenceLabeler.load(path)` reads it.
+    """
+
+    def __init__(
+        self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, bias=True, ends=True, rescaling="margin",
+        normalise=False, observed_only=False, edge_features=False, min_count=1, tol=1e-3, solver="auto", max_iter=None,
+        max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+    ):  # fmt: skip
+        self.loss = loss
+        self.regularizer = regularizer
+        self.alpha = alpha
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.bias = bias
+        self.ends = ends
+        self.rescaling = rescaling
+        self.normalise = normalise
+        self.observed_only = observed_only
+        self.edge_features = edge_features
+        self.min_count = min_count
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.dict = True
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to sequences and their labels; sample_weight is one number per sequence."""
+        encoder = SequenceEncoder(bool(self.edge_features), self._min_count())
+        rows = encoder.fit_transform(X)
+        labels = label_lists(y, lengths(rows, encoder.edges))
+        classes = find_classes(labels)
+        weights = accept_weights(sample_weight, len(rows))
+        numbers = numbered(labels, classes, lambda i, t: "")
+        regularizer = self._regularizer(total_weight(weights, len(rows)))
+        problem = Problem(rows, numbers, loss=self._chain(len(classes)), regularizer=regularizer, sample_weight=weights)
+        (result,) = self._fit_problems([lambda: problem], [self._sequence_start(problem, classes, encoder)])
+        self._keep_chain(result, classes, encoder)
+        return self
+
+    def predict(self, X):
+        """The labelling with the largest score of each sequence: a list of lists."""
+        chain, rows = self._rows(X)
+        return [self._names(path) for path in chain.predict_all(self._full_coef, rows)]
+
+    def predict_single(self, x):
+        """The labelling of one sequence."""
+        return self.predict([x])[0]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """P(label of token t) for each sequence: a list of arrays (T, m), columns in the order of classes_."""
+        chain, rows = self._rows(X)
+        return [chain.marginals(self._full_coef, x)[0] for x in rows]
+
+    @available_if(_has_probabilities)
+    def predict_marginals(self, X):
+        """The same as a dictionary {label: probability} for each token of each sequence."""
+        return [[dict(zip(self._labels, row, strict=True)) for row in p.tolist()] for p in self.predict_proba(X)]
+
+    @available_if(_has_probabilities)
+    def predict_marginals_single(self, x):
+        """The dictionaries of one sequence."""
+        return self.predict_marginals([x])[0]
+
+    def score(self, X, y):
+        """The share of tokens whose label is right. A label that was not in training is an error of the data, not a miss.
+
+        `fenchel.metrics` has other measures: chunk_f1, sequence_error, ...
+        """
+        found = self.predict(X)
+        labels = label_lists(y, [len(path) for path in found])
+        numbered(labels, self._labels, lambda i, t: _unseen(labels, i, t))
+        hits = sum(a == b for true, path in zip(labels, found, strict=True) for a, b in zip(true, path, strict=True))
+        return hits / sum(map(len, labels))
+
+    @property
+    def weights_(self) -> ChainWeights:
+        check_is_fitted(self)
+        return self._chain(len(self._labels)).split(self._full_coef, self.n_features_in_, self._encoder.links.width)
+
+    @property
+    def state_features_(self) -> dict:
+        """{(attribute, label): weight} of the weights that are not 0; features of arrays are called by their numbers."""
+        table = self.weights_.emissions
+        names = range(table.shape[0]) if self.attributes_ is None else self.attributes_
+        places = zip(*(index.tolist() for index in np.nonzero(table)), strict=True)
+        return {(names[j], self._labels[c]): float(table[j, c]) for j, c in places}
+
+    @property
+    def transition_features_(self) -> dict:
+        """{(label, next label): weight}."""
+        table = self.weights_.transitions.tolist()
+        return {(a, b): table[i][j] for i, a in enumerate(self._labels) for j, b in enumerate(self._labels)}
+
+    @property
+    def attributes_(self) -> list[str] | None:
+        check_is_fitted(self)
+        return self._encoder.tokens.names
+
+    def _chain(self, m: int) -> Chain:
+        beta = RESCALINGS.get(self.rescaling) if isinstance(self.rescaling, str) else None
+        if beta is None:
+            raise InputError(f'rescaling must be "margin" or "slack", got {self.rescaling!r}')
+        return Chain(
+            classes=m, loss=self.loss, bias=bool(self.bias), ends=bool(self.ends), beta=0.0 if self.loss == "log" else beta,
+            normalise=bool(self.normalise), observed_only=bool(self.observed_only), edge_features=bool(self.edge_features),
+        )  # fmt: skip
+
+    def _min_count(self) -> int:
+        if not isinstance(self.min_count, (int, np.integer)) or self.min_count < 1:
+            raise InputError(f"min_count must be an integer of at least 1, got {self.min_count!r}")
+        return int(self.min_count)
+
+    def _sequence_start(self, problem: Any, classes: list, encoder: SequenceEncoder) -> tuple[Any, ...] | None:
+        """The previous fit, if its coefficients mean the same; its dual point, if it is one of these sequences."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        if self.coef_.size != problem.d or self._labels != classes or not encoder.same_features(self._encoder):
+            return None
+        try:
+            return self.coef_, 0.0, accept_point(problem, self.dual_point_)
+        except InputError:
+            return (self.coef_,)
+
+    def _keep_chain(self, result: Any, classes: list, encoder: SequenceEncoder) -> None:
+        self._labels, self._encoder = classes, encoder
+        self.classes_ = array_of(classes)
+        self.n_features_in_ = encoder.tokens.width
+        self.coef_ = result.coef.copy()
+        self._full_coef = result.problem.model.full(self.coef_) if self.observed_only else self.coef_
+        self._keep_facts(result)
+        self.regularizer_ = result.problem.regularizer
+        self._keep_reports([result])
+
+    def _rows(self, X: Any) -> tuple[Chain, list[Any]]:
+        """The sequences as the fitted chain takes them."""
+        check_is_fitted(self)
+        return self._chain(len(self._labels)), self._encoder.transform(X)
+
+    def _names(self, path: np.ndarray) -> list:
+        return [self._labels[k] for k in path.tolist()]
+
+
+def lengths(rows: list[Any], edges: bool) -> list[int]:
+    """Tokens of every sequence."""
+    return [x[0].shape[0] if edges else x.shape[0] for x in rows]
+
+
+def _unseen(labels: list, i: int, t: int) -> str:
+    return (
+        f"label {labels[i][t]!r} of sequence {i}, token {t} was not in training: no prediction can be right there. "
+        "fenchel.metrics.token_error(y, model.predict(X)) counts such tokens as wrong"
+    )

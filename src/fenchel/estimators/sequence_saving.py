@@ -1,0 +1,58 @@
+"""SequenceLabeler to a file and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.data.attributes import Attributes
+from fenchel.errors import InputError
+from fenchel.estimators.saving import Saving
+from fenchel.estimators.sequence_input import SequenceEncoder
+from fenchel.structured.chain import Chain
+from fenchel.structured_model import StructuredModel
+
+RESCALINGS = {"margin": 0.0, "slack": 1.0}
+
+
+class SequenceSaving(Saving):
+    """What a SequenceLabeler adds: classes and attributes."""
+
+    _saved_as = Chain
+    _labels: list[Any]
+    _encoder: SequenceEncoder
+
+    def _about(self) -> dict[str, Any]:
+        names = {"attributes": self._encoder.tokens.names, "link_attributes": self._encoder.links.names}
+        return {"labels": self._labels, **names}
+
+    @staticmethod
+    def _parameters_of(model: StructuredModel) -> dict[str, Any]:
+        chain = model.loss
+        rescaling = next((name for name, beta in RESCALINGS.items() if beta == chain.beta), None)
+        if rescaling is None:
+            raise InputError(f"a chain with beta={chain.beta!r} is no SequenceLabeler: use fenchel.load")
+        names = ("loss", "bias", "ends", "normalise", "observed_only", "edge_features")
+        return {"rescaling": rescaling} | {name: getattr(chain, name) for name in names}
+
+    def _restore_own(self, model: StructuredModel) -> None:
+        shape = model.shape
+        self._labels = list(range(shape.classes) if model.labels is None else model.labels)
+        self.classes_, self.n_features_in_ = array_of(self._labels), shape.features
+        self._full_coef = model.full_coef.copy()
+        self._encoder = SequenceEncoder(model.loss.edge_features)
+        for part, width, names in (
+            (self._encoder.tokens, shape.features, model.attributes),
+            (self._encoder.links, shape.links, model.link_attributes),
+        ):
+            part.width, part.attributes = width, None if names is None else Attributes(names)
+
+
+def array_of(classes: list) -> np.ndarray:
+    """Labels as an array; tuples and other containers stay what they are."""
+    if all(isinstance(label, (str, int, float, bool, np.generic)) for label in classes):
+        return np.array(classes)
+    found = np.empty(len(classes), dtype=object)
+    found[:] = classes
+    return found

@@ -1,0 +1,106 @@
+"""Passes over structured examples in marginals of parts. Every kernel takes the parts first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.jit import kernel
+from fenchel.structured.parts import (
+    add_cliques,
+    clique_scores,
+    gibbs_cliques,
+    label_reach,
+    parts_size,
+    project_cliques,
+)
+
+
+@kernel
+def marginal_pass(parts, p, first, room, start, values, out):
+    """out += sum p (F mu - phi(gold)); returns sum p <c, mu>."""
+    total, S = 0.0, np.empty(room)
+    for k in range(p.size):
+        i = first + k
+        if p[k] > 0.0:
+            total += p[k] * add_cliques(parts, i, values[start[i] : start[i + 1]], p[k], S, out)
+    return total
+
+
+@kernel
+def proximal_pass(parts, p, first, room, w, q, start, centre, values):
+    """values = argmax of <theta, mu> - q/2 |mu - centre|^2 over the marginals of each example, theta its scores at w."""
+    S = np.empty(room)
+    for k in range(p.size):
+        i = first + k
+        theta = values[start[i] : start[i + 1]]
+        clique_scores(parts, w, 1.0, i, S, theta)
+        for r in range(theta.size):
+            theta[r] = centre[start[i] + r] + theta[r] / q
+        project_cliques(parts, i, theta)
+
+
+@kernel
+def uniform_pass(parts, p, first, start, values):
+    """values = marginals of the distribution that knows nothing."""
+    for k in range(p.size):
+        i = first + k
+        theta = values[start[i] : start[i + 1]]
+        theta[:] = 0.0
+        gibbs_cliques(parts, i, theta)
+
+
+@kernel
+def square_pass(parts, p, first, room, w, out):
+    """out += sum p F F'w."""
+    S = np.empty(room)
+    for k in range(p.size):
+        i = first + k
+        theta = np.empty(parts_size(parts, i))
+        clique_scores(parts, w, 0.0, i, S, theta)
+        add_cliques(parts, i, theta, p[k], S, out)
+        theta[:] = 0.0
+        add_cliques(parts, i, theta, -p[k], S, out)  # takes the gold features away again
+
+
+@kernel
+def reach_pass(parts, p, first):
+    """sum p (a bound on |phi(y) - phi(gold)|)^2."""
+    total = 0.0
+    for k in range(p.size):
+        reach = label_reach(parts, first + k)
+        total += p[k] * reach * reach
+    return total
+
+
+@kernel
+def extragradient_pass(parts, p, first, room, w_bar, w, times, step, entropic, rough, fine, start, kept):
+    """The two steps of dual extragradient for the marginals of every example.
+
+    v = prox of step times (F'w_bar + c), u = prox of v + step (F'w + c) (of the logarithm of v, for the entropy).
+    rough += sum p (F v - phi(gold)), fine the same for u; returns sum p <c, u>. If `kept` has room, u is kept there.
+    """
+    total, S = 0.0, np.empty(room)
+    for k in range(p.size):
+        i = first + k
+        size = parts_size(parts, i)
+        v, theta = np.empty(size), np.empty(size)
+        clique_scores(parts, w_bar, 1.0, i, S, v)
+        clique_scores(parts, w, 1.0, i, S, theta)
+        if entropic:
+            for r in range(size):
+                v[r] *= step * times
+                theta[r] = v[r] + step * theta[r]
+            gibbs_cliques(parts, i, v)
+            gibbs_cliques(parts, i, theta)
+        else:
+            for r in range(size):
+                v[r] *= step * times
+            project_cliques(parts, i, v)
+            for r in range(size):
+                theta[r] = v[r] + step * theta[r]
+            project_cliques(parts, i, theta)
+        add_cliques(parts, i, v, p[k], S, rough)
+        total += p[k] * add_cliques(parts, i, theta, p[k], S, fine)
+        if kept.size > 0:
+            kept[start[i] : start[i + 1]] = theta
+    return total

@@ -1,0 +1,110 @@
+"""What solvers in marginals ask of the examples: sums over them, and steps on them, block by block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.kernels import marginal_passes as passes
+from fenchel.structured.marginals import part_starts, parts_of
+
+ROUNDS = 100  # of the power iteration, at most
+CLOSE = 1e-3  # its relative change at which it ends
+MARGIN = 1.02  # power iteration approaches the norm from below
+
+
+class Cliques:
+    """The parts of a structured problem. A pass over the data is one call of scores and one of sums."""
+
+    def __init__(self, oracle: Any):
+        self.oracle, self.problem = oracle, oracle.problem
+        self.parts = parts_of(oracle.problem.model)
+        self.start, self.room = part_starts(self.parts), self.parts.room
+
+    def _sum(self, cost: float, work: Any, *shapes: int) -> tuple[Any, ...]:
+        """Sums over blocks, in block order, of what work(block, *zeros) returns and adds to arrays of these shapes."""
+        self.oracle.passes += cost
+
+        def one(block: Any) -> tuple[Any, ...]:
+            arrays = [np.zeros(n) for n in shapes]
+            return work(block, *arrays), *arrays
+
+        return self.oracle.engine.sum(one, self.oracle.blocks)
+
+    def combine(self, values: np.ndarray) -> tuple[float, np.ndarray]:
+        """(sum p <c, mu>, sum p (F mu - phi(gold)))."""
+
+        def work(block: Any, out: np.ndarray) -> float:
+            return passes.marginal_pass(self.parts, block.p, block.start, self.room, self.start, values, out)
+
+        return self._sum(0.5, work, self.problem.d)
+
+    def proximal(self, w: np.ndarray, q: float, centre: np.ndarray) -> np.ndarray:
+        """argmax of <theta, mu> - q/2 |mu - centre|^2 for every example, theta its scores at w."""
+        values = np.empty(int(self.start[-1]))
+
+        def work(block: Any) -> int:
+            passes.proximal_pass(self.parts, block.p, block.start, self.room, w, q, self.start, centre, values)
+            return 0
+
+        self._sum(0.5, work)
+        return values
+
+    def uniform(self) -> np.ndarray:
+        """Marginals of uniform distributions."""
+        values = np.empty(int(self.start[-1]))
+        passes.uniform_pass(self.parts, self.problem.weights, 0, self.start, values)
+        return values
+
+    def norm(self) -> float:
+        """The square root of the largest eigenvalue of sum p F F', by power iteration, a little more."""
+
+        def work(block: Any, out: np.ndarray) -> int:
+            passes.square_pass(self.parts, block.p, block.start, self.room, w, out)
+            return 0
+
+        w, last = np.random.default_rng(0).normal(size=self.problem.d), 0.0
+        for _ in range(ROUNDS):
+            w /= np.linalg.norm(w)
+            _, w = self._sum(1.0, work, self.problem.d)
+            value = float(np.linalg.norm(w))
+            if value <= (1.0 + CLOSE) * last:
+                break
+            last = value
+        return MARGIN * float(np.sqrt(value))
+
+    def reach(self) -> float:
+        """The square root of sum p (a bound on |phi(y) - phi(gold)|)^2."""
+        return float(np.sqrt(passes.reach_pass(self.parts, self.problem.weights, 0)))
+
+    def extragradient(
+        self,
+        w_bar: np.ndarray,
+        w: np.ndarray,
+        times: float,
+        step: float,
+        entropic: bool,
+        kept: np.ndarray | None = None,
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """(sum p <c, u>, sum p (F v - phi(gold)), the same for u) of the two steps; u goes to `kept`."""
+        keep = np.empty(0) if kept is None else kept
+
+        def work(block: Any, rough: np.ndarray, fine: np.ndarray) -> float:
+            return passes.extragradient_pass(
+                self.parts,
+                block.p,
+                block.start,
+                self.room,
+                w_bar,
+                w,
+                times,
+                step,
+                entropic,
+                rough,
+                fine,
+                self.start,
+                keep,
+            )
+
+        return self._sum(2.0, work, self.problem.d, self.problem.d)

@@ -1,0 +1,53 @@
+"""The n-slack cutting-plane method for structured outputs.
+
+Problem      min over w of sum_i p_i max_y [L_i(y) + f <w, psi_i(y)>] + alpha/2 |w|^2
+Update       every example keeps the labels that were once its worst ones; in each round the max-oracle adds one per example,
+             then the dual over these labels' weights is solved (pairwise steps, no oracle) to a part of the present gap
+Certificate  the labels with their weights
+Reference    Tsochantaridis et al. (2005); Joachims, Finley and Yu (2009) for the 1-slack form, which is `Bundle`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fenchel.kernels.structured_epoch import CACHE_ONLY, PAIRWISE
+from fenchel.result import Iterate
+from fenchel.solvers.base import Needs, Solver, Start
+from fenchel.solvers.label_state import LabelState
+
+PART = 0.1  # of the gap, to which the weights of the known labels are solved
+MOST_SWEEPS = 100
+
+
+@dataclass(frozen=True)
+class CuttingPlane(Solver):
+    """Working sets of labels, one per example (n-slack). One call of every max-oracle per round.
+
+    >>> import fenchel
+    >>> model = fenchel.structured.Multiclass()
+    >>> problem = fenchel.Problem([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], [0, 1, 2], loss=model, alpha=0.1)
+    >>> fenchel.solve(problem, solver=CuttingPlane()).status.name
+    'CERTIFIED'
+    """
+
+    seed: int = 0
+    kinds: ClassVar[tuple[str, ...]] = ("structured",)
+    needs: ClassVar[Needs] = Needs(regularizer=("l2",))
+
+    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        state, rng = LabelState(oracle, start), np.random.default_rng(self.seed)
+        while True:
+            found, labels = state.check()
+            yield found
+            assert found.primal is not None
+            goal = PART * (found.primal - found.dual)
+            state.insert(labels)
+            for _ in range(MOST_SWEEPS):
+                state.epoch(rng.permutation(oracle.problem.n), PAIRWISE, CACHE_ONLY)
+                if state.estimate() <= goal:
+                    break

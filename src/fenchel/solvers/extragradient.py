@@ -1,0 +1,151 @@
+"""Dual extragradient: the saddle point of a structured hinge loss, in marginals.
+
+Problem      min over w, max over mu of alpha/2 |w|^2 + sum p (<w, F mu - phi(gold)> + <c, mu>), mu marginals of every example
+Update       with the operator G(w, mu) = (alpha w + sum p (F mu - phi(gold)); -(F'w + c)) and a prox from where it starts:
+               v = prox(step s),   u = prox at v of -step G(v),   s <- s - G(u)
+             The prox of w is a plain step, that of mu a projection ("euclidean") or the marginals of a Gibbs distribution
+             ("entropic", forward-backward). Lengths are (balance alpha) |w|^2 + sum p |mu|^2, and step = 1 / L, L the norm of
+             G: by power iteration on sum p F F', or from the largest |phi(y) - phi(y')| / 2 for the entropy.
+             G is affine, so s = -t G(average of u): only w, its average, s and one number are kept, never the marginals
+Certificate  the marginals of the last u, which one pass makes again, or of the average, which repeating the run makes again;
+             whichever has the higher D. The last u converges much faster; the average has the bound L (distances) / t
+Reference    Taskar, Lacoste-Julien and Jordan (2006), "Structured prediction, dual extragradient and Bregman projections";
+             Boileau et al. (2019), algorithm 2, with s = -t (F u - a) for the memory-efficient form; Nesterov (2007)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from fenchel.errors import InputError
+from fenchel.result import Iterate
+from fenchel.solvers.base import Needs, Solver, Start
+from fenchel.solvers.cliques import Cliques
+from fenchel.structured.marginals import Marginals
+
+PROXES = ("euclidean", "entropic")
+PAUSE = 10  # P and D are evaluated when a tenth of the iterations so far has been added
+
+
+@dataclass(frozen=True)
+class Extragradient(Solver):
+    """Dual extragradient for structured hinge losses with L2, on models whose labels are made of parts (`structured.parts`).
+
+    Parameters
+    ----------
+    prox : "euclidean" (projections of marginals) or "entropic" (Gibbs distributions: cheaper steps, usually more of them).
+    balance : how much a step in w is held back beside one in the marginals; it changes the speed only.
+
+    >>> import fenchel
+    >>> model = fenchel.structured.Multiclass()
+    >>> problem = fenchel.Problem([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], [0, 1, 2], loss=model, alpha=0.1)
+    >>> fenchel.solve(problem, solver=Extragradient(), tol=1e-4).status.name
+    'CERTIFIED'
+    """
+
+    prox: str = "euclidean"
+    balance: float = 10.0
+    slow: ClassVar[bool] = True
+    kinds: ClassVar[tuple[str, ...]] = ("structured",)
+    waits: ClassVar[int] = 2000
+    needs: ClassVar[Needs] = Needs(regularizer=("l2",), problem=("marginals",))
+
+    def __post_init__(self) -> None:
+        if self.prox not in PROXES:
+            raise InputError(f"prox must be one of {', '.join(map(repr, PROXES))}, got {self.prox!r}")
+        if not 0.0 < self.balance < np.inf:
+            raise InputError(f"balance must be a finite number greater than 0, got {self.balance!r}")
+
+    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        field = Field(oracle, start.coef, self.prox == "entropic", self.balance)
+        primal, _, _ = oracle.risk(start.coef)
+        yield Iterate(start.coef, 0.0, primal + oracle.problem.regularizer.value(start.coef), np.nan)
+        due = 0
+        for k, point in enumerate(field.walk()):
+            if k == due:
+                due += max(1, k // PAUSE)
+                yield field.check(point)
+            else:
+                yield Iterate(point.w, 0.0, None, np.nan)
+
+
+class Point(NamedTuple):
+    """After t steps: the last u (w; gain <c, mu>, g = F mu - phi), where it came from, and the averages of all u."""
+
+    t: int
+    w: np.ndarray
+    gain: float
+    g: np.ndarray
+    before: np.ndarray
+    v: np.ndarray
+    mean_w: np.ndarray
+    mean_gain: float
+    mean_g: np.ndarray
+
+
+class Field:
+    """The operator with its steps."""
+
+    def __init__(self, oracle: Any, centre: np.ndarray, entropic: bool, balance: float):
+        self.oracle, self.cliques, self.centre, self.entropic = oracle, Cliques(oracle), centre, entropic
+        self.alpha = oracle.problem.regularizer.alpha
+        self.weight = balance * self.alpha
+        norm = (0.5 * self.cliques.reach() if entropic else self.cliques.norm()) / np.sqrt(self.weight)
+        self.highest = -np.inf  # D of a last point so far
+        self.step = 2.0 / (1.0 / balance + np.sqrt(1.0 / balance**2 + 4.0 * norm * norm))
+
+    def walk(self, kept: np.ndarray | None = None) -> Iterator[Point]:
+        """The points, for ever; each one's marginals go to `kept`."""
+        s, mean_w, mean_gain = np.zeros(self.centre.size), np.zeros(self.centre.size), 0.0
+        t, stride = 0, self.step / self.weight
+        while True:
+            v, before = self.centre + stride * s, mean_w
+            gain, rough, g = self.cliques.extragradient(before, v, float(t), self.step, self.entropic, kept)
+            w = v - stride * (self.alpha * v + rough)
+            s = s - (self.alpha * w + g)
+            mean_w, mean_gain = (t * mean_w + w) / (t + 1), (t * mean_gain + gain) / (t + 1)
+            t += 1
+            yield Point(t, w, gain, g, before, v, mean_w, mean_gain, -s / t - self.alpha * mean_w)
+
+    def check(self, point: Point) -> Iterate:
+        """The best P and the best D of the last point and of the average."""
+        regularizer = self.oracle.problem.regularizer
+        found = [(self.oracle.risk(w)[0] + regularizer.value(w), k, w) for k, w in enumerate(self.candidates(point))]
+        primal, _, w = min(found)
+        last = point.gain - regularizer.conjugate(-point.g)
+        mean = point.mean_gain - regularizer.conjugate(-point.mean_g)
+        self.highest = max(self.highest, last)
+        if mean > self.highest:  # as it may be at the very beginning, when taking all steps again costs little
+            return Iterate(w, 0.0, primal, mean, self.averaged(point.t))
+        return Iterate(w, 0.0, primal, last, self.repeated(point))
+
+    def candidates(self, point: Point) -> list[np.ndarray]:
+        return [point.w, point.mean_w, self.oracle.problem.regularizer.primal_from_dual(-point.g)]
+
+    def repeated(self, point: Point) -> Callable[[], Marginals]:
+        """A function that makes the marginals of the last point."""
+
+        def make() -> Marginals:
+            start = self.cliques.start
+            kept = np.empty(int(start[-1]))
+            self.cliques.extragradient(point.before, point.v, point.t - 1.0, self.step, self.entropic, kept)
+            return Marginals(start, kept)
+
+        return make
+
+    def averaged(self, t: int) -> Callable[[], Marginals]:
+        """A function that makes the average of the marginals of the first t points, by taking the steps again."""
+
+        def make() -> Marginals:
+            start = self.cliques.start
+            kept, total = np.empty(int(start[-1])), np.zeros(int(start[-1]))
+            for _ in islice(self.walk(kept), t):
+                total += kept
+            return Marginals(start, total / t)
+
+        return make

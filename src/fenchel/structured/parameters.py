@@ -1,0 +1,21 @@
+"""Checks that structured models share."""
+
+from __future__ import annotations
+
+from fenchel.errors import InputError, UnknownNameError
+
+LOSSES = ("hinge", "log")
+
+
+def known_loss(loss: str) -> None:
+    """Raise unless it is one of LOSSES."""
+    if loss not in LOSSES:
+        raise UnknownNameError("loss of a structured model", loss, LOSSES)
+
+
+def same_count(examples: list, labels: list) -> None:
+    """Raise unless there is one label per example, and at least one."""
+    if len(examples) != len(labels):
+        raise InputError(f"there are {len(examples)} examples but {len(labels)} labels: one label per example")
+    if not examples:
+        raise InputError("there are no examples: pass at least one")

@@ -1,0 +1,39 @@
+"""Distributions over few labels: the simplex."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.jit import kernel
+from fenchel.projections.chain_newton import simplex_threshold
+
+
+@kernel
+def project_simplex(theta):
+    """theta = the nearest distribution."""
+    tau = simplex_threshold(theta, 1.0)
+    for k in range(theta.size):
+        theta[k] = max(theta[k] - tau, 0.0)
+    recover_simplex(theta)
+
+
+@kernel
+def gibbs_simplex(theta):
+    """theta = exp(theta), scaled to sum 1."""
+    top = theta[0]
+    for k in range(theta.size):
+        top = max(top, theta[k])
+    for k in range(theta.size):
+        theta[k] = np.exp(theta[k] - top)
+    recover_simplex(theta)
+
+
+@kernel
+def recover_simplex(mu):
+    """mu = what is positive of it, scaled to sum 1."""
+    total = 0.0
+    for k in range(mu.size):
+        mu[k] = mu[k] if mu[k] > 0.0 else 0.0
+        total += mu[k]
+    for k in range(mu.size):
+        mu[k] = mu[k] / total if total > 0.0 else 1.0 / mu.size

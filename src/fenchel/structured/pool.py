@@ -1,0 +1,98 @@
+"""Dual points of structured problems: weights of labels, or the points at which distributions are taken."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fenchel.jit import kernel
+
+
+class Pool(NamedTuple):
+    """Labels of every example with weights: the dual point of a structured hinge loss.
+
+    The labels of example i are start[i] .. start[i+1]; label k is labels[offsets[k]:offsets[k+1]]. Weights are at least 0 and
+    sum to at most 1 per example; what is missing to 1 lies on the gold label, whose plane is 0. Planes are recomputed from the
+    labels by whoever judges them.
+    """
+
+    start: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+    labels: np.ndarray
+
+
+class Gibbs(NamedTuple):
+    """The dual point of a structured log-loss: a mixture (weights sum to 1) of the models' own distributions at several
+    vectors of coefficients, a row for each."""
+
+    weights: np.ndarray
+    coefs: np.ndarray
+
+
+def fits(pool: Pool, model: object) -> bool:
+    """Whether the arrays are those of a pool for these encoded examples, with labels that the model knows."""
+    sizes, n = np.asarray(model.sizes), model.n  # type: ignore[attr-defined]
+    if pool.start.shape != (n + 1,) or pool.start.dtype != np.int64 or pool.offsets.dtype != np.int64:
+        return False
+    shares = np.diff(pool.start)
+    return bool(
+        pool.start[0] == 0 and (shares >= 0).all()
+        and pool.weights.shape == (int(pool.start[-1]),) and pool.weights.dtype == np.float64
+        and np.isfinite(pool.weights).all() and pool.offsets.shape == (pool.weights.size + 1,) and pool.offsets[0] == 0
+        and np.array_equal(np.diff(pool.offsets), np.repeat(sizes, shares))
+        and pool.labels.shape == (int(pool.offsets[-1]),) and pool.labels.dtype == np.int32
+        and model.valid_labels(pool)  # type: ignore[attr-defined]
+    )  # fmt: skip
+
+
+def empty_pool(sizes: np.ndarray, room: np.ndarray) -> Pool:
+    """A pool with room[i] labels of weight 0 for each example."""
+    start = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(np.repeat(sizes, room))]).astype(np.int64)
+    return Pool(start, np.zeros(int(start[-1])), offsets, np.zeros(int(offsets[-1]), dtype=np.int32))
+
+
+def enlarged(pool: Pool, sizes: np.ndarray, more: np.ndarray) -> Pool:
+    """The labels of weight above 0, with room for `more` further ones in each example."""
+    used = np.bincount(owners(pool)[pool.weights > 0.0], minlength=sizes.size)
+    found = empty_pool(sizes, used + more)
+    pack(pool.start, pool.weights, pool.offsets, pool.labels, *found)
+    return found
+
+
+def owners(pool: Pool) -> np.ndarray:
+    """The example of every label."""
+    return np.repeat(np.arange(pool.start.size - 1), np.diff(pool.start))
+
+
+def pool_of(sizes: np.ndarray, labelings: list[np.ndarray], weights: np.ndarray) -> Pool:
+    """Several labels for every example, each labeling one flat array, with one weight per labeling."""
+    pool = empty_pool(sizes, np.full(sizes.size, len(labelings)))
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    for k, flat in enumerate(labelings):
+        spread(flat, first, k, pool.start, pool.offsets, pool.labels)
+    pool.weights[:] = np.tile(weights, sizes.size)
+    return pool
+
+
+@kernel
+def spread(flat, first, k, start, offsets, labels):
+    """Label k of every example from a flat labeling."""
+    for i in range(start.size - 1):
+        at = offsets[start[i] + k]
+        for j in range(first[i + 1] - first[i]):
+            labels[at + j] = flat[first[i] + j]
+
+
+@kernel
+def pack(start, weights, offsets, labels, new_start, new_weights, new_offsets, new_labels):
+    """Copy the labels of weight above 0, example by example."""
+    for i in range(start.size - 1):
+        to = new_start[i]
+        for k in range(start[i], start[i + 1]):
+            if weights[k] > 0.0:
+                new_weights[to] = weights[k]
+                new_labels[new_offsets[to] : new_offsets[to + 1]] = labels[offsets[k] : offsets[k + 1]]
+                to += 1

@@ -1,0 +1,117 @@
+"""What a structured model is, twice: as users write it, and as kernels walk it.
+
+A user's model is any object with
+
+=============================  ====================================================================================
+dim                            length of the feature vectors
+exact                          optional, default True: whether `max_oracle` always finds the maximum
+features(x, y)                 phi(x, y): an array of length dim, a sparse row, or {index: value}
+cost(y, yhat)                  L >= 0, 0 for yhat = y
+max_oracle(w, x, y)            the label yhat that maximises <w, phi(x, yhat)> + cost(y, yhat), or (yhat, that sum)
+predict(w, x)                  the label that maximises <w, phi(x, y)>
+=============================  ====================================================================================
+
+A shipped model (`Chain`, `Matching`, ...) is a frozen dataclass whose `encode(examples, labels)` returns a NamedTuple of
+arrays, the encoded examples with their gold labels. A label of example i is an array of `label_size` integers there. w is flat.
+
+=============================  ====================================================================================
+label_size(model, i)           entries of a label of example i
+part_scores(model, w, i, S)    S = what the scores of all labels of example i are made of at w; `room` numbers at most
+best_label(model, w, S, i, o)  o = the label with the largest plane at w
+label_cost(model, i, y)        L_i(y)
+label_margin(model, w, S, i, y)  <w, phi_i(y) - phi_i(gold)>
+plane_ceiling(model, w, S, i)  what no plane of example i exceeds at w; optional, for oracles that are not exact
+plane_factor(model, cost)      f: the plane of label y is L + f <w, phi(y) - phi(gold)>; 1 unless slack is rescaled
+add_label(model, i, y, a, out)   out += a (phi_i(y) - phi_i(gold))
+drain_label(model, i, y, out)  the sum of squares of out where phi_i(y) or phi_i(gold) may not be 0; these become 0
+begin_pass(model, w, S)        what `log_partition` calls at this w share, kept in S; optional. Called once before them
+score_size(model, S, i)        how large the numbers are whose sums are scores of example i, for rounding; optional
+log_partition(model, w, S, i, a, out)  log sum_y exp <w, phi_i(y) - phi_i(gold)>; out += a (E phi_i - phi_i(gold)); optional
+=============================  ====================================================================================
+
+and, in Python only, properties `d`, `n`, `room`, `sizes` (label sizes), `work` (stored numbers that one pass touches), `exact`,
+and methods `gold(i)`, `decode(i, y)` (the label as the user writes it). The structured hinge loss of an example is
+the largest plane of its labels; the gold label's plane is 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.typed import method
+
+
+@method("model, i", inline=False)
+def label_size(model, i):
+    """Entries of a label of example i."""
+
+
+@method("model, w, i, S", inline=False)
+def part_scores(model, w, i, S):
+    """Scores of the parts that labels of example i are made of."""
+
+
+@method("model, w, S, i, out", inline=False)
+def best_label(model, w, S, i, out):
+    """out = the label with the largest plane at w."""
+
+
+@method("model, i, y", inline=False)
+def label_cost(model, i, y):
+    """L_i(y)."""
+
+
+@method("model, w, S, i, y", inline=False)
+def label_margin(model, w, S, i, y):
+    """<w, phi_i(y) - phi_i(gold)>."""
+
+
+def _one(model, cost):
+    return 1.0
+
+
+@method("model, cost", _one, inline=False)
+def plane_factor(model, cost):
+    """How much steeper the plane of a label of that cost is."""
+
+
+def _no_ceiling(model, w, S, i):
+    return -np.inf
+
+
+@method("model, w, S, i", _no_ceiling, inline=False)
+def plane_ceiling(model, w, S, i):
+    """What no plane of example i exceeds at w, for oracles that may miss the best label; -inf: the oracle does not."""
+
+
+@method("model, i, y, a, out", inline=False)
+def add_label(model, i, y, a, out):
+    """out += a (phi_i(y) - phi_i(gold))."""
+
+
+@method("model, i, y, out", inline=False)
+def drain_label(model, i, y, out):
+    """Sum of squares of out where phi_i(y) or phi_i(gold) may differ from 0; these entries become 0."""
+
+
+def _nothing(model, w, S):
+    pass
+
+
+@method("model, w, S", _nothing, inline=False)
+def begin_pass(model, w, S):
+    """Put what all examples share at w into S, where `part_scores` and `log_partition` leave it alone."""
+
+
+def _largest(model, S, i):
+    return np.max(np.abs(S))
+
+
+@method("model, S, i", _largest, inline=False)
+def score_size(model, S, i):
+    """The size of the numbers that scores of example i are sums of; S as `part_scores` made it."""
+
+
+@method("model, w, S, i, a, out", inline=False)
+def log_partition(model, w, S, i, a, out):
+    """log sum over y of exp <w, phi_i(y) - phi_i(gold)>; out += a times its gradient."""

@@ -1,0 +1,151 @@
+"""A user's model in plain Python, behind the methods that kernels call: labels are numbers of a table.
+
+The kernels' source runs on it as plain Python (`kernel.py_func`), so a model that is not compiled gets the same algorithms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.errors import InputError
+
+REQUIRED = ("dim", "features", "cost", "max_oracle", "predict")
+ROUNDING = 1e-8  # by which an oracle's own sum may differ from ours, relatively
+
+
+class PythonModel:
+    """Encoded examples of a user's model."""
+
+    compiled = False
+    room = 1
+
+    def __init__(self, model: Any, examples: list, labels: list):
+        lacking = [name for name in REQUIRED if not hasattr(model, name)]
+        if lacking:
+            raise InputError(
+                f"a structured model needs {', '.join(REQUIRED)}; {type(model).__name__} lacks {lacking[0]}"
+            )
+        self.model, self.examples, self.golden = model, examples, labels
+        self.d, self.n = int(model.dim), len(examples)
+        self.exact = bool(getattr(model, "exact", True))
+        self.sizes = np.ones(self.n, dtype=np.int64)
+        self.work = self.n * self.d
+        self.table: list[tuple[int, Any, float, tuple[np.ndarray, np.ndarray]]] = []
+        self.known: dict[Any, int] = {}
+        self.gold_features = [self._features(i, y) for i, y in enumerate(labels)]
+        for i, y in enumerate(labels):
+            cost = float(model.cost(y, y))
+            if cost != 0.0:
+                raise InputError(f"the cost of example {i}'s own label is {cost!r}: cost(y, y) must be 0")
+
+    def _features(self, i: int, y: Any) -> np.ndarray:
+        found = self.model.features(self.examples[i], y)
+        if isinstance(found, dict):
+            vector = np.zeros(self.d)
+            for key, value in found.items():
+                if not 0 <= key < self.d:
+                    raise InputError(f"feature {key!r} of example {i} is outside 0 .. {self.d - 1} (dim is {self.d})")
+                vector[key] = value
+        else:
+            vector = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64).ravel()
+        if vector.shape != (self.d,):
+            raise InputError(
+                f"features of example {i} have shape {vector.shape}, expected ({self.d},): dim is {self.d}"
+            )
+        if not np.isfinite(vector).all():
+            raise InputError(
+                f"features of example {i} contain NaN or infinity at {int(np.argmin(np.isfinite(vector)))}"
+            )
+        return vector
+
+    def number(self, i: int, y: Any) -> int:
+        """The number of a label in the table."""
+        key = (i, _key(y))
+        if key not in self.known:
+            psi = self._features(i, y) - self.gold_features[i]
+            index = np.flatnonzero(psi)
+            cost = float(self.model.cost(self.golden[i], y))
+            if not (np.isfinite(cost) and cost >= 0.0):
+                raise InputError(f"the cost of a label of example {i} is {cost!r}: it must be finite and at least 0")
+            self.known[key] = len(self.table)
+            self.table.append((i, y, cost, (index, psi[index])))
+        return self.known[key]
+
+    def gold(self, i: int) -> np.ndarray:
+        return np.array([self.number(i, self.golden[i])], dtype=np.int32)
+
+    def decode(self, i: int, y: np.ndarray) -> Any:
+        return self._entry(i, y)[1]
+
+    def _entry(self, i: int, y: np.ndarray) -> tuple[int, Any, float, tuple[np.ndarray, np.ndarray]]:
+        k = int(y[0])
+        if not 0 <= k < len(self.table) or self.table[k][0] != i:
+            raise InputError(f"label number {k} is not one of example {i}")
+        return self.table[k]
+
+    def valid_labels(self, pool: Any) -> bool:
+        owner = np.repeat(np.arange(self.n), np.diff(pool.start))
+        known = (pool.labels >= 0) & (pool.labels < len(self.table))
+        return bool(known.all()) and all(self.table[k][0] == i for k, i in zip(pool.labels, owner, strict=True))
+
+    def label_size(self, i):
+        return 1
+
+    def part_scores(self, w, i, S):
+        """Nothing is shared."""
+
+    def best_label(self, w, S, i, out):
+        found = self.model.max_oracle(w, self.examples[i], self.golden[i])
+        y, claimed = found if _is_pair(found) else (found, None)
+        out[0] = self.number(i, y)
+        value = self.label_cost(i, out) + self.label_margin(w, S, i, out)
+        if claimed is None:
+            return
+        base = float(w @ self.gold_features[i])
+        size = 1.0 + abs(base) + abs(value)
+        if not abs(float(claimed) - base - value) <= ROUNDING * size:
+            raise InputError(
+                f"max_oracle of example {i} says {float(claimed)!r} for its label, but <w, features> + cost is "
+                f"{base + value!r}: the oracle, `features` and `cost` must agree"
+            )
+
+    def label_cost(self, i, y):
+        return self._entry(i, y)[2]
+
+    def label_margin(self, w, S, i, y):
+        index, values = self._entry(i, y)[3]
+        return float(w[index] @ values)
+
+    def plane_factor(self, cost):
+        return 1.0
+
+    def add_label(self, i, y, a, out):
+        index, values = self._entry(i, y)[3]
+        out[index] += a * values
+
+    def drain_label(self, i, y, out):
+        index, _ = self._entry(i, y)[3]
+        total = float(out[index] @ out[index])
+        out[index] = 0.0
+        return total
+
+
+def _is_pair(found: Any) -> bool:
+    """(label, number): a label that is itself a pair must come with its value."""
+    return isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], (float, np.floating))
+
+
+def _key(y: Any) -> Any:
+    """Something hashable that equal labels share."""
+    if isinstance(y, np.ndarray):
+        return (y.shape, y.dtype.str, y.tobytes())
+    if isinstance(y, (list, tuple)):
+        return tuple(map(_key, y))
+    if isinstance(y, dict):
+        return tuple(sorted((key, _key(value)) for key, value in y.items()))
+    if isinstance(y, (set, frozenset)):
+        return frozenset(map(_key, y))
+    return y

@@ -1,0 +1,152 @@
+"""Newton steps with conjugate gradients: products against the definition, and certified answers where they are hard to get."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+
+import fenchel
+from fenchel import choose, compat
+from fenchel import multiclass as M
+from fenchel import regularizers as R
+from fenchel.engines import Local
+from fenchel.solvers import NewtonCG
+from fenchel.solvers.newton_system import System, conjugate_gradients, curvature, kronecker
+from fenchel.vector_oracle import VectorOracle
+from vector_problems import LOSSES, problem
+
+K = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.5]])
+SMOOTH = [
+    ("softmax", False),
+    ("softmax", True),
+    ("squares", True),
+    ("metric", False),
+    ("metric", True),
+    ("moreau", False),
+]
+
+
+def system_at(p, w):
+    oracle = VectorOracle(p)
+    return oracle, System(oracle, *curvature(p, oracle.value_and_slopes(w)[1], 0.0))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize(("loss", "free"), SMOOTH)
+def test_products_are_the_derivative_of_the_gradient(loss, free, storage):
+    p = problem(loss, R.Quadratic(0.3, K), free=free, weighted=True, storage=storage)
+    rng = np.random.default_rng(0)
+    w, v = 0.3 * rng.standard_normal(p.d), rng.standard_normal(p.d)
+    oracle, system = system_at(p, w)
+
+    def gradient(x):
+        w = oracle.uncentred(x)
+        return oracle.centred_gradient(oracle.risk(w)[1] + p.regularizer.gradient(w))
+
+    x, step = oracle.centred(w), 1e-6
+    expected = (gradient(x + step * v) - gradient(x - step * v)) / (2 * step)
+    assert system(v) == pytest.approx(expected, rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_the_preconditioner_inverts_where_all_rows_bend_alike(storage, free):
+    """The squared loss: the same Jacobian in every row, so the Kronecker product is the Hessian (intercepts nearly so)."""
+    p = problem("metric", R.Quadratic(0.3, K), free=free, weighted=True, storage=storage)
+    _, system = system_at(p, np.zeros(p.d))
+    v = np.random.default_rng(1).standard_normal(p.d)
+    assert kronecker(system)(system(v)) == pytest.approx(
+        v, rel=1e-9 if not free else 1e-2, abs=1e-9 if not free else 1e-2
+    )
+
+
+def test_conjugate_gradients_solve_and_stop_where_there_is_no_curvature():
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((8, 8))
+    A, b = A @ A.T + np.eye(8), rng.standard_normal(8)
+    x, steps = conjugate_gradients(lambda v: A @ v, lambda v: v, b, 1e-10, 100)
+    assert A @ x == pytest.approx(b, abs=1e-8)
+    assert steps <= 12
+    x, _ = conjugate_gradients(lambda v: 0.0 * v, lambda v: v, b, 1e-3, 100)
+    assert not x.any()
+
+
+def test_faces_are_the_derivative_of_the_dual_step():
+    """J of the smoothed max hinge by differences, at points where the face is the same on both sides."""
+    p = problem("moreau", R.L2(0.1))
+    oracle = VectorOracle(p)
+    rng = np.random.default_rng(3)
+    Z, dZ, step = rng.standard_normal(p.dual_shape), rng.standard_normal(p.dual_shape), 1e-7
+
+    def slopes(Z):
+        U = np.empty(Z.shape)
+        for z, y, u in zip(Z, p.y, U, strict=True):
+            p.loss.slopes(z, y, u)
+        return U
+
+    left, right = slopes(Z - step * dZ), slopes(Z + step * dZ)
+    same = ((left > 0) == (right > 0)).all(axis=1) & ((left < 0) == (right < 0)).all(axis=1)
+    system = System(oracle, *curvature(p, slopes(Z), 0.0))
+    S = curvature(p, slopes(Z), 0.0)[0]
+    expected = p.weights[:, None] * (right - left) / (2 * step)
+    assert same.sum() > 15
+    assert system.bent(S, dZ.copy())[same] == pytest.approx(expected[same], rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("loss", "alpha"),
+    [("softmax", 1e-5), ("softmax", 1e-3), ("softmax", 1e-1), ("max_hinge", 1e-3), ("max_hinge", 1e-1)],
+)
+def test_many_digits_on_digits(loss, alpha):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300] / 16.0, y[:300]
+    for storage in (np.asarray, sp.csr_matrix):
+        p = fenchel.Problem(storage(X), y, loss=loss, alpha=alpha)
+        result = fenchel.solve(p, solver=NewtonCG(), tol=1e-8, max_time=60)
+        assert result.status is fenchel.Status.CERTIFIED, str(result)
+
+
+def test_costs_and_starts():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200] / 16.0, y[:200]
+    cost = np.abs(np.subtract.outer(np.arange(10.0), np.arange(10.0)))
+    p = fenchel.Problem(X, y, loss=M.CostHinge(cost), alpha=1e-3)
+    first = fenchel.solve(p, solver="newton_cg", tol=1e-7)
+    assert first.status is fenchel.Status.CERTIFIED
+    again = fenchel.solve(p, solver="newton_cg", tol=1e-6, start=first)
+    assert again.status is fenchel.Status.CERTIFIED
+    assert again.n_iter < first.n_iter
+    rough = fenchel.solve(p, solver="block_ascent", tol=1e-1)
+    after = fenchel.solve(p, solver="newton_cg", tol=1e-7, start=rough)
+    assert after.status is fenchel.Status.CERTIFIED
+
+
+def test_threads_make_no_difference():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((6000, 60))
+    y = (X[:, :10] + rng.standard_normal((6000, 10))).argmax(axis=1)
+    for loss in ("softmax", "max_hinge"):
+        p = fenchel.Problem(X, y, loss=loss, alpha=1e-2)
+        one, two = (fenchel.solve(p, solver="newton_cg", tol=1e-4, engine=Local(k)) for k in (1, 2))
+        assert np.array_equal(one.coef, two.coef)
+
+
+def test_it_is_chosen_where_it_was_measured_to_pay():
+    X, y = load_digits(return_X_y=True)
+    many, few = (fenchel.Problem(X[:n, :20], y[:n], loss="max_hinge", alpha=0.1) for n in (500, 300))
+    smooth = fenchel.Problem(X[:300], y[:300], loss="softmax", alpha=0.1)
+    assert [choose.candidates(p)[0].solver for p in (many, smooth)] == [NewtonCG(), NewtonCG()]
+    assert choose.candidates(few)[0].solver != NewtonCG()
+
+
+def test_what_it_claims():
+    for name in LOSSES:
+        claims = name in {"max_hinge", "cost_margin", "softmax", "moreau", "squares", "metric"}
+        assert compat.fits(NewtonCG, problem(name, R.L2(0.1))) == claims
+        assert compat.fits(NewtonCG, problem(name, R.Quadratic(0.1, K))) == claims
+        assert not compat.fits(NewtonCG, problem(name, R.ElasticNet(0.1, 0.5)))
+    assert not compat.fits(NewtonCG, problem("softmax", R.QNorm(0.1, 1.5)))
+    one = fenchel.Problem([[1.0], [2.0]], [1, -1], loss="logistic", alpha=0.1)
+    assert not compat.fits(NewtonCG, one)
