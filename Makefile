@@ -38,7 +38,8 @@ bench: $(VENV)/.installed ## peers and Fenchel side by side (installs the peers)
 
 experiments: $(VENV)/.installed ## rerun the papers' experiments (an hour); tables and plots in experiments/out
 	for name in table1_winnow table2_reuters figures_reuters pragam_comparison bmrm_comparison \
-		usunier_frank_wolfe measures_gain hierarchies; do \
+		usunier_frank_wolfe measures_gain hierarchies ocr_letters saddle_frank_wolfe conll_chunking label_sets \
+		word_alignment; do \
 		$(BIN)/python -m experiments.$$name || exit 1; done
 
 clean: ## remove the environment and caches

@@ -28,11 +28,11 @@ from fenchel.structured import Chain
 ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 MODELS = ("letters", "hinge", "log")
 SOLVERS: dict[str, Any] = {
-    "BCFW": solvers.BlockFrankWolfe("plain"),
-    "BCFW, averaged": solvers.BlockFrankWolfe("plain", average=True),
-    "BCFW, pairwise": solvers.BlockFrankWolfe("pairwise"),
-    "BCFW, pairwise, gap sampling": solvers.BlockFrankWolfe("pairwise", sampling="gap"),
-    "BCFW, pairwise, gap sampling, cache": solvers.BlockFrankWolfe("pairwise", sampling="gap", cache=True),
+    "BCFW": solvers.BlockFrankWolfe("plain", "uniform", cache=False),
+    "BCFW, averaged": solvers.BlockFrankWolfe("plain", "uniform", cache=False, average=True),
+    "BCFW, pairwise": solvers.BlockFrankWolfe("pairwise", "uniform", cache=False),
+    "BCFW, pairwise, gap sampling": solvers.BlockFrankWolfe("pairwise", "gap", cache=False),
+    "BCFW, pairwise, gap sampling, cache": solvers.BlockFrankWolfe("pairwise", "gap", cache=True),
     "n-slack cutting planes": solvers.CuttingPlane(),
     "1-slack cutting planes (bundle)": solvers.Bundle(),
     "Frank-Wolfe": solvers.FrankWolfe(),
@@ -53,16 +53,13 @@ def problem(words: structured_data.Words, chosen: np.ndarray, model: str, alpha:
 
 def wrong(found: fenchel.Result, words: structured_data.Words, chosen: np.ndarray, model: str) -> float:
     """Percent of letters."""
-    mistakes = letters = 0
-    for i in chosen:
-        x, y = words.X[i], words.y[i]
-        if model == "letters":
-            said = (np.hstack([x, np.ones((len(x), 1))]) @ found.coef.T).argmax(axis=1)
-        else:
-            said = np.asarray(found.problem.loss.predict(found.coef, x))
-        mistakes += int((said != y).sum())
-        letters += y.size
-    return 100.0 * mistakes / letters
+    X, y = [words.X[i] for i in chosen], np.concatenate([words.y[i] for i in chosen])
+    if model == "letters":
+        rows = np.vstack(X)
+        said = (np.hstack([rows, np.ones((rows.shape[0], 1))]) @ found.coef.T).argmax(axis=1)
+    else:
+        said = np.concatenate(found.problem.loss.predict_all(found.coef, X))
+    return 100.0 * float(np.mean(said != y))
 
 
 def fit(made: fenchel.Problem, tol: float, seconds: float, start: Any = None) -> fenchel.Result:
@@ -71,7 +68,8 @@ def fit(made: fenchel.Problem, tol: float, seconds: float, start: Any = None) ->
 
 def examine(words: structured_data.Words, train: np.ndarray, test: np.ndarray, model: str, args: Any) -> dict[str, Any]:
     """The test error at the alpha that is best on a fifth of the training words."""
-    rest, held = train[train % 5 != 0], train[train % 5 == 0]
+    fifth = np.arange(train.size) % 5 == 0
+    rest, held = train[~fifth], train[fifth]
     tried = {}
     for alpha in ALPHAS:
         found = fit(problem(words, rest, model, alpha), 1e-2, args.seconds)

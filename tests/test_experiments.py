@@ -21,7 +21,7 @@ from fenchel.solvers import DualAscent
 
 NAMES = (
     "table1_winnow", "table2_reuters", "figures_reuters", "pragam_comparison", "bmrm_comparison", "usunier_frank_wolfe",
-    "measures_gain", "hierarchies",
+    "measures_gain", "hierarchies", "ocr_letters", "saddle_frank_wolfe", "conll_chunking", "label_sets", "word_alignment",
 )  # fmt: skip
 
 
@@ -166,10 +166,11 @@ def test_every_experiment_writes_a_table_and_a_plot(name, tmp_path, capsys):
     assert table.strip() in capsys.readouterr().out
     lines = [line for line in table.splitlines() if line.startswith("|")]
     assert len(lines) >= 3
-    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    if name != "saddle_frank_wolfe":  # counts of passes: a table says it all
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("module", ["common", "data", "table1_winnow", "measures_gain"])
+@pytest.mark.parametrize("module", ["common", "data", "table1_winnow", "measures_gain", "alignment_features"])
 def test_the_examples_in_the_docstrings_hold(module):
     import doctest
 
