@@ -38,7 +38,7 @@ from experiments.label_sets import race, race_panels, race_table
 from fenchel.metrics import alignment_error_rate
 from fenchel.structured import Matching
 
-ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
+ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4)
 COSTS = {"1:1": (1.0, 1.0), "1:3": (1.0, 3.0), "3:1": (3.0, 1.0)}
 GOLDS = ("sure", "sure and possible")
 KINDS = ("Dice", "Dice and model 1")

@@ -13,8 +13,9 @@ import numpy as np
 from fenchel.data.sums import add
 from fenchel.errors import InputError
 from fenchel.jit import kernel
-from fenchel.structured.marginals import Marginals, part_starts, parts_of
+from fenchel.structured.marginals import part_starts, parts_of
 from fenchel.structured.parts import add_cliques, label_reach, recover_cliques
+from fenchel.structured.pool import Marginals
 
 
 @kernel

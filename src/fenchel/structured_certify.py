@@ -24,8 +24,7 @@ from fenchel.marginal_certify import accept_marginals, weigh_marginals
 from fenchel.regularizers import L2
 from fenchel.result import Certificate
 from fenchel.structured import Gibbs, Pool
-from fenchel.structured.marginals import Marginals
-from fenchel.structured.pool import empty_pool, fits, pool_of
+from fenchel.structured.pool import Marginals, empty_pool, fits, pool_of
 from fenchel.structured.protocol import (
     add_label,
     begin_pass,
@@ -240,7 +239,7 @@ def accept_point(problem: Any, point: Any) -> Any:
         raise InputError("the dual point of a structured hinge loss is a fenchel.structured.Pool: labels with weights")
     if not fits(point, problem.model):
         raise InputError(
-            "the pool does not fit the problem: its labels, offsets or weights are those of other examples"
+            "the pool does not fit the problem: it is one of other examples, or has labels that the model does not know"
         )
     return point
 

@@ -21,13 +21,13 @@ class CSR(NamedTuple):
 
     def dot(self, i, w):
         total = 0.0
-        for k in range(self.indptr[i], self.indptr[i + np.uint64(1)]):
+        for k in range(self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]):
             total += self.values[k] * w[self.indices[k]]
         return total
 
     def sized_dot(self, i, w):
         total, magnitude = 0.0, 0.0
-        for k in range(self.indptr[i], self.indptr[i + np.uint64(1)]):
+        for k in range(self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]):
             term = self.values[k] * w[self.indices[k]]
             total += term
             magnitude += abs(term)
@@ -35,16 +35,16 @@ class CSR(NamedTuple):
 
     def mapped_dot(self, i, v, transfer):
         total = 0.0
-        for k in range(self.indptr[i], self.indptr[i + np.uint64(1)]):
+        for k in range(self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]):
             total += self.values[k] * apply(transfer, v[self.indices[k]])
         return total
 
     def axpy(self, i, a, out):
-        for k in range(self.indptr[i], self.indptr[i + np.uint64(1)]):
+        for k in range(self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]):
             out[self.indices[k]] += a * self.values[k]
 
     def add_outer(self, i, a, out):
-        stop = self.indptr[i + np.uint64(1)]
+        stop = self.indptr[np.uint64(i) + np.uint64(1)]
         for k in range(self.indptr[i], stop):
             c = a * self.values[k]
             for j in range(k, stop):
@@ -52,12 +52,12 @@ class CSR(NamedTuple):
 
     def sqnorm(self, i):
         total = 0.0
-        for k in range(self.indptr[i], self.indptr[i + np.uint64(1)]):
+        for k in range(self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]):
             total += np.float64(self.values[k]) * self.values[k]
         return total
 
     def row_span(self, i):
-        return self.indptr[i], self.indptr[i + np.uint64(1)]
+        return self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]
 
     def row_column(self, k):
         return self.indices[k]
@@ -66,7 +66,7 @@ class CSR(NamedTuple):
         return self.values[k]
 
     def row_parts(self, i):
-        start, stop = self.indptr[i], self.indptr[i + np.uint64(1)]
+        start, stop = self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]
         return self.indices[start:stop], self.values[start:stop]
 
 

@@ -26,7 +26,7 @@ from fenchel.errors import InputError
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.cliques import Cliques
-from fenchel.structured.marginals import Marginals
+from fenchel.structured.pool import Marginals
 
 PROXES = ("euclidean", "entropic")
 PAUSE = 10  # P and D are evaluated when a tenth of the iterations so far has been added

@@ -10,7 +10,7 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Start
 from fenchel.solvers.cliques import Cliques
 from fenchel.solvers.pragam_state import SMALLEST, State
-from fenchel.structured.marginals import Marginals
+from fenchel.structured.pool import Marginals
 
 
 class MarginalMap:

@@ -1,4 +1,4 @@
-"""Dual points of structured problems: weights of labels, or the points at which distributions are taken."""
+"""Dual points of structured problems: weights of labels, marginals, or the points at which distributions are taken."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ class Pool(NamedTuple):
     weights: np.ndarray
     offsets: np.ndarray
     labels: np.ndarray
+
+
+class Marginals(NamedTuple):
+    """Probabilities of the parts of every example: values[start[i]:start[i+1]] are those of example i (see `parts`).
+
+    They are one dual point of a structured hinge loss, `Pool` is the other. Only the share `scale` of the distribution is
+    theirs; the rest lies on the gold label, whose plane is 0. Whoever judges them first makes marginals of them.
+    """
+
+    start: np.ndarray
+    values: np.ndarray
+    scale: float = 1.0
 
 
 class Gibbs(NamedTuple):
