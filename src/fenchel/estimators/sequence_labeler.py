@@ -9,13 +9,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.errors import InputError
-from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
 from fenchel.estimators.sequence_input import SequenceEncoder, find_classes, label_lists, numbered
 from fenchel.estimators.sequence_saving import RESCALINGS, SequenceSaving, array_of
-from fenchel.problem import Problem
+from fenchel.estimators.structured import StructuredEstimator
 from fenchel.structured.chain import Chain
 from fenchel.structured.chain_weights import ChainWeights
-from fenchel.structured_certify import accept_point
 
 
 def _has_probabilities(self: Any) -> bool:
@@ -24,7 +22,7 @@ def _has_probabilities(self: Any) -> bool:
     return True
 
 
-class SequenceLabeler(SequenceSaving, LinearEstimator):
+class SequenceLabeler(SequenceSaving, StructuredEstimator):
     """min over w of (1/n) sum_i loss(x_i, y_i) + R(w), where a labelling y of a sequence x of T tokens has the score
 
         sum_t <x_t, W[:, y_t]> + bias[y_t] + sum_t transitions[y_t, y_{t+1}] + start[y_1] + end[y_T]
@@ -121,12 +119,12 @@ class SequenceLabeler(SequenceSaving, LinearEstimator):
         rows = encoder.fit_transform(X)
         labels = label_lists(y, lengths(rows, encoder.edges))
         classes = find_classes(labels)
-        weights = accept_weights(sample_weight, len(rows))
-        numbers = numbered(labels, classes, lambda i, t: "")
-        regularizer = self._regularizer(total_weight(weights, len(rows)))
-        problem = Problem(rows, numbers, loss=self._chain(len(classes)), regularizer=regularizer, sample_weight=weights)
-        (result,) = self._fit_problems([lambda: problem], [self._sequence_start(problem, classes, encoder)])
-        self._keep_chain(result, classes, encoder)
+        numbers, same = numbered(labels, classes, lambda i, t: ""), self._same_features(classes, encoder)
+        result = self._fit_structured(rows, numbers, len(rows), self._chain(len(classes)), sample_weight, same)
+        self._labels, self._encoder = classes, encoder
+        self.classes_ = array_of(classes)
+        self.n_features_in_ = encoder.tokens.width
+        self._full_coef = result.problem.model.full(self.coef_) if self.observed_only else self.coef_
         return self
 
     def predict(self, X):
@@ -203,26 +201,9 @@ class SequenceLabeler(SequenceSaving, LinearEstimator):
             raise InputError(f"min_count must be an integer of at least 1, got {self.min_count!r}")
         return int(self.min_count)
 
-    def _sequence_start(self, problem: Any, classes: list, encoder: SequenceEncoder) -> tuple[Any, ...] | None:
-        """The previous fit, if its coefficients mean the same; its dual point, if it is one of these sequences."""
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        if self.coef_.size != problem.d or self._labels != classes or not encoder.same_features(self._encoder):
-            return None
-        try:
-            return self.coef_, 0.0, accept_point(problem, self.dual_point_)
-        except InputError:
-            return (self.coef_,)
-
-    def _keep_chain(self, result: Any, classes: list, encoder: SequenceEncoder) -> None:
-        self._labels, self._encoder = classes, encoder
-        self.classes_ = array_of(classes)
-        self.n_features_in_ = encoder.tokens.width
-        self.coef_ = result.coef.copy()
-        self._full_coef = result.problem.model.full(self.coef_) if self.observed_only else self.coef_
-        self._keep_facts(result)
-        self.regularizer_ = result.problem.regularizer
-        self._keep_reports([result])
+    def _same_features(self, classes: list, encoder: SequenceEncoder) -> bool:
+        """Whether coefficients of an earlier fit mean the same."""
+        return hasattr(self, "_labels") and self._labels == classes and encoder.same_features(self._encoder)
 
     def _rows(self, X: Any) -> tuple[Chain, list[Any]]:
         """The sequences as the fitted chain takes them."""

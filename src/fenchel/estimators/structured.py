@@ -8,15 +8,14 @@ from fenchel.errors import InputError
 from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
 from fenchel.estimators.saving import Saving
 from fenchel.problem import Problem
-from fenchel.result import Result
 from fenchel.structured_certify import accept_point
 
 
 class StructuredEstimator(Saving, LinearEstimator):
     """Examples, labels and a model of `fenchel.structured` to fitted attributes."""
 
-    def _fit_structured(self, examples: Any, labels: Any, n: int, model: Any, sample_weight: Any, same: bool) -> Result:
-        """Solve; `same`: whether an earlier fit's coefficients, if they are as many, mean the same."""
+    def _fit_structured(self, examples: Any, labels: Any, n: int, model: Any, sample_weight: Any, same: bool) -> Any:
+        """Solve, and return the Result; `same`: whether an earlier fit's coefficients, if they are as many, mean the same."""
         weights = accept_weights(sample_weight, n)
         regularizer = self._regularizer(total_weight(weights, n))
         problem = Problem(examples, labels, loss=model, regularizer=regularizer, sample_weight=weights)
