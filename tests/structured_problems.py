@@ -11,6 +11,7 @@ import numpy as np
 
 import fenchel
 from fenchel import structured
+from fenchel.structured.python_model import PythonModel
 from problems import cvxpy_regularizer
 
 _spec = importlib.util.spec_from_file_location("ordering", Path(__file__).parent.parent / "examples" / "ordering.py")
@@ -69,7 +70,7 @@ def problem(name, regularizer="l2", alpha=0.05, weighted=False, **options):
 def labels_of(problem, i):
     """All labels of example i, encoded."""
     model = problem.model
-    if isinstance(model, structured.python_model.PythonModel):
+    if isinstance(model, PythonModel):
         yield from ([model.number(i, y)] for y in permutations_of_three())
     elif isinstance(problem.loss, structured.Multiclass):
         yield from ([c] for c in range(model.m))

@@ -1,5 +1,6 @@
 """Structured problems: certificates, solvers, and models of one's own."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -101,6 +102,10 @@ def test_a_pool_holds_its_promise_and_no_pool_promises_too_much(name):
             gain += made.weights[i] * weight * costs[labels[str(label)]]
             g += made.weights[i] * weight * slopes[labels[str(label)]]
     np.testing.assert_allclose(result.certificate.dual, gain - made.regularizer.conjugate(-g), rtol=1e-12)
+    for factor in (1.02, 1.1, 1.5):  # sums above 1: the value that these would have lies above the optimum
+        more = pool._replace(weights=factor * pool.weights)
+        assert factor * gain - made.regularizer.conjugate(-factor * g) > result.certificate.dual
+        assert fenchel.certify(made, result.coef, dual_point=more).dual <= best * (1.0 + 1e-9)
     rng = np.random.default_rng(0)
     for scale in (0.3, 1.0, 5.0, 100.0):
         wrong = pool._replace(weights=rng.normal(size=pool.weights.size) * scale)
@@ -171,6 +176,19 @@ def test_dual_points_survive_a_pickle():
     assert fenchel.certify(made, np.zeros(made.d), dual_point=copy) == fenchel.certify(
         made, np.zeros(made.d), dual_point=pool
     )
+
+
+def test_models_that_are_first_used_late_compile_too(tmp_path):
+    """The kernel is there before the methods that it needs for a chain; an empty cache, so that it must be compiled."""
+    code = (
+        "import fenchel, numpy; from fenchel.structured import Multiclass; from fenchel.structured_oracle import StructuredOracle; "
+        "first = fenchel.Problem([[1.0], [-1.0]], [0, 1], loss=Multiclass()); StructuredOracle(first).risk(numpy.zeros(2)); "
+        "from fenchel.structured import Chain; second = fenchel.Problem([[[1.0], [-1.0]]], [[0, 1]], loss=Chain()); "
+        "print(StructuredOracle(second).risk(numpy.zeros(second.d))[0])"
+    )
+    environment = {**os.environ, "FENCHEL_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=environment)
+    assert run.stdout == "2.0\n", run.stderr
 
 
 def test_the_ordering_example_is_short_and_certified():

@@ -48,6 +48,9 @@ class Kernel:
         return types.Dispatcher(self.dispatcher)
 
     def __call__(self, *args: Any) -> Any:
+        if typed.waiting():  # a module that was imported since may have brought the methods of these arguments
+            with _LOCK:
+                typed.install()
         return self.dispatcher(*args)
 
     def __repr__(self) -> str:

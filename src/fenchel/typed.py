@@ -78,6 +78,11 @@ def compilable(value: Any) -> Any:
     return _TWINS[cls]._make(fields)  # type: ignore[attr-defined]
 
 
+def waiting() -> bool:
+    """Whether there are functions that numba does not know yet."""
+    return bool(_HELPERS or _FUNCTIONS)
+
+
 def install() -> None:
     """Register the overloads with numba (idempotent). Called by the first import of a kernel."""
     from numba import types
