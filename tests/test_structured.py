@@ -181,7 +181,8 @@ def test_dual_points_survive_a_pickle():
 def test_models_that_are_first_used_late_compile_too(tmp_path):
     """The kernel is there before the methods that it needs for a chain; an empty cache, so that it must be compiled."""
     code = (
-        "import fenchel, numpy; from fenchel.structured import Multiclass; from fenchel.structured_oracle import StructuredOracle; "
+        "import fenchel, numpy; from fenchel.structured import Multiclass; "
+        "from fenchel.structured_oracle import StructuredOracle; "
         "first = fenchel.Problem([[1.0], [-1.0]], [0, 1], loss=Multiclass()); StructuredOracle(first).risk(numpy.zeros(2)); "
         "from fenchel.structured import Chain; second = fenchel.Problem([[[1.0], [-1.0]]], [[0, 1]], loss=Chain()); "
         "print(StructuredOracle(second).risk(numpy.zeros(second.d))[0])"
