@@ -34,6 +34,10 @@ def _wide(problem: Any) -> bool:
     return problem.d >= problem.n and not problem.fit_intercept
 
 
+def _wide_scores(problem: Any) -> bool:
+    return problem.kind == "vector" and problem.features >= problem.n
+
+
 def _pairs(problem: Any) -> bool:
     return problem.fit_intercept and not problem.smooth_loss and problem.n > problem.d
 
@@ -57,6 +61,7 @@ RULES: list[Rule] = [
         "steps on one example's labels need one call of its oracle, and none where known labels will do",
     ),
     Rule("newton_cg", _truncated_newton, "few features, so a preconditioner makes Newton steps cheap"),
+    Rule("block_ascent", _wide_scores, "at least as many features as rows, so few exact dual steps do it"),
     Rule("lbfgs", lambda problem: True, "loss and regularizer are differentiable"),
     Rule(
         "pairwise_ascent", _pairs, "the loss has kinks, and steps on pairs of rows keep the free intercept's constraint"
