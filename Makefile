@@ -36,7 +36,7 @@ bench: $(VENV)/.installed ## peers and Fenchel side by side (installs the peers)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks
 
-experiments: $(VENV)/.installed ## rerun the papers' experiments (an hour); tables and plots in experiments/out
+experiments: $(VENV)/.installed ## rerun the papers' experiments (two hours or so); tables and plots in experiments/out
 	for name in table1_winnow table2_reuters figures_reuters pragam_comparison bmrm_comparison \
 		usunier_frank_wolfe measures_gain hierarchies ocr_letters saddle_frank_wolfe conll_chunking label_sets \
 		word_alignment; do \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +14,7 @@ from fenchel.result import Result
 from fenchel.structured_model import StructuredModel, as_tuples, dual_point_of, facts_of
 
 
-class Saving:
+class Saving(ABC):
     """`save` and `load` of a fitted estimator, as a `fenchel.StructuredModel` in a file with nothing executable in it.
 
     A subclass says which model it is a shell of, what there is to say of the fitted one (labels, attributes), and how its own
@@ -74,13 +75,13 @@ class Saving:
         return {}
 
     @staticmethod
+    @abstractmethod
     def _parameters_of(model: StructuredModel) -> dict[str, Any]:
         """Parameters of the estimator that the model tells."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _restore_own(self, model: StructuredModel) -> None:
         """Fitted attributes of the subclass."""
-        raise NotImplementedError
 
 
 FACTS = (
