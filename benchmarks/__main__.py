@@ -1,6 +1,8 @@
 """Peers and Fenchel side by side on the same data to the same true suboptimality.
 
-python -m benchmarks [--tasks a9a hinge-news] [--peers liblinear cyanure] [--repeat 5] [--json OUT]
+python -m benchmarks [--tasks a9a hinge-news] [--peers liblinear cyanure] [--alphas 0.1 1 10] [--repeat 5] [--out FOLDER]
+
+Every measurement goes to FOLDER/measurements.json and, if matplotlib is installed, into FOLDER/time-to-accuracy.png.
 """
 
 from __future__ import annotations
@@ -9,13 +11,17 @@ import argparse
 import json
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
-from benchmarks import memory, table
+from benchmarks import memory, plot, table
 from benchmarks.entrants import ENTRANTS, Entrant, Fenchel
 from benchmarks.measure import Outcome, measure, reference
 from benchmarks.tasks import TASKS, Spec, select
 
-PACKAGES = ("fenchel", "numpy", "scipy", "numba", "scikit-learn", "liblinear-official", "cyanure", "rehline")
+PACKAGES = (
+    "fenchel", "numpy", "scipy", "numba", "scikit-learn", "liblinear-official", "cyanure", "rehline", "skglm", "celer",
+    "glum", "snapml",
+)  # fmt: skip
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -28,7 +34,10 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--reference-limit", type=float, default=120.0, help="seconds for the run that finds P*")
     parser.add_argument("--no-memory", action="store_true", help="leave out the memory columns")
-    parser.add_argument("--json", metavar="OUT", help="write every measurement to this file")
+    parser.add_argument(
+        "--alphas", nargs="*", type=float, default=[1.0], help="factors of each task's alpha (default 1)"
+    )
+    parser.add_argument("--out", default="benchmarks/out", help="folder for the measurements and the plot")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every run of the first round")
     return parser.parse_args(argv)
 
@@ -71,29 +80,30 @@ def main(argv: list[str] | None = None) -> None:
     if not options.no_memory:
         print(f"MB: growth of resident memory during one fit ({memory.method()})")
     say = print if options.verbose else lambda line: None
-    plain: list[dict] = []
-    free: list[dict] = []
+    found: list[dict] = []
     outcomes, notes = [], []
-    for spec in select(options.tasks):
+    for spec in select(options.tasks, tuple(options.alphas)):
         task = spec.load()
         known = reference(task, options.reference_limit)
         outcome = measure(task, entrants, options.repeat, options.limit, known, say)
         grown = {} if options.no_memory else measure_memory(spec, outcome, entrants)
-        found = table.rows(outcome, grown)
-        (free if spec.fit_intercept else plain).extend(found)
+        rows = table.rows(outcome, grown)
+        found += rows
         outcomes.append(outcome)
         notes.append(table.about_reference(outcome))
         notes += [f"{task.name}: {c.entrant} at {c.tol:g} failed: {c.error}" for c in outcome.cells if c.error]
-        print(table.text(found), flush=True)
-    for title, found in (("no intercept", plain), ("free intercept", free)):
-        if found:
-            print(f"\n{title}\n{table.text(found)}\n{table.summary(found)}")
-    print("\n" + "\n".join(notes))
-    if options.json:
-        content = {"machine": table.machine(), "versions": versions(), "rows": plain + free}
-        content["tasks"] = [table.as_data(outcome) for outcome in outcomes]
-        with open(options.json, "w", encoding="utf-8") as out:
-            json.dump(content, out, indent=1)
+        print(table.text(rows, header=len(outcomes) == 1), flush=True)
+        write(Path(options.out), found, outcomes)
+    print(f"\n{table.text(found)}\n{table.summary(found)}\n\n" + "\n".join(notes))
+    plot.draw(Path(options.out) / "time-to-accuracy.png", [table.as_data(outcome) for outcome in outcomes])
+
+
+def write(folder: Path, found: list[dict], outcomes: list[Outcome]) -> None:
+    """Every measurement so far, so that a run that is cut off is not lost."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {"machine": table.machine(), "versions": versions(), "rows": found}
+    content["tasks"] = [table.as_data(outcome) for outcome in outcomes]
+    (folder / "measurements.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

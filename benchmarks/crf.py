@@ -23,8 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import fenchel
+from benchmarks.data_sets import data_folder
 from benchmarks.table import machine
-from benchmarks.tasks import data_folder
 from fenchel.engines import Local
 from fenchel.structured import Chain
 

@@ -74,7 +74,8 @@ def fit_in_child(pipe: Any, spec: Spec, entrant: Any, tol: float) -> None:
 def first_rows(task: Task) -> Task:
     """A few rows of both classes, spread over the data."""
     step = max(task.X.shape[0] // WARM_ROWS, 1)
-    return task._replace(X=task.X[::step], y=task.y[::step].copy())
+    weights = None if task.weights is None else task.weights[::step].copy()
+    return task._replace(X=task.X[::step], y=task.y[::step].copy(), weights=weights)
 
 
 def high_water() -> float:

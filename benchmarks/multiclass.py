@@ -24,8 +24,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import fenchel
+from benchmarks.data_sets import as_csr, data_folder
 from benchmarks.table import machine
-from benchmarks.tasks import as_csr, data_folder
 from fenchel import multiclass
 
 RHO = np.maximum(0, 6 - np.arange(1, 6)) / 15.0

@@ -15,6 +15,7 @@ COLUMNS = (
     "task", "alpha", "target", "fastest peer", "(its tol)", "peer ms", "fenchel ms", "ratio", "cpu ratio",
     "peer MB", "fenchel MB",
 )  # fmt: skip
+LEAST = (34, 6, 6, 24, 9, 9, 10, 5, 9, 7, 10)  # widths, so that tasks printed one by one stand in line
 Memory = Mapping[tuple[str, str, float], float]
 
 
@@ -39,10 +40,10 @@ def growth(memory: Memory, outcome: Outcome, cell: Cell | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
-def text(found: Sequence[Mapping[str, Any]]) -> str:
+def text(found: Sequence[Mapping[str, Any]], header: bool = True) -> str:
     """Columns of equal width; a dash where nothing was measured or the target was not reached."""
-    lines = [COLUMNS, *(cells(row) for row in found)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(COLUMNS))]
+    lines = [*([COLUMNS] if header else []), *(cells(row) for row in found)]
+    widths = [max([LEAST[k], *(len(line[k]) for line in lines)]) for k in range(len(COLUMNS))]
     return "\n".join("  ".join(map(pad, line, widths, range(len(line)))) for line in lines)
 
 

@@ -1,35 +1,17 @@
-"""What is solved: real data, a loss, an alpha, with or without a free intercept.
-
-The data lie in the folder that FENCHEL_DATA names, else in ../shared/data beside the repository. What is not there is
-replaced by generated data of about the same shape; its name then ends in "(stand-in)" and so does every row about it.
-"""
+"""What is solved: data, a loss, a penalty and its strength, with or without a free intercept."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import lzma
-import os
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-STAND_IN = " (stand-in)"
+from benchmarks.data_sets import STAND_IN, read
 
-
-class Data(NamedTuple):
-    """Rows (CSR with int32 indices, as liblinear and most peers want them), labels -1 or +1, and a name."""
-
-    X: sp.csr_matrix
-    y: np.ndarray
-    name: str
+L1_RATIO = {"l2": 0.0, "l1": 1.0, "elastic_net": 0.5}
+PARAMETERS = {"quantile": {"tau": 0.9}, "epsilon_insensitive": {"epsilon": 0.1}, "huber": {"delta": 1.0}}
 
 
 @dataclass(frozen=True)
@@ -40,122 +22,70 @@ class Spec:
     loss: str
     alpha: float
     fit_intercept: bool = False
+    penalty: str = "l2"
 
     @property
     def name(self) -> str:
-        return f"{self.loss}-{self.data}{'+b' if self.fit_intercept else ''}"
+        penalty = "" if self.penalty == "l2" else f"{self.penalty}-"
+        return f"{penalty}{self.loss}-{self.data}{'+b' if self.fit_intercept else ''}"
 
     def load(self) -> Task:
-        X, y, name = read(self.data)
-        return Task(
-            self.name + (STAND_IN if name.endswith(STAND_IN) else ""), X, y, self.loss, self.alpha, self.fit_intercept
-        )
+        X, y, name, weights = read(self.data)
+        title = self.name + (STAND_IN if name.endswith(STAND_IN) else "")
+        return Task(title, X, y, self.loss, self.alpha, self.fit_intercept, self.penalty, weights)
 
 
 class Task(NamedTuple):
-    """min over w, b of (1/n) sum_i loss(<x_i, w> + b, y_i) + alpha/2 <w, w>; b = 0 unless `fit_intercept`."""
+    """min over w, b of (1/S) sum_i s_i loss(<x_i, w> + b, y_i) + alpha (r |w|_1 + (1 - r)/2 <w, w>)
+
+    b = 0 unless `fit_intercept`; s = 1 without weights; r is the penalty's share of L1.
+    """
 
     name: str
-    X: sp.csr_matrix
+    X: Any
     y: np.ndarray
     loss: str
     alpha: float
     fit_intercept: bool
+    penalty: str = "l2"
+    weights: np.ndarray | None = None
 
     @property
     def C(self) -> float:
-        """The same strength as peers write it: <w, w>/2 + C sum_i loss."""
+        """The same strength as some peers write it: <w, w>/2 + C sum_i loss."""
         return 1.0 / (self.alpha * self.X.shape[0])
 
+    @property
+    def l1_ratio(self) -> float:
+        return L1_RATIO[self.penalty]
 
-ALPHA = {"a9a": 1e-4, "w8a": 1e-5, "news": 1e-5}
-SPECS = [Spec(data, loss, alpha) for loss in ("hinge", "logistic") for data, alpha in ALPHA.items()]
-SPECS += [Spec(data, "logistic", alpha, fit_intercept=True) for data, alpha in ALPHA.items()]
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Of the loss."""
+        return PARAMETERS.get(self.loss, {})
+
+    @property
+    def is_plain(self) -> bool:
+        """Neither weights nor L1."""
+        return self.weights is None and self.penalty == "l2"
+
+
+MARGIN = {"a9a": 1e-4, "w8a": 1e-5, "ijcnn1": 1e-5, "news": 1e-5, "reuters": 1e-5, "covtype": 1e-6, "kdd99": 1e-6}
+REGRESSION = {"fried": 1e-4, "mv": 1e-4, "cal_housing": 1e-4, "pol": 1e-4}
+SPECS = [Spec(data, loss, a) for loss in ("hinge", "squared_hinge", "logistic") for data, a in MARGIN.items()]
+SPECS += [Spec(data, loss, a, True) for loss in ("squared_hinge", "logistic") for data, a in MARGIN.items()]
+SPECS += [Spec(data, "logistic", 1e-4, b, "l1") for data in ("a9a", "news") for b in (False, True)]
+SPECS += [Spec(data, "squared", a, True, "elastic_net") for data, a in (("cal_housing", 1e-3), ("arcene", 1e-1))]
+SPECS += [
+    Spec(data, loss, a) for loss in ("quantile", "epsilon_insensitive", "huber") for data, a in REGRESSION.items()
+]
+SPECS += [Spec("claims", "poisson", 1e-4, True)]
 TASKS = {spec.name: spec for spec in SPECS}
 
 
-def data_folder() -> Path:
-    named = os.environ.get("FENCHEL_DATA")
-    return Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
-
-
-@cache
-def read(name: str) -> Data:
-    """The data set of that name, or its stand-in when the file is missing."""
-    reader, file, stand_in = READERS[name]
-    path = data_folder() / file
-    if path.is_file():
-        X, y = reader(path)
-        return Data(X, y, name)
-    print(f"missing: {path} (set FENCHEL_DATA to the data folder); a generated stand-in is used", file=sys.stderr)
-    X, y = stand_in()
-    return Data(X, y, name + STAND_IN)
-
-
-def as_csr(X: Any) -> sp.csr_matrix:
-    """csr_matrix with float64 values and int32 indices."""
-    X = sp.csr_matrix(X, dtype=np.float64)
-    X.sort_indices()
-    return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
-
-
-def read_svmlight(path: Path) -> tuple[sp.csr_matrix, np.ndarray]:
-    from sklearn.datasets import load_svmlight_file
-
-    with lzma.open(path) as source:
-        X, y = load_svmlight_file(io.BytesIO(source.read()))
-    return as_csr(X), np.where(y > 0, 1.0, -1.0)
-
-
-def read_news(path: Path) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Training posts of 20news-bydate, `TfidfVectorizer()` as it comes; the first class against the other nineteen."""
-    content = path.read_bytes()
-    folder = cache_folder()
-    stem = folder / f"news-{hashlib.sha256(content).hexdigest()[:16]}"
-    kept, labels = stem.with_suffix(".npz"), stem.with_suffix(".npy")
-    if not (kept.is_file() and labels.is_file()):
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        train = json.loads(lzma.decompress(content))["train"]
-        y = np.where(np.array(train["label"]) == min(train["label"]), 1.0, -1.0)
-        folder.mkdir(parents=True, exist_ok=True)
-        sp.save_npz(kept, as_csr(TfidfVectorizer().fit_transform(train["text"])), compressed=False)
-        np.save(labels, y)
-    return as_csr(sp.load_npz(kept)), np.load(labels)
-
-
-def cache_folder() -> Path:
-    """Where vectorised text is kept between runs; never in the repository."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "fenchel-benchmarks"
-
-
-def generate(n: int, d: int, per_row: int, binary: bool) -> Callable[[], tuple[sp.csr_matrix, np.ndarray]]:
-    """Sparse rows labelled by a noisy linear rule."""
-
-    def make() -> tuple[sp.csr_matrix, np.ndarray]:
-        rng = np.random.default_rng(0)
-        popular = (d * rng.random(n * per_row) ** 3).astype(np.int32)  # a few columns are common, most are rare
-        indptr = np.arange(0, n * per_row + 1, per_row)
-        X = as_csr(sp.csr_matrix((rng.random(n * per_row) + 0.1, popular, indptr), shape=(n, d)))
-        X.sum_duplicates()
-        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-        X.data[:] = 1.0 if binary else X.data / np.repeat(norms, np.diff(X.indptr))
-        z: np.ndarray = X @ rng.standard_normal(d)
-        return X, np.where(z + 0.5 * z.std() * rng.standard_normal(n) > 0, 1.0, -1.0)
-
-    return make
-
-
-READERS: dict[str, tuple[Callable, str, Callable]] = {
-    "a9a": (read_svmlight, "binary/a9a.svm.xz", generate(32561, 123, 14, True)),
-    "w8a": (read_svmlight, "binary/w8a.svm.xz", generate(49749, 300, 12, True)),
-    "news": (read_news, "text/20news-bydate.json.xz", generate(11314, 130107, 158, False)),
-}
-
-
-def select(patterns: list[str] | None) -> Iterator[Spec]:
-    """The tasks whose name contains one of the patterns; all when there are none."""
+def select(patterns: list[str] | None, factors: tuple[float, ...] = (1.0,)) -> Iterator[Spec]:
+    """The tasks whose name contains one of the patterns (all when there are none), with alpha times each factor."""
     for name, spec in TASKS.items():
         if not patterns or any(p in name for p in patterns):
-            yield spec
+            for factor in factors:
+                yield replace(spec, alpha=spec.alpha * factor)
