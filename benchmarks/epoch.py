@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 import fenchel
-from benchmarks import tasks
+from benchmarks.data_sets import read
 from benchmarks.table import machine
 from fenchel.oracle import Oracle
 from fenchel.regularizers import L2, BalancedEntropy, Entropy, QNorm, Regularizer, UnnormalisedEntropy
@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=20)
     count = parser.parse_args(argv).epochs
-    X, y, _ = tasks.read("news")
+    X, y, *_ = read("news")
     print(f"{machine()}\n{X.shape[0]} x {X.shape[1]}, {X.nnz} non-zeros\n")
     print("| regularizer | first epoch, ms | ratio | later epochs, ms | ratio |\n| --- | --- | --- | --- | --- |")
     base: tuple[float, float] | None = None
