@@ -97,13 +97,13 @@ def ours(solver: Any = "auto") -> Entrant:
 
 
 def liblinear(task: Task) -> Iterator[Callable[[], np.ndarray]]:
-    from liblinear.liblinearutil import parameter, problem, train
+    from liblinear.liblinearutil import train
 
-    data = problem(task.y.astype(float), as_csr(sp.csr_matrix(task.X)))
     m, d = int(task.y.max()) + 1, task.X.shape[1]
 
     def fit(eps: float) -> np.ndarray:
-        model = train(data, parameter(f"-s 4 -c {1.0 / (task.alpha * task.y.size)} -e {eps} -q"))
+        X = as_csr(sp.csr_matrix(task.X))
+        model = train(task.y.astype(float), X, f"-s 4 -c {1.0 / (task.alpha * task.y.size)} -e {eps} -q")
         W = np.empty((m, d))
         W[model.get_labels()] = np.array(model.w[: m * d]).reshape(d, m).T
         return W

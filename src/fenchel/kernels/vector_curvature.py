@@ -80,7 +80,7 @@ def shares_of_face(y, p, U, gamma, S):
             S[i, :] = 0.0
 
 
-@kernel
+@kernel(fastmath=True)
 def vector_envelope(loss, y, p, Z, dZ, t, U0, gamma, U):
     """U, the maximisers at scores Z + t dZ; returns the sums over p of (phi, its derivative in t, loss, residual of U).
 
@@ -111,7 +111,7 @@ def vector_envelope(loss, y, p, Z, dZ, t, U0, gamma, U):
     return total, derivative, losses, residual
 
 
-@kernel
+@kernel(fastmath=True)
 def _smoothed(loss, y, z, u0, gamma, x, u):
     """(phi, loss, residual) of a row at z; u is the maximiser, x = z - gamma (u - u0) where u is a slope of the loss."""
     for c in range(z.size):
