@@ -39,10 +39,12 @@ _HOME = {
     "StructuredModel": "structured_model",
     "certify": "certify",
     "load": "model_file",
+    "open": "data.store",
     "path": "estimators.path",
     "save": "model_file",
     "solve": "solve",
 }
+_NAME = {"open": "open_store"}  # where a name would hide one of Python's own at home
 _MODULES = [
     "engines",
     "errors",
@@ -62,7 +64,7 @@ __all__ = sorted([*_HOME, *_MODULES])
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        value = getattr(import_module(f"fenchel.{_HOME[name]}"), name)
+        value = getattr(import_module(f"fenchel.{_HOME[name]}"), _NAME.get(name, name))
     elif name in _MODULES:
         value = import_module(f"fenchel.{name}")
     else:

@@ -11,12 +11,13 @@ reordered, and imports no kernel, engine or solver.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.data.accept import accept_vector
+from fenchel.data.accept import accept_vector, walk
 from fenchel.data.rows import axpy, sized_dot, sqnorm
 from fenchel.data.sums import add
 from fenchel.errors import InputError
@@ -159,9 +160,7 @@ def dual_value(problem: Any, u: np.ndarray) -> DualValue:
         return DualValue(-np.inf, np.zeros(problem.n), 0.0, 0.0)
     u = feasible(problem, u)
     regularizer, arguments = problem.regularizer, (problem.compiled_loss, problem.y, problem.weights, problem.offset)
-    v, part = np.empty(problem.d), np.zeros(problem.d)
-    chunk = max(CHUNK, int(problem.d * problem.n / (problem.X.size if problem.X.size else 1)))
-    spread = combine_pass(problem.rows, problem.weights, u, chunk, part, v)
+    v, spread = combined(problem, problem.weights, u)
     if not np.isfinite(v).all():
         return DualValue(-np.inf, u, 0.0, 0.0)
     scale = regularizer.dual_scale(v)
@@ -172,6 +171,16 @@ def dual_value(problem: Any, u: np.ndarray) -> DualValue:
     dual = -total - regular
     hidden = blur(regularizer, v, EPS * spread, magnitude)
     return DualValue(dual if dual == dual else -np.inf, u, magnitude + abs(regular), imbalance, hidden)
+
+
+def combined(problem: Any, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
+    """(-sum_i p_i u_i x_i, the size that its rounding is proportional to)."""
+    v, block_v, part, spread = np.zeros(problem.d), np.empty(problem.d), np.zeros(problem.d), 0.0
+    chunk = max(CHUNK, int(problem.d * problem.n / (problem.X.size if problem.X.size else 1)))
+    for span, rows in walk(problem.rows, problem.n):
+        spread += combine_pass(rows, p[span], u[span], chunk, part, block_v)
+        v += block_v
+    return v, spread
 
 
 def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
@@ -212,8 +221,19 @@ def slopes_at(problem: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
 
 
 def _primal_pass(problem, coef, intercept, z, size):
-    arguments = (problem.rows, problem.y, problem.weights, problem.offset, coef, intercept, z, size)
-    return primal_pass(problem.compiled_loss, *arguments)
+    """primal_pass over one block of rows after the other."""
+    totals, magnitude = [], 0.0
+    for span, rows in walk(problem.rows, problem.n):
+        arguments = (problem.y[span], problem.weights[span], problem.offset[span], coef, intercept, z[span], size[span])
+        total, larger = primal_pass(problem.compiled_loss, rows, *arguments)
+        totals.append(total)
+        magnitude += larger
+    return sum_of(totals), magnitude
+
+
+def sum_of(totals: list[float]) -> float:
+    """Their sum, rounded once; infinite or NaN if one of them is."""
+    return math.fsum(totals) if np.isfinite(totals).all() else float(np.sum(totals))
 
 
 def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:

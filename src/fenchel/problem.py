@@ -12,6 +12,7 @@ import numpy as np
 
 from fenchel import losses, regularizers
 from fenchel.data.accept import accept_matrix, accept_vector, read_only
+from fenchel.data.stored import targets_of
 from fenchel.errors import InputError
 from fenchel.typed import compilable, is_ours
 
@@ -21,7 +22,8 @@ class Problem:
 
     Parameters
     ----------
-    X : array or scipy sparse matrix of shape (n, d); float32 and float64, C order and CSR are used as they are.
+    X : array or scipy sparse matrix of shape (n, d); float32 and float64, C order and CSR are used as they are. Or
+        `fenchel.open(folder)`: rows, targets and queries on disk, of which a few blocks at a time are in memory.
     y : array of shape (n,): targets; -1 or +1 for margin losses. None is allowed for losses that use no target.
     loss : a name (``"hinge"``, see `fenchel.losses`) or a loss object.
     regularizer : a name (``"l2"``, see `fenchel.regularizers`) or a regularizer object.
@@ -61,6 +63,7 @@ class Problem:
         offset: Any = None,
         groups: Any = None,
     ):
+        y, _ = targets_of(X, y)
         if groups is not None:
             raise InputError(
                 f"groups are for measures of each query (fenchel.measures); loss {loss!r} has a value per row"

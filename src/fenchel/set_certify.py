@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certify import CHUNK, EPS, SAFETY, Judge, blur, combine_pass
+from fenchel.certify import EPS, SAFETY, Judge, blur, combined
+from fenchel.data.accept import walk
 from fenchel.data.rows import sized_dot
 from fenchel.errors import InputError
 from fenchel.jit import kernel
@@ -56,8 +57,7 @@ def accept_mixture(problem: Any, dual_point: Any) -> Mixture:
 
 def set_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> tuple[Certificate, Mixture]:
     """(certificate, mixture with weights as used) for given coefficients and a given dual point."""
-    z, size = np.empty(problem.n), np.empty(problem.n)
-    set_scores_pass(problem.rows, np.ascontiguousarray(w), z, size)
+    z, size = _scores(problem, w)
     value, slope, _ = plane_at(problem, z)
     magnitude = abs(value) + float(np.abs(slope) @ size)
     mixture = mixture if isinstance(mixture, Mixture) else Mixture(np.ones(1), z[None])
@@ -71,9 +71,7 @@ def set_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> tupl
         g += weight * slope
         c += weight * constant
         sizes += weight * (abs(at) + float(np.abs(slope) @ np.abs(scores)))
-    v, part = np.empty(problem.d), np.zeros(problem.d)
-    chunk = max(CHUNK, int(problem.d * problem.n / (problem.X.size if problem.X.size else 1)))
-    spread = combine_pass(problem.rows, np.ones(problem.n), g, chunk, part, v)
+    v, spread = combined(problem, np.ones(problem.n), g)
     scale = regularizer.dual_scale(v)
     if scale < 1.0:  # mixed with the plane 0, which bounds a measure that is never negative
         c = scale * c if problem.loss.nonnegative else -np.inf
@@ -90,9 +88,15 @@ def set_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> tupl
 
 def slopes_mixture(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixture:
     """The plane at w alone."""
-    z, size = np.empty(problem.n), np.empty(problem.n)
-    set_scores_pass(problem.rows, np.ascontiguousarray(w, dtype=np.float64), z, size)
-    return Mixture(np.ones(1), z[None])
+    return Mixture(np.ones(1), _scores(problem, w)[0][None])
+
+
+def _scores(problem: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(scores, the sizes that their rounding is proportional to)."""
+    z, size, w = np.empty(problem.n), np.empty(problem.n), np.ascontiguousarray(w, dtype=np.float64)
+    for span, rows in walk(problem.rows, problem.n):
+        set_scores_pass(rows, w, z[span], size[span])
+    return z, size
 
 
 JUDGE = Judge(set_certificate, slopes_mixture, slopes_mixture, accept_mixture)

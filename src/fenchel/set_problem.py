@@ -8,6 +8,7 @@ import numpy as np
 
 from fenchel import measures, regularizers
 from fenchel.data.accept import accept_matrix, accept_vector, read_only
+from fenchel.data.stored import targets_of
 from fenchel.errors import InputError
 from fenchel.problem import Problem
 
@@ -37,6 +38,7 @@ class SetProblem(Problem):
         self, X: Any, y: Any = None, loss: Any = "roc_area", regularizer: Any = "l2", alpha: float | None = None,
         fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
     ):  # fmt: skip
+        y, groups = targets_of(X, y, groups)
         self.loss = measures.make(loss)
         self.regularizer = regularizers.make(regularizer, alpha)
         name = type(self.loss).__name__

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.certify import CHUNK, EPS, SAFETY, Judge, blur
+from fenchel.certify import CHUNK, EPS, SAFETY, Judge, blur, sum_of
+from fenchel.data.accept import walk
 from fenchel.data.rows import row_column, row_entry, row_span, sqnorm
 from fenchel.data.sums import add
 from fenchel.errors import InputError
@@ -125,8 +126,11 @@ def vector_dual_value(problem: Any, U: np.ndarray) -> VectorDual:
     regularizer, p = problem.penalty, problem.weights
     V, part = np.empty((problem.features, problem.outputs)), np.zeros((problem.features, problem.outputs))
     chunk = max(CHUNK, int(problem.features * problem.n / (problem.X.size if problem.X.size else 1)))
-    spread = vector_combine_pass(problem.rows, p, U, chunk, part, V)
-    v = V.ravel()
+    total_V, spread = np.zeros(V.shape), 0.0
+    for span, rows in walk(problem.rows, problem.n):
+        spread += vector_combine_pass(rows, p[span], U[span], chunk, part, V)
+        total_V += V
+    v = total_V.ravel()
     if not np.isfinite(v).all():
         return VectorDual(-np.inf, U, 0.0, 0.0)
     scale = regularizer.dual_scale(v)
@@ -185,8 +189,13 @@ def _primal(problem: Any, w: np.ndarray) -> tuple[float, float, np.ndarray, np.n
     """(risk, its size, scores, sizes of the scores)."""
     Z, size = np.empty(problem.dual_shape), np.empty(problem.n)
     W = np.ascontiguousarray(w.reshape(-1, problem.outputs))
-    arguments = (problem.rows, problem.y, problem.weights, W, problem.features, Z, size)
-    return *vector_primal_pass(problem.compiled_loss, *arguments), Z, size
+    totals, magnitude = [], 0.0
+    for span, rows in walk(problem.rows, problem.n):
+        arguments = (rows, problem.y[span], problem.weights[span], W, problem.features, Z[span], size[span])
+        total, larger = vector_primal_pass(problem.compiled_loss, *arguments)
+        totals.append(total)
+        magnitude += larger
+    return sum_of(totals), magnitude, Z, size
 
 
 def vector_certificate(problem: Any, w: np.ndarray, b: float, U: np.ndarray) -> tuple[Certificate, np.ndarray]:

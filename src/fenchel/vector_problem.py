@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from fenchel import multiclass, regularizers
 from fenchel.data.accept import accept_matrix, read_only
+from fenchel.data.stored import targets_of
 from fenchel.errors import InputError
 from fenchel.problem import Problem
 from fenchel.regularizers.base import Regularizer
@@ -32,6 +33,7 @@ class VectorProblem(Problem):
         self, X: Any, y: Any = None, loss: Any = "max_hinge", regularizer: Any = "l2", alpha: float | None = None,
         fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
     ):  # fmt: skip
+        y, _ = targets_of(X, y)
         if groups is not None:
             raise InputError("groups are for measures of each query (fenchel.measures), not for losses of each row")
         if offset is not None:

@@ -24,6 +24,7 @@ COMMANDS = {
     "train": "fit a model to an svmlight or column file and write it with its certificate",
     "predict": "labels, scores or probabilities for the rows of an svmlight or column file",
     "verify": "recompute the certificate of a model from its data",
+    "convert": "turn a data file into rows on disk that need not fit into memory",
     "losses": "the losses and penalties there are, with their formulas",
 }
 ERROR, INTERRUPTED, BROKEN_PIPE = 1, 130, 141

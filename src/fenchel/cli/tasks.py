@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -23,9 +24,16 @@ class Task(NamedTuple):
 
 
 def read(path: str, index_base: Any = "auto", n_features: int | None = None, qid: Any = False) -> Any:
-    """The rows of an svmlight file, "-" for stdin."""
-    from fenchel.data.read_svmlight import read_svmlight
+    """The rows of an svmlight file, "-" for stdin, or of a folder that `fenchel convert` wrote."""
+    from fenchel.data.read_svmlight import SvmlightData, read_svmlight
 
+    if os.path.isdir(path):
+        from fenchel.data.store import open_store
+
+        stored = open_store(path)
+        if qid is True and stored.groups is None:
+            raise InputError(f"{path} has no queries: convert data with qid, or a table with --group")
+        return SvmlightData(stored, stored.y, stored.groups if qid else None, 1)
     source: Any = sys.stdin.buffer if path == "-" else path
     data = read_svmlight(source, index_base=index_base, n_features=n_features, qid=qid)
     if data.X.shape[0] == 0:
@@ -42,6 +50,12 @@ def read_for(model: Any, path: str, model_path: str, qid: Any = False) -> Any:
             f"{path} has {data.X.shape[1]} features, but the model {model_path} has {model.d}: "
             "they do not belong together"
         )
+    if os.path.isdir(path):
+        data = data._replace(X=data.X.X)
+    if data.X.shape[1] == model.d:
+        return data
+    if isinstance(data.X, np.ndarray):
+        raise InputError(f"{path} has {data.X.shape[1]} features, but the model {model_path} has {model.d}")
     data.X.resize((data.X.shape[0], model.d))
     return data
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import scipy.sparse as sp
 
 from fenchel.data.csr import CSR, csr_block, unsigned
 from fenchel.data.dense import Dense, dense_block
+from fenchel.data.mapped import release
+from fenchel.data.stored import Stored
 from fenchel.errors import InputError
 
 
@@ -18,13 +21,20 @@ def accept_matrix(X: Any, name: str = "X") -> tuple[Any, Any]:
     No copy is made of a C-contiguous float array or of a canonical CSR matrix. Other orders, integer and boolean values
     and CSC are converted; frames and lists go through numpy.
     """
+    if isinstance(X, Stored):
+        return X.X, as_rows(X.X)
     matrix = _sparse(X, name) if sp.issparse(X) else _dense(X, name)
     if 0 in matrix.shape:
         what = "rows (n = 0)" if matrix.shape[0] == 0 else "columns (d = 0)"
         raise InputError(f"{name} has no {what}: its shape is {matrix.shape}; pass at least one row and one column")
+    return matrix, as_rows(matrix)
+
+
+def as_rows(matrix: Any) -> Any:
+    """What kernels take, from an array or a CSR matrix that was checked."""
     if isinstance(matrix, np.ndarray):
-        return matrix, Dense(read_only(matrix))
-    return matrix, CSR(*map(read_only, (unsigned(matrix.indptr), unsigned(matrix.indices), matrix.data)))
+        return Dense(read_only(matrix))
+    return CSR(*map(read_only, (unsigned(matrix.indptr), unsigned(matrix.indices), matrix.data)))
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
@@ -41,6 +51,19 @@ def read_only(array: np.ndarray) -> np.ndarray:
 def block(rows: Any, start: int, stop: int) -> Any:
     """Rows start..stop as a view."""
     return dense_block(rows, start, stop) if isinstance(rows, Dense) else csr_block(rows, start, stop)
+
+
+def walk(rows: Any, n: int, values: int = 1 << 22) -> Iterator[tuple[slice, Any]]:
+    """(row numbers, those rows) of one block after the other, each of about so many stored values.
+
+    Blocks that are mapped from disk are let go of when the next one is asked for.
+    """
+    step = max(int(n * values / max(size(rows), 1)), 1)
+    for a in range(0, n, step):
+        b = min(a + step, n)
+        part = block(rows, a, b)
+        yield slice(a, b), part
+        release(part)
 
 
 def size(rows: Any) -> int:

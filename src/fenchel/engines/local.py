@@ -1,7 +1,8 @@
 """The engine of one machine: row blocks over threads.
 
 The cut into blocks depends on the data only, never on the number of threads, and block results are added in block
-order: the answer is the same bit for bit on one core and on many. Kernels release the GIL, so threads are enough.
+order: the answer is the same bit for bit on one core and on many, and for data in memory and on disk. Kernels release the
+GIL, so threads are enough. Rows that are mapped from disk are read a block ahead and let go of after use.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.data.accept import block, size
+from fenchel.data.mapped import fetch, is_mapped, release
 from fenchel.errors import InputError
 
 SMALLEST_BLOCK = 1 << 18  # stored values: about half a millisecond of work, well above the cost of handing it out
-MOST_BLOCKS = 64
+MOST_BLOCKS = 64  # unless blocks would become larger than ...
+LARGEST_BLOCK = 1 << 22  # stored values: some of them at a time are all that data on disk hold in memory
 
 
 class Block(NamedTuple):
@@ -40,7 +43,8 @@ def cut(rows: Any, n: int, d: int) -> list[int]:
     A block holds at least 4 d values, so that the partial gradients stay small beside the data.
     """
     stored = size(rows)
-    count = int(min(max(stored // max(SMALLEST_BLOCK, 4 * d), 1), MOST_BLOCKS, n))
+    most = max(MOST_BLOCKS, stored // LARGEST_BLOCK)
+    count = int(min(max(stored // max(SMALLEST_BLOCK, 4 * d), 1), most, n))
     if count == 1:
         return [0, n]
     if hasattr(rows, "indptr"):
@@ -58,6 +62,20 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):  # a forked child has no threads: it must make its own pool
     os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def _streamed(function: Callable[..., Any], blocks: list[Block], ahead: int) -> Callable[..., Any]:
+    """The function, but the rows of a block are read ahead of time, and let go of after it."""
+    following = {id(block): after for block, after in zip(blocks, blocks[ahead:], strict=False)}
+
+    def walk(block: Block, *arguments: Any) -> Any:
+        if id(block) in following:
+            fetch(following[id(block)].rows)
+        result = function(block, *arguments)
+        release(block.rows)
+        return result
+
+    return walk
 
 
 @dataclass(frozen=True)
@@ -86,6 +104,8 @@ class Local:
     def map(self, function: Callable[..., Any], blocks: list[Block], *arguments: Any) -> list[Any]:
         """function(block, *arguments) for every block, results in block order."""
         threads = min(self.threads or os.cpu_count() or 1, len(blocks))
+        if blocks and isinstance(blocks[0], Block) and is_mapped(blocks[0].rows):
+            function = _streamed(function, blocks, threads)
         if threads == 1:
             return [function(b, *arguments) for b in blocks]
         return list(_pool(threads).map(lambda b: function(b, *arguments), blocks))

@@ -1,0 +1,51 @@
+"""fenchel convert DATA DIR [--target COLUMN] [--float32]"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+EPILOG = """\
+DIR then holds the rows as arrays that are mapped into memory, with a manifest of their digests: fenchel train DIR and
+fenchel.Problem(fenchel.open(DIR), ...) use them without reading them into memory as a whole. Kinds of DATA, by its name:
+svmlight text (also .gz, .bz2, .xz), .csv and .tsv with a header, .parquet (both need pip install 'fenchel[tables]').
+
+exit status: 0 done, 1 error, 2 wrong usage
+
+example: fenchel convert train.svm.xz train.rows && fenchel train train.rows --loss logistic --model model.fenchel
+"""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Declare the options."""
+    parser.epilog = EPILOG
+    parser.add_argument("data", metavar="DATA", help="the file to convert")
+    parser.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
+    parser.add_argument("--target", metavar="COLUMN", help="tables: the column to be predicted (default: the last one)")
+    parser.add_argument("--group", metavar="COLUMN", help="tables: the column of queries, whole numbers")
+    parser.add_argument("--float32", action="store_true", help="keep values with single precision: half the size")
+    parser.add_argument(
+        "--zero-based", action="store_true", help="svmlight: indices count from 0 (default: as they seem to)"
+    )
+    parser.add_argument("--n-features", type=int, help="svmlight: the number of columns (default: the largest index)")
+
+
+def run(arguments: Namespace) -> int:
+    """Read, write, say what was written."""
+    from fenchel.cli.terminal import clean
+    from fenchel.data.convert import convert
+    from fenchel.data.store import open_store
+
+    place = convert(
+        arguments.data, arguments.folder, target=arguments.target, group=arguments.group,
+        dtype="float32" if arguments.float32 else "float64", index_base=0 if arguments.zero_based else "auto",
+        n_features=arguments.n_features,
+    )  # fmt: skip
+    stored = open_store(place)
+    size = sum(file.stat().st_size for file in place.iterdir())
+    storage = "dense" if not hasattr(stored.X, "nnz") else f"{stored.X.nnz} stored values"
+    print(
+        clean(
+            f"{place}: {stored.X.shape[0]} rows, {stored.X.shape[1]} columns, {storage}, {size / 1e6:.1f} MB, checked"
+        )
+    )
+    return 0

@@ -1,0 +1,55 @@
+"""Memory-mapped rows: fetch what comes next while the present block computes, and let go of what is done.
+
+A page of a mapped file counts as resident until it is let go of, also if the system could take it back at any time. Nothing
+here changes a value: arrays that are not mapped are left alone.
+"""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+
+PAGE = mmap.PAGESIZE
+
+
+def fetch(rows: Any) -> None:
+    """Ask the system to read these rows."""
+    _advise(rows, "MADV_WILLNEED")
+
+
+def release(rows: Any) -> None:
+    """Tell the system that these rows are not needed for now; they stay in its page cache if there is room."""
+    _advise(rows, "MADV_DONTNEED")
+
+
+def is_mapped(rows: Any) -> bool:
+    """True if any array of the rows lies in a mapped file."""
+    return any(_map_of(array) is not None for array in rows)
+
+
+def _advise(rows: Any, advice: str) -> None:
+    code = getattr(mmap, advice, None)
+    if code is None:  # not this system's way
+        return
+    for array in rows:
+        found = _map_of(array)
+        if found is None or array.size == 0:
+            continue
+        where, start = found
+        first = array.__array_interface__["data"][0] - start
+        low = first // PAGE * PAGE
+        high = min(-(-(first + array.nbytes) // PAGE) * PAGE, len(where))
+        if high > low:
+            where.madvise(code, low, high - low)
+
+
+def _map_of(array: np.ndarray) -> tuple[mmap.mmap, int] | None:
+    """(the map that an array lies in, the address where it begins)."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if not isinstance(base, mmap.mmap):
+        return None
+    return base, np.frombuffer(base, dtype=np.uint8, count=1).__array_interface__["data"][0]
