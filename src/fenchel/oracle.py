@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.certify import feasible
+from fenchel.data.accept import read_only, take
 from fenchel.data.dense import Dense
 from fenchel.engines.local import Local
 from fenchel.kernels import passes
 from fenchel.kernels.dual_epoch import dual_epoch
+from fenchel.kernels.envelope import envelope_line, envelope_pass
 from fenchel.kernels.gram import gram_pass
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, slope_sum
 
@@ -40,6 +42,31 @@ class PlaneRecipe(NamedTuple):
     share: float
     centre: tuple[np.ndarray, float] | None
     reach: float
+
+
+class SomeRows(NamedTuple):
+    """Some rows of a problem, copied together: what an oracle asks of a problem."""
+
+    rows: Any
+    y: np.ndarray
+    weights: np.ndarray
+    offset: np.ndarray
+    n: int
+    d: int
+    compiled_loss: Any
+    regularizer: Any
+    fit_intercept: bool
+
+
+class Smoothed(NamedTuple):
+    """Sums over rows of the smoothed losses: see `kernels/envelope.py`."""
+
+    value: float
+    risk: float
+    residual: float
+    slopes: float
+    bend: float
+    kinks: float
 
 
 class Oracle:
@@ -134,6 +161,47 @@ class Oracle:
         total += total.T
         np.fill_diagonal(total, diagonal)
         return total
+
+    def take(self, index: np.ndarray, scale: float = 1.0) -> Oracle:
+        """An oracle of some rows only, copied together, their weights times `scale`; it counts its own passes."""
+        problem = self.problem
+        y, p, offset = (read_only(a[index]) for a in (problem.y, scale * problem.weights, problem.offset))
+        shared = (index.size, problem.d, problem.compiled_loss, problem.regularizer, problem.fit_intercept)
+        return Oracle(SomeRows(take(problem.rows, index), y, p, offset, *shared), self.engine)
+
+    def smoothed(self, w, b, gamma, rows, g, border, fresh=True) -> Smoothed:
+        """Scores at (w, b) (those stored, unless `fresh`), dual variables and curvatures of smoothed losses in one pass.
+
+        `rows` holds arrays z, u0, u, t of all rows; g += sum p (change of u) x, and border, if it has entries, is
+        replaced by sum t x.
+        """
+        self.passes += 1.0 if fresh else 0.5
+        loss = self.problem.compiled_loss
+
+        def work(block):
+            part = slice(block.start, block.stop)
+            change, bent = np.zeros(w.size), np.zeros(border.size)
+            sums = envelope_pass(
+                loss, block.rows, block.y, block.p, block.offset, w, b, gamma, fresh,
+                rows.u0[part], rows.z[part], rows.u[part], rows.t[part], change, bent,
+            )  # fmt: skip
+            return *sums, change, bent
+
+        *sums, change, bent = self.engine.sum(work, self.blocks)
+        g += change
+        border[:] = bent
+        return Smoothed(*sums)
+
+    def smoothed_line(self, z, dz, t, u0, gamma) -> tuple[float, float]:
+        """(sum p of the smoothed losses, its derivative in t) at scores z + t dz: no pass over X."""
+        loss = self.problem.compiled_loss
+
+        def work(block):
+            part = slice(block.start, block.stop)
+            return envelope_line(loss, block.y, block.p, z[part], dz[part], t, u0[part], gamma)
+
+        value, slope = self.engine.sum(work, self.blocks)
+        return value, slope
 
     def slopes(self, w: np.ndarray, b: float) -> np.ndarray:
         """The slope of every row's loss at (w, b)."""

@@ -1,0 +1,185 @@
+"""The smoothed problem of a proximal point step in the dual, at one point, and Newton steps on it.
+
+phi(w, b) = sum p phi_i + R(w) with the smoothed losses of `kernels/envelope.py`. Some rows may be left out: those whose loss
+is linear around their scores, which enter as a fixed linear function of (w, b).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from fenchel.solvers.claims import dual_estimate
+
+FLAT = 0.3  # of the first derivative along a step: where the full step is good enough
+SEARCHED = 0.1  # ... and where a line search is content
+RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)  # added to the diagonal, relatively, until there is a factor
+
+
+class RowState:
+    """What is known of every row: score z, centre u0, dual variable u and t = p du/dz."""
+
+    def __init__(self, u0: np.ndarray, u: np.ndarray):
+        self.u0, self.u = u0, u
+        self.z, self.t = np.zeros(u.size), np.zeros(u.size)
+
+
+class Linear(NamedTuple):
+    """constant + <gradient, w> + slope b: the losses of rows left out, and the sums of their u."""
+
+    constant: float
+    gradient: np.ndarray
+    slope: float
+
+
+class Claim(NamedTuple):
+    """Values at a point; gap = inner + residual, what Newton steps and what a smaller gamma can take away."""
+
+    primal: float
+    dual: float
+    residual: float
+    share: float  # of t / p by which u must fall to be balanced, if the intercept is free
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+    @property
+    def inner(self) -> float:
+        return self.gap - self.residual
+
+
+class SmoothedProblem:
+    """A point (w, b), the state of rows there, and the sums over them; `g` is sum p u x over all rows."""
+
+    def __init__(self, oracle: Any, w: np.ndarray, b: float, gamma: float, u0: np.ndarray):
+        self.oracle, self.w, self.b, self.gamma = oracle, w, b, gamma
+        self.regularizer = oracle.problem.regularizer
+        self.d, self.free = oracle.problem.d, bool(oracle.problem.fit_intercept)
+        self.curvature = self.regularizer.hessian(self.d)
+        self.rows = RowState(u0, np.zeros(u0.size))
+        self.fixed = Linear(0.0, np.zeros(self.d), 0.0)
+        self.g, self.border = np.zeros(self.d), np.zeros(self.d if self.free else 0)
+        self.moved = np.inf  # mean change of the scores in the last step
+        self.look()
+
+    def look(self, fresh: bool = True) -> None:
+        """Everything at (w, b) and gamma."""
+        self.sums = self.oracle.smoothed(self.w, self.b, self.gamma, self.rows, self.g, self.border, fresh)
+
+    def refresh(self) -> None:
+        """The sum of u x without the rounding of many changes."""
+        self.g = self.oracle.combine(self.rows.u) + self.fixed.gradient
+
+    def recentre(self, gamma: float) -> None:
+        """The next proximal point step."""
+        self.rows.u0[:] = self.rows.u
+        self.gamma = gamma
+        self.look(fresh=False)
+
+    def left_out(self) -> float:
+        """The losses of the rows left out."""
+        return self.fixed.constant + float(self.fixed.gradient @ self.w) + self.fixed.slope * self.b
+
+    def value(self) -> float:
+        return self.sums.value + self.left_out() + self.regularizer.value(self.w)
+
+    def slopes(self) -> float:
+        """sum p u: the derivative in b."""
+        return self.sums.slopes + self.fixed.slope
+
+    def claim(self) -> Claim:
+        """P and D here. loss*(u) = u x - loss(x), so the loss part of D is the risk, less <u, z>, less the residual."""
+        risk, r = self.sums.risk + self.left_out(), self.slopes()
+        primal, losses = risk + self.regularizer.value(self.w), risk - self.sums.residual
+        if not self.free or self.sums.bend <= 0.0:
+            return Claim(primal, dual_estimate(self.oracle, self.w, self.b, losses, self.g, r), self.sums.residual, 0.0)
+        # u is balanced by what bends, in proportion: where the loss has a kink, loss* is linear there.
+        share = r / self.sums.bend
+        g = self.g - share * self.border
+        losses += share * self.sums.kinks - float(self.w @ self.g) - self.b * r
+        return Claim(primal, losses - self.regularizer.conjugate(-g), self.sums.residual, share)
+
+    def direction(self) -> tuple[np.ndarray, float, float] | None:
+        """(dw, db, squared Newton decrement); None if numbers overflow."""
+        d, size = self.d, self.d + self.free
+        H = np.empty((size, size))
+        H[:d, :d] = self.oracle.gram(self.rows.t)
+        H[:d, :d] += self.curvature
+        gradient = np.empty(size)
+        gradient[:d] = self.g + self.regularizer.gradient(self.w)
+        if self.free:
+            H[d, :d] = H[:d, d] = self.border
+            H[d, d] = self.sums.bend if self.sums.bend > 0.0 else 1.0
+            gradient[d] = self.slopes()
+        step = newton_step(H, gradient)
+        if step is None:
+            return None
+        return step[:d], float(step[d]) if self.free else 0.0, float(-(gradient @ step))
+
+    def step(self) -> bool | None:
+        """A Newton step; False if none goes down, None if numbers overflow."""
+        found = self.direction()
+        if found is None:
+            return None
+        dw, db, decrement = found
+        if not decrement > 0.0:
+            return False
+        here, w, b, z = self.value(), self.w, self.b, self.rows.z
+        self.w, self.b, self.rows.z = w + dw, b + db, np.empty(z.size)
+        self.look()
+        slope = self.slope_along(dw, db)
+        dz, t = self.rows.z - z, 1.0
+        if not (abs(slope) <= FLAT * decrement and self.value() <= here + 1e-13 * abs(here)):
+            t = self.search(w, b, z, dw, db, dz, here, decrement, slope)
+            self.w, self.b, self.rows.z = w + t * dw, b + t * db, z + t * dz
+            self.look(fresh=False)
+        self.moved = t * float(np.abs(dz).mean())
+        return t > 0.0
+
+    def slope_along(self, dw: np.ndarray, db: float) -> float:
+        """The derivative of phi along a direction, here."""
+        return float((self.g + self.regularizer.gradient(self.w)) @ dw) + self.slopes() * db
+
+    def search(self, w, b, z, dw, db, dz, here, decrement, slope) -> float:
+        """A step where the derivative is small, by safeguarded secants on stored scores; `slope` is that at 1."""
+        regularizer, fixed = self.regularizer, self.fixed
+        along = float(fixed.gradient @ dw) + fixed.slope * db
+        begin = fixed.constant + float(fixed.gradient @ w) + fixed.slope * b
+        low, low_slope, high, high_slope, t = 0.0, -decrement, np.inf, np.inf, 1.0
+        total = self.value()
+        for trial in range(60):
+            if slope < 0.0 and np.isfinite(total):
+                low, low_slope = t, slope
+            else:  # also where the loss overflows
+                high, high_slope = t, slope
+            if np.isinf(high):
+                t *= 2.0
+            elif trial % 3 == 2 or not np.isfinite(high_slope):
+                t = 0.5 * (low + high)
+            else:
+                share = low_slope / (low_slope - high_slope)
+                t = low + min(max(share, 0.05), 0.95) * (high - low)
+            total, slope = self.oracle.smoothed_line(z, dz, t, self.rows.u0, self.gamma)
+            total += begin + t * along + regularizer.value(w + t * dw)
+            slope += along + float(regularizer.gradient(w + t * dw) @ dw)
+            if abs(slope) <= SEARCHED * decrement and total <= here + 1e-13 * abs(here):
+                return t
+        return low
+
+
+def newton_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
+    """-gradient / H by Cholesky, H mended where rounding left it indefinite; None if numbers overflow."""
+    if not (np.isfinite(H).all() and np.isfinite(gradient).all()):
+        return None
+    diagonal = np.diag(H).copy()
+    for ridge in RIDGES:
+        tried = H.T.copy(order="F") if ridge == 0.0 else (H + np.diag(ridge * diagonal)).T
+        factor, failed = dpotrf(tried, lower=1, clean=0, overwrite_a=1)
+        if not failed:
+            step, failed = dpotrs(factor, -gradient, lower=1)
+            if not failed and np.isfinite(step).all():
+                return step
+    return -gradient / np.maximum(diagonal, 1e-300)
