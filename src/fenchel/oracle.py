@@ -143,6 +143,13 @@ class Oracle:
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """sum_i weights_i x_i x_i', weights >= 0: rows of weight 0 cost nothing."""
+        total = self.upper_gram(weights)
+        lower = np.tril_indices(self.problem.d, -1)
+        total[lower] = total.T[lower]
+        return total
+
+    def upper_gram(self, weights: np.ndarray) -> np.ndarray:
+        """The same on and above the diagonal; below, anything."""
         self.passes += 0.5
         d = self.problem.d
 
@@ -154,13 +161,7 @@ class Oracle:
             gram_pass(block.rows, part, out)
             return (out,)
 
-        total = self.engine.sum(work, self.blocks)[0]
-        if isinstance(self.problem.rows, Dense):
-            return total
-        diagonal = np.diag(total).copy()
-        total += total.T
-        np.fill_diagonal(total, diagonal)
-        return total
+        return self.engine.sum(work, self.blocks)[0]
 
     def take(self, index: np.ndarray, scale: float = 1.0) -> Oracle:
         """An oracle of some rows only, copied together, their weights times `scale`; it counts its own passes."""

@@ -16,22 +16,51 @@ from fenchel.losses.protocol import curvature, dual_step, slope, value, value_an
 from fenchel.typed import helper
 
 STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
-PROBE = 1e-3  # half width, in units of gamma, over which the change of u is measured
+PROBE = 1e-3  # width, in units of gamma, over which the change of u is measured
+CHUNK = 256  # rows between the walks for scores and for sums
 
 
 @helper
 def smoothed_loss(loss, z, u0, gamma, y):
-    """(phi, its derivative u, loss at z, Fenchel-Young residual of u at z, du/dz)."""
-    f, s = value_and_slope(loss, z, y)
-    if gamma == 0.0:
-        return f, s, f, 0.0, min(curvature(loss, z, y), STEEPEST)
+    """(phi, its derivative u, loss at z, Fenchel-Young residual of u at z), without branches."""
     u = dual_step(loss, u0, z, gamma, y)
-    width, move = PROBE * gamma, gamma * (u - u0)
-    if u == s and slope(loss, z - width, y) == u and slope(loss, z + width, y) == u:
-        return f - 0.5 * move * (u - u0), u, f, 0.0, 0.0
-    at_x = value(loss, z - move, y)
-    rise = dual_step(loss, u0, z + width, gamma, y) - dual_step(loss, u0, z - width, gamma, y)
-    return at_x + 0.5 * move * (u + u0), u, f, f - at_x - u * move, rise / (2.0 * width)
+    move = gamma * (u - u0)
+    f, at_x = value(loss, z, y), value(loss, z - move, y)
+    return at_x + 0.5 * move * (u + u0), u, f, f - at_x - u * move
+
+
+@kernel(fastmath=True)
+def smoothed_rows(loss, y, p, gamma, u0, z, u, t, step):
+    """u at scores z, step = p (u - old u) and t = p du/dz; returns the sums that need no second look at the rows."""
+    total, losses, residual, slopes = 0.0, 0.0, 0.0, 0.0
+    width = PROBE * gamma
+    for i in range(np.uint64(y.size)):
+        phi, new, f, miss = smoothed_loss(loss, z[i], u0[i], gamma, y[i])
+        rise = dual_step(loss, u0[i], z[i] + width, gamma, y[i]) - new
+        total += p[i] * phi if p[i] > 0.0 else 0.0
+        losses += p[i] * f if p[i] > 0.0 else 0.0
+        residual += p[i] * miss if p[i] > 0.0 else 0.0
+        slopes += p[i] * new
+        t[i] = p[i] * (rise / width)
+        step[i] = p[i] * (new - u[i])
+        u[i] = new
+    return total, losses, residual, slopes
+
+
+@kernel(fastmath=True)
+def curved_rows(loss, y, p, z, u, t, step):
+    """The same for a differentiable loss and gamma = 0."""
+    total, slopes = 0.0, 0.0
+    for i in range(np.uint64(y.size)):
+        t[i], step[i] = 0.0, 0.0
+        if p[i] > 0.0:
+            f, new = value_and_slope(loss, z[i], y[i])
+            total += p[i] * f
+            slopes += p[i] * new
+            t[i] = p[i] * min(curvature(loss, z[i], y[i]), STEEPEST)
+            step[i] = p[i] * (new - u[i])
+            u[i] = new
+    return total, total, 0.0, slopes
 
 
 @kernel(fastmath=True)
@@ -40,39 +69,51 @@ def envelope_pass(loss, rows, y, p, offset, w, b, gamma, fresh, u0, z, u, t, cha
 
     border += sum t x, if it has entries. Returns (sum p phi, sum p loss, sum p of the Fenchel-Young residuals,
     sum p u, sum t, sum t (x - offset) with x the scores at which u are slopes). Only rows whose u changed or, for
-    the border, bend are touched a second time.
+    the border, bend are touched a second time, while they are in the cache.
     """
     total, losses, residual, slopes, bend, kinks = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    bordered = border.size > 0
-    for i in range(np.uint64(y.size)):
-        if p[i] > 0.0:
-            if fresh:
+    bordered, n = border.size > 0, np.uint64(y.size)
+    step = np.empty(CHUNK)
+    for first in range(np.uint64(0), n, np.uint64(CHUNK)):
+        stop = min(first + np.uint64(CHUNK), n)
+        if fresh:
+            for i in range(first, stop):
                 z[i] = dot(rows, i, w) + offset[i] + b
-            phi, new, f, miss, h = smoothed_loss(loss, z[i], u0[i], gamma, y[i])
-            total += p[i] * phi
-            losses += p[i] * f
-            residual += p[i] * miss
-            slopes += p[i] * new
-            t[i] = p[i] * h
-            if new != u[i]:
-                axpy(rows, i, p[i] * (new - u[i]), change)
-                u[i] = new
-            if bordered and h > 0.0:
+        part = slice(first, stop)
+        some = step[: stop - first]
+        if gamma > 0.0:
+            sums = smoothed_rows(loss, y[part], p[part], gamma, u0[part], z[part], u[part], t[part], some)
+        else:
+            sums = curved_rows(loss, y[part], p[part], z[part], u[part], t[part], some)
+        total += sums[0]
+        losses += sums[1]
+        residual += sums[2]
+        slopes += sums[3]
+        for i in range(first, stop):
+            if step[i - first] != 0.0:
+                axpy(rows, i, step[i - first], change)
+            if bordered and t[i] > 0.0:
                 bend += t[i]
-                kinks += t[i] * (z[i] - gamma * (new - u0[i]) - offset[i])
+                kinks += t[i] * (z[i] - gamma * (u[i] - u0[i]) - offset[i])
                 axpy(rows, i, t[i], border)
     return total, losses, residual, slopes, bend, kinks
 
 
-@kernel
+@kernel(fastmath=True)
 def envelope_line(loss, y, p, z, dz, t, u0, gamma):
     """(sum p phi, its derivative in t) at scores z + t dz."""
     total, derivative = 0.0, 0.0
-    for i in range(z.size):
-        if p[i] > 0.0:
-            phi, u, _, _, _ = smoothed_loss(loss, z[i] + t * dz[i], u0[i], gamma, y[i])
-            total += p[i] * phi
+    if gamma > 0.0:
+        for i in range(np.uint64(z.size)):
+            phi, u, _, _ = smoothed_loss(loss, z[i] + t * dz[i], u0[i], gamma, y[i])
+            total += p[i] * phi if p[i] > 0.0 else 0.0
             derivative += p[i] * u * dz[i]
+    else:
+        for i in range(np.uint64(z.size)):
+            if p[i] > 0.0:
+                f, u = value_and_slope(loss, z[i] + t * dz[i], y[i])
+                total += p[i] * f
+                derivative += p[i] * u * dz[i]
     return total, derivative
 
 

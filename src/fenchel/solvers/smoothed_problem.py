@@ -6,6 +6,7 @@ is linear around their scores, which enter as a fixed linear function of (w, b).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,20 +105,24 @@ class SmoothedProblem:
 
     def direction(self) -> tuple[np.ndarray, float, float] | None:
         """(dw, db, squared Newton decrement); None if numbers overflow."""
-        d, size = self.d, self.d + self.free
-        H = np.empty((size, size))
-        H[:d, :d] = self.oracle.gram(self.rows.t)
-        H[:d, :d] += self.curvature
-        gradient = np.empty(size)
-        gradient[:d] = self.g + self.regularizer.gradient(self.w)
+        gradient = self.g + self.regularizer.gradient(self.w)
         if self.free:
-            H[d, :d] = H[:d, d] = self.border
-            H[d, d] = self.sums.bend if self.sums.bend > 0.0 else 1.0
-            gradient[d] = self.slopes()
-        step = newton_step(H, gradient)
+            gradient = np.append(gradient, self.slopes())
+        step = newton_step(self.hessian, gradient)
         if step is None:
             return None
-        return step[:d], float(step[d]) if self.free else 0.0, float(-(gradient @ step))
+        return step[: self.d], float(step[self.d]) if self.free else 0.0, float(-(gradient @ step))
+
+    def hessian(self) -> np.ndarray:
+        """The second derivative on and above the diagonal."""
+        d, H = self.d, self.oracle.upper_gram(self.rows.t)
+        H += self.curvature
+        if self.free:
+            whole = np.empty((d + 1, d + 1))
+            whole[:d, :d], whole[:d, d] = H, self.border
+            whole[d, d] = self.sums.bend if self.sums.bend > 0.0 else 1.0
+            return whole
+        return H
 
     def step(self) -> bool | None:
         """A Newton step; False if none goes down, None if numbers overflow."""
@@ -170,16 +175,16 @@ class SmoothedProblem:
         return low
 
 
-def newton_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
+def newton_step(hessian: Callable[[], np.ndarray], gradient: np.ndarray) -> np.ndarray | None:
     """-gradient / H by Cholesky, H mended where rounding left it indefinite; None if numbers overflow."""
-    if not (np.isfinite(H).all() and np.isfinite(gradient).all()):
-        return None
-    diagonal = np.diag(H).copy()
     for ridge in RIDGES:
-        tried = H.T.copy(order="F") if ridge == 0.0 else (H + np.diag(ridge * diagonal)).T
-        factor, failed = dpotrf(tried, lower=1, clean=0, overwrite_a=1)
+        H = hessian()
+        diagonal = H.flat[:: gradient.size + 1]
+        H.flat[:: gradient.size + 1] = (1.0 + ridge) * diagonal
+        factor, failed = dpotrf(H.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             step, failed = dpotrs(factor, -gradient, lower=1)
             if not failed and np.isfinite(step).all():
                 return step
-    return -gradient / np.maximum(diagonal, 1e-300)
+    step = -gradient / np.maximum(diagonal, 1e-300)
+    return step if np.isfinite(step).all() else None
