@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.kernels.envelope import bent_within
-from fenchel.solvers.smoothed_problem import Linear, RowState, SmoothedProblem
+from fenchel.solvers.smoothed_problem import Claim, Linear, RowState, SmoothedProblem
 
 KEEP, EARLY_KEEP = 0.6, 0.3  # share of the rows that may stay, after an inner solve and within one
 LEAST_ROWS = 400  # below, nothing is gained
@@ -20,6 +20,7 @@ MOVES, SMOOTHINGS = 6.0, 3.0  # radius in units of the mean change of the scores
 WIDER = 3.0  # what a failed check does to the radius
 VERIFIED = 0.1  # share of the gap at the last check at which the next one is due
 PATIENCE = 10  # steps without a check, at most
+DRIFT = 0.5  # share of the radius that the scores may change, in the mean, before a check is due
 HONEST = 4.0  # times the gap of the rows that stayed: what a check may find
 
 
@@ -29,33 +30,33 @@ class Reduction:
     def __init__(self, work: SmoothedProblem):
         self.work, self.oracle, self.rows = work, work.oracle, work.rows
         self.index: np.ndarray | None = None  # of the rows that stay; None: all
-        self.moves, self.waited = MOVES, 0
-        self.gap = self.gamma = self.moved = np.inf  # at the last check, and where rows were first left out
+        self.moves, self.waited, self.limit = MOVES, 0, np.inf
+        self.good: Any = None  # (primal, w, b, gamma, moved) where all rows were seen last
+        self.gap = np.inf  # there
 
     @property
     def whole(self) -> bool:
         return self.index is None
 
-    def reduce(self, gap: float, most: float) -> bool:
+    def reduce(self, claim: Claim, most: float) -> bool:
         """Leave rows out if at most a share `most` of the present ones must stay."""
         work = self.work
         problem, rows = work.oracle.problem, work.rows
-        if rows.u.size <= LEAST_ROWS or not np.isfinite(work.moved):
+        reach = max(self.moves * work.moved, SMOOTHINGS * work.gamma)
+        if rows.u.size <= LEAST_ROWS or not np.isfinite(reach):
             return False
         bent = np.empty(rows.u.size, dtype=np.bool_)
-        reach = max(self.moves * work.moved, SMOOTHINGS * work.gamma)
         bent_within(problem.compiled_loss, problem.y, problem.weights, rows.z, rows.u, reach, bent)
         stay = np.flatnonzero(bent)
         if not 0 < stay.size < most * rows.u.size:
             return False
         if self.whole:
-            self.gap, self.gamma, self.moved, self.waited = gap, work.gamma, work.moved, 0
+            self.remember(claim)
+            self.rows.u0[~bent] = self.rows.u[~bent]
         self.hand_back()
-        whole = self.index is None
         self.index = stay if self.index is None else self.index[stay]
         self.leave_out(work.oracle.take(stay), stay)
-        if whole:
-            self.rows.u0[~bent] = self.rows.u[~bent]
+        self.limit = work.travelled + DRIFT * reach
         return True
 
     def leave_out(self, oracle: Any, stay: np.ndarray) -> None:
@@ -75,33 +76,44 @@ class Reduction:
         if self.index is not None:
             self.rows.u0[self.index], self.rows.u[self.index] = self.work.rows.u0, self.work.rows.u
 
+    def remember(self, claim: Claim) -> None:
+        work = self.work
+        self.good, self.gap, self.waited = (claim.primal, work.w, work.b, work.gamma, work.moved), claim.gap, 0
+
     def due(self, gap: float) -> bool:
         """Whether all rows should be looked at again."""
         self.waited += 1
-        return gap <= VERIFIED * self.gap or self.waited >= PATIENCE
+        return gap <= VERIFIED * self.gap or self.waited >= PATIENCE or self.work.travelled > self.limit
 
-    def check(self, gap: float) -> None:
+    def check(self) -> None:
         """Look at all rows; if one that was left out has another u now, work with all of them from here."""
-        work, few = self.work, (self.work.oracle, self.work.rows, self.work.fixed, self.work.sums, self.work.border)
+        work = self.work
+        few = (work.oracle, work.rows, work.fixed, work.sums, work.border, work.g.copy())
         self.hand_back()
         left = np.ones(self.rows.u.size, dtype=np.bool_)
         left[self.index] = False
-        before, g = self.rows.u[left], work.g.copy()
+        before = self.rows.u[left]
+        self.take_all()
+        self.few = None if np.any(self.rows.u[left] != before) else few
+
+    def take_all(self) -> None:
+        work = self.work
         work.oracle, work.rows, work.border = self.oracle, self.rows, work.border.copy()
         work.fixed = Linear(0.0, np.zeros(work.d), 0.0)
         work.look()
-        self.few = None if np.any(self.rows.u[left] != before) else (few, g)
-        if self.few is None:
-            self.index = None
-            work.moved = self.moved
 
-    def resume(self, gap: float, reduced: float) -> None:
+    def resume(self, claim: Claim, reduced: Claim) -> None:
         """After a check with all rows: on with few, or with all and, if they tell another story, a safe smoothing."""
         work = self.work
-        self.gap, self.waited = gap, 0
         if self.few is not None:
-            (work.oracle, work.rows, work.fixed, work.sums, work.border), work.g = self.few
-        elif gap > HONEST * reduced:
+            work.oracle, work.rows, work.fixed, work.sums, work.border, work.g = self.few
+            self.remember(claim)
+            return
+        primal, w, b, gamma, work.moved = self.good
+        self.index = None
+        if claim.gap > HONEST * reduced.gap:
             self.moves *= WIDER
-            work.gamma = max(work.gamma, self.gamma)
-            work.look(fresh=False)
+            work.gamma = max(work.gamma, gamma)
+            if not claim.primal <= primal:
+                work.w, work.b = w, b
+            work.look()

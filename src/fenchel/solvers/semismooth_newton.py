@@ -27,6 +27,7 @@ from fenchel.solvers.subsample import sizes, strided
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
 LONG = 6  # Newton steps
+STUCK, GROWTH = 15, 4.0  # Newton steps after which gamma was too small, and by how much
 REFRESH = 20  # Newton steps after which sums are made afresh instead of changed
 INNER, FIRST_INNER = 0.3, 1.0  # inner error, relative to the error that smoothing makes, at which gamma shrinks
 ROUGH = 0.1  # relative gap at which a sub-sample of a differentiable loss is left
@@ -54,21 +55,31 @@ class SemismoothNewton(Solver):
             for m in sizes(problem.n, problem.d):
                 sample = strided(problem.n, m)
                 part = oracle.take(sample, 1.0 / float(problem.weights[sample].sum()))
-                gamma = gamma or first_gamma(problem, part, w, b, np.zeros(m))
-                work = SmoothedProblem(part, w, b, gamma, np.zeros(m))
-                yield from roughly(work)
+                if gamma == 0.0:
+                    gamma = scale = first_gamma(problem, part, w, b, np.zeros(m))
+                least = KAP * scale * np.sqrt(problem.d / m)
+                work = SmoothedProblem(part, w, b, max(gamma, least), np.zeros(m))
+                yield from roughly(work, least)
                 oracle.passes += part.passes * m / problem.n
-                w, b, gamma = work.w, work.b, gamma * SHRINK
+                w, b, gamma = work.w, work.b, work.gamma*GM
         gamma = gamma or first_gamma(problem, oracle, w, b, u0)
         yield from follow(SmoothedProblem(oracle, w, b, gamma, u0))
 
+import os
+KAP=float(os.environ.get('KAP','1')); GM=float(os.environ.get('GM','.3'))
 
-def roughly(work: SmoothedProblem) -> Iterator[Iterate]:
+def roughly(work: SmoothedProblem, least: float) -> Iterator[Iterate]:
     """Newton steps until one proximal point step is solved roughly."""
     for _ in range(50):
         claim = work.claim()
-        done = claim.inner <= FIRST_INNER * claim.residual if work.gamma > 0.0 else claim.gap <= ROUGH * claim.primal
-        if done or not work.step():
+        if work.gamma == 0.0:
+            if claim.gap <= ROUGH * claim.primal:
+                return
+        elif claim.inner <= FIRST_INNER * claim.residual:
+            if work.gamma <= least:
+                return
+            work.recentre(max(SHRINK * work.gamma, least))
+        if not work.step():
             return
         yield Iterate(work.w, work.b, None, np.nan)
 
@@ -80,10 +91,10 @@ def follow(work: SmoothedProblem) -> Iterator[Iterate]:
         claim = work.claim()
         if not reduction.whole and reduction.due(claim.gap):
             few = claim
-            reduction.check(few.gap)
+            reduction.check()
             claim = work.claim()
             yield Iterate(work.w.copy(), work.b, claim.primal, claim.dual, dual_point(work, claim))
-            reduction.resume(claim.gap, few.gap)
+            reduction.resume(claim, few)
             claim = work.claim()
         elif reduction.whole:
             yield Iterate(work.w.copy(), work.b, claim.primal, claim.dual, dual_point(work, claim))
@@ -92,9 +103,9 @@ def follow(work: SmoothedProblem) -> Iterator[Iterate]:
         if work.gamma > 0.0 and claim.inner <= max(INNER * claim.residual, EXACT * abs(claim.primal)):
             gamma, steps = max(work.gamma * (SLOW_SHRINK if steps > LONG else SHRINK), least), 0
             work.recentre(gamma)
-            reduction.reduce(claim.gap, KEEP)
-        elif reduction.whole:
-            reduction.reduce(claim.gap, EARLY_KEEP)
+            reduction.reduce(claim, KEEP)
+        elif reduction.whole and not work.searched:
+            reduction.reduce(claim, EARLY_KEEP)
         steps += 1
         total += 1
         moved = work.step()
@@ -102,6 +113,9 @@ def follow(work: SmoothedProblem) -> Iterator[Iterate]:
             return
         if not moved:
             work.recentre(max(work.gamma * SLOW_SHRINK, least))
+        elif steps % STUCK == 0 and work.gamma > 0.0:
+            work.gamma *= GROWTH
+            work.look(fresh=False)
         if total % REFRESH == 0:
             work.refresh()
 
@@ -131,4 +145,4 @@ def first_gamma(problem: Any, oracle: Any, w: np.ndarray, b: float, u0: np.ndarr
         gamma *= 0.5
     while not bent(gamma) and gamma < 1e60:
         gamma *= 2.0
-    return 3.0 * gamma
+    return 2.0 * gamma

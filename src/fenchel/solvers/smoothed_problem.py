@@ -63,7 +63,8 @@ class SmoothedProblem:
         self.rows = RowState(u0, np.zeros(u0.size))
         self.fixed = Linear(0.0, np.zeros(self.d), 0.0)
         self.g, self.border = np.zeros(self.d), np.zeros(self.d if self.free else 0)
-        self.moved = np.inf  # mean change of the scores in the last step
+        self.moved = np.inf  # mean change of the scores in the last full step
+        self.travelled, self.searched = 0.0, True  # ... in all steps together; whether the last one was cut or stretched
         self.look()
 
     def look(self, fresh: bool = True) -> None:
@@ -141,7 +142,9 @@ class SmoothedProblem:
             t = self.search(w, b, z, dw, db, dz, here, decrement, slope)
             self.w, self.b, self.rows.z = w + t * dw, b + t * db, z + t * dz
             self.look(fresh=False)
-        self.moved = t * float(np.abs(dz).mean())
+        self.moved = float(np.abs(dz).mean())
+        self.travelled += t * self.moved
+        self.searched = t != 1.0
         return t > 0.0
 
     def slope_along(self, dw: np.ndarray, db: float) -> float:
