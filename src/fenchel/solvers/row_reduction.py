@@ -20,7 +20,7 @@ MOVES, SMOOTHINGS = 6.0, 3.0  # radius in units of the mean change of the scores
 WIDER = 3.0  # what a failed check does to the radius
 VERIFIED = 0.1  # share of the gap at the last check at which the next one is due
 PATIENCE = 10  # steps without a check, at most
-DRIFT = 0.5  # share of the radius that the scores may change, in the mean, before a check is due
+DRIFT = 1.0  # share of the radius that the scores may change, in the mean, before a check is due
 HONEST = 4.0  # times the gap of the rows that stayed: what a check may find
 
 
@@ -77,8 +77,9 @@ class Reduction:
             self.rows.u0[self.index], self.rows.u[self.index] = self.work.rows.u0, self.work.rows.u
 
     def remember(self, claim: Claim) -> None:
+        """All rows were seen here."""
         work = self.work
-        self.good, self.gap, self.waited = (claim.primal, work.w, work.b, work.gamma, work.moved), claim.gap, 0
+        self.good, self.gap, self.waited = (work.w, work.b, self.rows.z, work.gamma, work.moved), claim.gap, 0
 
     def due(self, gap: float) -> bool:
         """Whether all rows should be looked at again."""
@@ -90,30 +91,25 @@ class Reduction:
         work = self.work
         few = (work.oracle, work.rows, work.fixed, work.sums, work.border, work.g.copy())
         self.hand_back()
-        left = np.ones(self.rows.u.size, dtype=np.bool_)
-        left[self.index] = False
-        before = self.rows.u[left]
-        self.take_all()
-        self.few = None if np.any(self.rows.u[left] != before) else few
-
-    def take_all(self) -> None:
-        work = self.work
+        before = self.rows.u.copy()
+        self.rows.z = np.empty(before.size)
         work.oracle, work.rows, work.border = self.oracle, self.rows, work.border.copy()
         work.fixed = Linear(0.0, np.zeros(work.d), 0.0)
         work.look()
+        changed = self.rows.u != before
+        changed[self.index] = False
+        self.few = None if changed.any() else few
 
     def resume(self, claim: Claim, reduced: Claim) -> None:
-        """After a check with all rows: on with few, or with all and, if they tell another story, a safe smoothing."""
+        """After a check with all rows: on with few, or with all and, if they tell another story, more carefully."""
         work = self.work
         if self.few is not None:
-            work.oracle, work.rows, work.fixed, work.sums, work.border, work.g = self.few
             self.remember(claim)
+            work.oracle, work.rows, work.fixed, work.sums, work.border, work.g = self.few
             return
-        primal, w, b, gamma, work.moved = self.good
-        self.index = None
+        self.index, (w, b, z, gamma, work.moved) = None, self.good
         if claim.gap > HONEST * reduced.gap:
             self.moves *= WIDER
             work.gamma = max(work.gamma, gamma)
-            if not claim.primal <= primal:
-                work.w, work.b = w, b
-            work.look()
+            work.look(fresh=False)
+            work.back_towards(w, b, z)

@@ -147,6 +147,18 @@ class SmoothedProblem:
         self.searched = t != 1.0
         return t > 0.0
 
+    def back_towards(self, w: np.ndarray, b: float, z: np.ndarray) -> None:
+        """The best point between (w, b), whose scores are z, and here."""
+        dw, db, dz = self.w - w, self.b - b, self.rows.z - z
+        slope = self.slope_along(dw, db)
+        if slope <= 0.0:
+            return
+        begin, fall = self.oracle.smoothed_line(z, dz, 0.0, self.rows.u0, self.gamma)
+        here, fall = begin + self.regularizer.value(w), fall + float(self.regularizer.gradient(w) @ dw)
+        t = self.search(w, b, z, dw, db, dz, here, -fall, slope) if fall < 0.0 else 0.0
+        self.w, self.b, self.rows.z = w + t * dw, b + t * db, z + t * dz
+        self.look(fresh=False)
+
     def slope_along(self, dw: np.ndarray, db: float) -> float:
         """The derivative of phi along a direction, here."""
         return float((self.g + self.regularizer.gradient(self.w)) @ dw) + self.slopes() * db
