@@ -193,16 +193,16 @@ class Oracle:
         border[:] = bent
         return Smoothed(*sums)
 
-    def smoothed_line(self, z, dz, t, u0, gamma) -> tuple[float, float]:
-        """(sum p of the smoothed losses, its derivative in t) at scores z + t dz: no pass over X."""
+    def smoothed_line(self, z, dz, t, u0, gamma) -> tuple[float, float, float]:
+        """(sum p of the smoothed losses, its derivatives in t) at scores z + t dz: no pass over X."""
         loss = self.problem.compiled_loss
 
         def work(block):
             part = slice(block.start, block.stop)
             return envelope_line(loss, block.y, block.p, z[part], dz[part], t, u0[part], gamma)
 
-        value, slope = self.engine.sum(work, self.blocks)
-        return value, slope
+        value, slope, bend = self.engine.sum(work, self.blocks)
+        return value, slope, bend
 
     def slopes(self, w: np.ndarray, b: float) -> np.ndarray:
         """The slope of every row's loss at (w, b)."""

@@ -101,20 +101,25 @@ def envelope_pass(loss, rows, y, p, offset, w, b, gamma, fresh, u0, z, u, t, cha
 
 @kernel(fastmath=True)
 def envelope_line(loss, y, p, z, dz, t, u0, gamma):
-    """(sum p phi, its derivative in t) at scores z + t dz."""
-    total, derivative = 0.0, 0.0
+    """(sum p phi, its first and its second derivative in t) at scores z + t dz."""
+    total, first, second = 0.0, 0.0, 0.0
     if gamma > 0.0:
+        width = PROBE * gamma
         for i in range(np.uint64(z.size)):
-            phi, u, _, _ = smoothed_loss(loss, z[i] + t * dz[i], u0[i], gamma, y[i])
+            at = z[i] + t * dz[i]
+            phi, u, _, _ = smoothed_loss(loss, at, u0[i], gamma, y[i])
             total += p[i] * phi if p[i] > 0.0 else 0.0
-            derivative += p[i] * u * dz[i]
-    else:
-        for i in range(np.uint64(z.size)):
-            if p[i] > 0.0:
-                f, u = value_and_slope(loss, z[i] + t * dz[i], y[i])
-                total += p[i] * f
-                derivative += p[i] * u * dz[i]
-    return total, derivative
+            first += p[i] * u * dz[i]
+            second += p[i] * (dual_step(loss, u0[i], at + width, gamma, y[i]) - u) * (dz[i] * dz[i])
+        return total, first, second / width
+    for i in range(np.uint64(z.size)):
+        if p[i] > 0.0:
+            at = z[i] + t * dz[i]
+            f, u = value_and_slope(loss, at, y[i])
+            total += p[i] * f
+            first += p[i] * u * dz[i]
+            second += p[i] * min(curvature(loss, at, y[i]), STEEPEST) * (dz[i] * dz[i])
+    return total, first, second
 
 
 @kernel

@@ -66,7 +66,7 @@ class SemismoothNewton(Solver):
         yield from follow(SmoothedProblem(oracle, w, b, gamma, u0))
 
 import os
-KAP=float(os.environ.get('KAP','1')); GM=float(os.environ.get('GM','.3'))
+ACT=float(os.environ.get('ACT','20')); ES=int(os.environ.get('ES','0')); KAP=float(os.environ.get('KAP','1.5')); GM=float(os.environ.get('GM','.3'))
 
 def roughly(work: SmoothedProblem, least: float) -> Iterator[Iterate]:
     """Newton steps until one proximal point step is solved roughly."""
@@ -76,7 +76,7 @@ def roughly(work: SmoothedProblem, least: float) -> Iterator[Iterate]:
             if claim.gap <= ROUGH * claim.primal:
                 return
         elif claim.inner <= FIRST_INNER * claim.residual:
-            if work.gamma <= least:
+            if work.gamma <= least or np.count_nonzero(work.rows.t) < ACT * work.d:
                 return
             work.recentre(max(SHRINK * work.gamma, least))
         if not work.step():
@@ -104,7 +104,7 @@ def follow(work: SmoothedProblem) -> Iterator[Iterate]:
             gamma, steps = max(work.gamma * (SLOW_SHRINK if steps > LONG else SHRINK), least), 0
             work.recentre(gamma)
             reduction.reduce(claim, KEEP)
-        elif reduction.whole and not work.searched:
+        elif reduction.whole and (ES or not work.searched):
             reduction.reduce(claim, EARLY_KEEP)
         steps += 1
         total += 1

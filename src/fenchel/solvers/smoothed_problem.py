@@ -126,67 +126,91 @@ class SmoothedProblem:
         return H
 
     def step(self) -> bool | None:
-        """A Newton step; False if none goes down, None if numbers overflow."""
+        """A Newton step; False if none goes down, None if numbers overflow.
+
+        The full step is tried with a whole look, unless the last one was too long: then stored scores decide first.
+        """
         found = self.direction()
         if found is None:
             return None
         dw, db, decrement = found
         if not decrement > 0.0:
             return False
-        here, w, b, z = self.value(), self.w, self.b, self.rows.z
-        self.w, self.b, self.rows.z = w + dw, b + db, np.empty(z.size)
-        self.look()
-        slope = self.slope_along(dw, db)
-        dz, t = self.rows.z - z, 1.0
-        if not (abs(slope) <= FLAT * decrement and self.value() <= here + 1e-13 * abs(here)):
-            t = self.search(w, b, z, dw, db, dz, here, decrement, slope)
-            self.w, self.b, self.rows.z = w + t * dw, b + t * db, z + t * dz
-            self.look(fresh=False)
-        self.moved = float(np.abs(dz).mean())
-        self.travelled += t * self.moved
+        line = Line(self, dw, db, decrement)
+        if self.searched:
+            line.dz = self.oracle.scores(dw) - self.oracle.problem.offset + db
+            t = 1.0 if line.good(*line.at(1.0)[:2], FLAT) else line.search()
+        else:
+            self.w, self.b, self.rows.z = line.w + dw, line.b + db, np.empty(line.z.size)
+            self.look()
+            line.dz = self.rows.z - line.z
+            t = 1.0
+            if not line.good(self.value(), self.slope_along(dw, db), FLAT):
+                t = line.search()
+        if self.searched or t != 1.0:
+            self.go(line, t)
         self.searched = t != 1.0
+        self.moved = float(np.abs(line.dz).mean())
+        self.travelled += t * self.moved
         return t > 0.0
+
+    def go(self, line: Line, t: float) -> None:
+        """To a point of the line."""
+        self.w, self.b, self.rows.z = line.w + t * line.dw, line.b + t * line.db, line.z + t * line.dz
+        self.look(fresh=False)
 
     def back_towards(self, w: np.ndarray, b: float, z: np.ndarray) -> None:
         """The best point between (w, b), whose scores are z, and here."""
-        dw, db, dz = self.w - w, self.b - b, self.rows.z - z
-        slope = self.slope_along(dw, db)
-        if slope <= 0.0:
+        line = Line(self, self.w - w, self.b - b, np.inf)
+        if self.slope_along(line.dw, line.db) <= 0.0:
             return
-        begin, fall = self.oracle.smoothed_line(z, dz, 0.0, self.rows.u0, self.gamma)
-        here, fall = begin + self.regularizer.value(w), fall + float(self.regularizer.gradient(w) @ dw)
-        t = self.search(w, b, z, dw, db, dz, here, -fall, slope) if fall < 0.0 else 0.0
-        self.w, self.b, self.rows.z = w + t * dw, b + t * db, z + t * dz
-        self.look(fresh=False)
+        line.w, line.b, line.z, line.dz = w, b, z, self.rows.z - z
+        line.begin, slope, _ = line.at(0.0)
+        line.decrement = -slope
+        self.go(line, line.search() if slope < 0.0 else 0.0)
 
     def slope_along(self, dw: np.ndarray, db: float) -> float:
         """The derivative of phi along a direction, here."""
         return float((self.g + self.regularizer.gradient(self.w)) @ dw) + self.slopes() * db
 
-    def search(self, w, b, z, dw, db, dz, here, decrement, slope) -> float:
-        """A step where the derivative is small, by safeguarded secants on stored scores; `slope` is that at 1."""
-        regularizer, fixed = self.regularizer, self.fixed
-        along = float(fixed.gradient @ dw) + fixed.slope * db
-        begin = fixed.constant + float(fixed.gradient @ w) + fixed.slope * b
-        low, low_slope, high, high_slope, t = 0.0, -decrement, np.inf, np.inf, 1.0
-        total = self.value()
-        for trial in range(60):
-            if slope < 0.0 and np.isfinite(total):
-                low, low_slope = t, slope
-            else:  # also where the loss overflows
-                high, high_slope = t, slope
-            if np.isinf(high):
-                t *= 2.0
-            elif trial % 3 == 2 or not np.isfinite(high_slope):
-                t = 0.5 * (low + high)
-            else:
-                share = low_slope / (low_slope - high_slope)
-                t = low + min(max(share, 0.05), 0.95) * (high - low)
-            total, slope = self.oracle.smoothed_line(z, dz, t, self.rows.u0, self.gamma)
-            total += begin + t * along + regularizer.value(w + t * dw)
-            slope += along + float(regularizer.gradient(w + t * dw) @ dw)
-            if abs(slope) <= SEARCHED * decrement and total <= here + 1e-13 * abs(here):
+
+class Line:
+    """phi on (w, b) + t (dw, db), from stored scores: no pass over X. `decrement` is how fast it falls at t = 0."""
+
+    def __init__(self, work: SmoothedProblem, dw: np.ndarray, db: float, decrement: float):
+        self.work, self.dw, self.db, self.decrement = work, dw, db, decrement
+        self.w, self.b, self.z = work.w, work.b, work.rows.z
+        self.begin, self.dz = work.value(), self.z
+
+    def at(self, t: float) -> tuple[float, float, float]:
+        """phi and its derivatives in t."""
+        work = self.work
+        w, regularizer, fixed = self.w + t * self.dw, work.regularizer, work.fixed
+        value, slope, bend = work.oracle.smoothed_line(self.z, self.dz, t, work.rows.u0, work.gamma)
+        value += regularizer.value(w) + fixed.constant + float(fixed.gradient @ w) + fixed.slope * (self.b + t * self.db)
+        slope += float((regularizer.gradient(w) + fixed.gradient) @ self.dw) + fixed.slope * self.db
+        return value, slope, bend + 2.0 * regularizer.value(self.dw)
+
+    def good(self, value: float, slope: float, flat: float) -> bool:
+        """Whether phi is flat enough there, and not higher than at t = 0."""
+        return abs(slope) <= flat * self.decrement and value <= self.begin + 1e-13 * abs(self.begin)
+
+    def search(self) -> float:
+        """A point where phi is flat, by safeguarded Newton steps."""
+        low, high, t = 0.0, np.inf, 1.0
+        for _ in range(60):
+            value, slope, bend = self.at(t)
+            if self.good(value, slope, SEARCHED):
                 return t
+            if slope < 0.0 and np.isfinite(value):
+                low = t
+            else:  # also where the loss overflows
+                high = t
+            t = t - slope / bend if bend > 0.0 else np.nan
+            if np.isinf(high):
+                t = min(max(t, 1.5 * low), 4.0 * low) if t == t else 2.0 * low
+            elif not low + 1e-3 * (high - low) <= t <= high - 1e-3 * (high - low):
+                t = 0.5 * (low + high) if low > 0.0 else 0.1 * high
         return low
 
 
