@@ -166,7 +166,7 @@ class Oracle:
     def take(self, index: np.ndarray, scale: float = 1.0) -> Oracle:
         """An oracle of some rows only, copied together, their weights times `scale`; it counts its own passes."""
         problem = self.problem
-        y, p, offset = (read_only(a[index]) for a in (problem.y, scale * problem.weights, problem.offset))
+        y, p, offset = map(read_only, (problem.y[index], scale * problem.weights[index], problem.offset[index]))
         shared = (index.size, problem.d, problem.compiled_loss, problem.regularizer, problem.fit_intercept)
         return Oracle(SomeRows(take(problem.rows, index), y, p, offset, *shared), self.engine)
 

@@ -66,7 +66,7 @@ class SemismoothNewton(Solver):
         yield from follow(SmoothedProblem(oracle, w, b, gamma, u0))
 
 import os
-ACT=float(os.environ.get('ACT','20')); ES=int(os.environ.get('ES','0')); KAP=float(os.environ.get('KAP','1.5')); GM=float(os.environ.get('GM','.3'))
+INNER=float(os.environ.get('INN','.3'));SHRINK=float(os.environ.get('SHR','.3'));LONG=int(os.environ.get('LNG','6'));ACT=float(os.environ.get('ACT','20')); ES=int(os.environ.get('ES','0')); KAP=float(os.environ.get('KAP','1.5')); GM=float(os.environ.get('GM','.3'))
 
 def roughly(work: SmoothedProblem, least: float) -> Iterator[Iterate]:
     """Newton steps until one proximal point step is solved roughly."""

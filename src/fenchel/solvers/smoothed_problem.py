@@ -63,6 +63,7 @@ class SmoothedProblem:
         self.rows = RowState(u0, np.zeros(u0.size))
         self.fixed = Linear(0.0, np.zeros(self.d), 0.0)
         self.g, self.border = np.zeros(self.d), np.zeros(self.d if self.free else 0)
+        self.known: Any = None  # (w, R, its gradient)
         self.moved = np.inf  # mean change of the scores in the last full step
         self.travelled, self.searched = 0.0, True  # ... in all steps together; whether the last one was cut or stretched
         self.look()
@@ -85,8 +86,14 @@ class SmoothedProblem:
         """The losses of the rows left out."""
         return self.fixed.constant + float(self.fixed.gradient @ self.w) + self.fixed.slope * self.b
 
+    def regular(self) -> tuple[float, np.ndarray]:
+        """R and its gradient at w."""
+        if self.known is None or self.known[0] is not self.w:
+            self.known = (self.w, self.regularizer.value(self.w), self.regularizer.gradient(self.w))
+        return self.known[1], self.known[2]
+
     def value(self) -> float:
-        return self.sums.value + self.left_out() + self.regularizer.value(self.w)
+        return self.sums.value + self.left_out() + self.regular()[0]
 
     def slopes(self) -> float:
         """sum p u: the derivative in b."""
@@ -95,7 +102,7 @@ class SmoothedProblem:
     def claim(self) -> Claim:
         """P and D here. loss*(u) = u x - loss(x), so the loss part of D is the risk, less <u, z>, less the residual."""
         risk, r = self.sums.risk + self.left_out(), self.slopes()
-        primal, losses = risk + self.regularizer.value(self.w), risk - self.sums.residual
+        primal, losses = risk + self.regular()[0], risk - self.sums.residual
         if not self.free or self.sums.bend <= 0.0:
             return Claim(primal, dual_estimate(self.oracle, self.w, self.b, losses, self.g, r), self.sums.residual, 0.0)
         # u is balanced by what bends, in proportion: where the loss has a kink, loss* is linear there.
@@ -106,7 +113,7 @@ class SmoothedProblem:
 
     def direction(self) -> tuple[np.ndarray, float, float] | None:
         """(dw, db, squared Newton decrement); None if numbers overflow."""
-        gradient = self.g + self.regularizer.gradient(self.w)
+        gradient = self.g + self.regular()[1]
         if self.free:
             gradient = np.append(gradient, self.slopes())
         step = newton_step(self.hessian, gradient)
@@ -171,7 +178,7 @@ class SmoothedProblem:
 
     def slope_along(self, dw: np.ndarray, db: float) -> float:
         """The derivative of phi along a direction, here."""
-        return float((self.g + self.regularizer.gradient(self.w)) @ dw) + self.slopes() * db
+        return float((self.g + self.regular()[1]) @ dw) + self.slopes() * db
 
 
 class Line:
@@ -181,15 +188,22 @@ class Line:
         self.work, self.dw, self.db, self.decrement = work, dw, db, decrement
         self.w, self.b, self.z = work.w, work.b, work.rows.z
         self.begin, self.dz = work.value(), self.z
+        self.rest: tuple[float, float, float] | None = None
+
+    def quadratic(self) -> tuple[float, float, float]:
+        """(value, slope, second derivative) at t = 0 of R and of the rows left out, which are quadratic in t."""
+        if self.rest is None:
+            regularizer, fixed = self.work.regularizer, self.work.fixed
+            value = fixed.constant + float(fixed.gradient @ self.w) + fixed.slope * self.b + regularizer.value(self.w)
+            slope = float((regularizer.gradient(self.w) + fixed.gradient) @ self.dw) + fixed.slope * self.db
+            self.rest = (value, slope, float(regularizer.gradient(self.dw) @ self.dw))
+        return self.rest
 
     def at(self, t: float) -> tuple[float, float, float]:
         """phi and its derivatives in t."""
-        work = self.work
-        w, regularizer, fixed = self.w + t * self.dw, work.regularizer, work.fixed
-        value, slope, bend = work.oracle.smoothed_line(self.z, self.dz, t, work.rows.u0, work.gamma)
-        value += regularizer.value(w) + fixed.constant + float(fixed.gradient @ w) + fixed.slope * (self.b + t * self.db)
-        slope += float((regularizer.gradient(w) + fixed.gradient) @ self.dw) + fixed.slope * self.db
-        return value, slope, bend + 2.0 * regularizer.value(self.dw)
+        value, slope, bend = self.work.oracle.smoothed_line(self.z, self.dz, t, self.work.rows.u0, self.work.gamma)
+        a, b, c = self.quadratic()
+        return value + a + t * (b + 0.5 * t * c), slope + b + t * c, bend + c
 
     def good(self, value: float, slope: float, flat: float) -> bool:
         """Whether phi is flat enough there, and not higher than at t = 0."""
