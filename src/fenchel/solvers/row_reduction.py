@@ -18,8 +18,7 @@ KEEP, EARLY_KEEP = 0.6, 0.3  # share of the rows that may stay, after an inner s
 LEAST_ROWS = 400  # below, nothing is gained
 MOVES, SMOOTHINGS = 6.0, 3.0  # radius in units of the mean change of the scores in the last step, and of gamma
 WIDER = 3.0  # what a failed check does to the radius
-import os
-VERIFIED = float(os.environ.get('VER','.1'))  # share of the gap at the last check at which the next one is due
+VERIFIED = 0.1  # share of the gap at the last check at which the next one is due
 PATIENCE = 10  # steps without a check, at most
 DRIFT = 1.0  # share of the radius that the scores may change, in the mean, before a check is due
 HONEST = 4.0  # times the gap of the rows that stayed: what a check may find

@@ -13,7 +13,7 @@ Reference    Rockafellar (1976) for the proximal point method; Li, Sun and Toh (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,14 +23,13 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.row_reduction import EARLY_KEEP, KEEP, Reduction
 from fenchel.solvers.smoothed_problem import Claim, SmoothedProblem
-from fenchel.solvers.subsample import sizes, strided
+from fenchel.solvers.subsample import BENT, MOST_STEPS, NOTHING, ROUGH, sizes, smallest_gamma, strided
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
 LONG = 6  # Newton steps
 STUCK, GROWTH = 15, 4.0  # Newton steps after which gamma was too small, and by how much
 REFRESH = 20  # Newton steps after which sums are made afresh instead of changed
-INNER, FIRST_INNER = 0.3, 1.0  # inner error, relative to the error that smoothing makes, at which gamma shrinks
-ROUGH = 0.1  # relative gap at which a sub-sample of a differentiable loss is left
+INNER, FIRST_INNER = 3.0, 1.0  # inner error, relative to the error that smoothing makes, at which gamma shrinks
 LEAST = 1e-9  # gamma, relative to the first one
 EXACT = 1e-15  # relative inner error below which rounding rules
 
@@ -52,31 +51,38 @@ class SemismoothNewton(Solver):
         w, b, gamma = start.coef.copy(), start.intercept, 0.0
         u0 = np.zeros(problem.n) if start.dual_point is None else start.dual_point.copy()
         if start.dual_point is None and not w.any():
-            for m in sizes(problem.n, problem.d):
-                sample = strided(problem.n, m)
-                part = oracle.take(sample, 1.0 / float(problem.weights[sample].sum()))
-                if gamma == 0.0:
-                    gamma = scale = first_gamma(problem, part, w, b, np.zeros(m))
-                least = KAP * scale * np.sqrt(problem.d / m)
-                work = SmoothedProblem(part, w, b, max(gamma, least), np.zeros(m))
-                yield from roughly(work, least)
-                oracle.passes += part.passes * m / problem.n
-                w, b, gamma = work.w, work.b, work.gamma*GM
+            w, b, gamma = yield from sampled(oracle, w, b)
         gamma = gamma or first_gamma(problem, oracle, w, b, u0)
         yield from follow(SmoothedProblem(oracle, w, b, gamma, u0))
 
-import os
-INNER=float(os.environ.get('INN','.3'));SHRINK=float(os.environ.get('SHR','.3'));LONG=int(os.environ.get('LNG','6'));ACT=float(os.environ.get('ACT','20')); ES=int(os.environ.get('ES','0')); KAP=float(os.environ.get('KAP','1.5')); GM=float(os.environ.get('GM','.3'))
+
+def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tuple[np.ndarray, float, float]]:
+    """(w, b, gamma) to go on with, found on sub-samples; gamma = 0 if there are none, or the loss needs none."""
+    problem, gamma, scale = oracle.problem, 0.0, 0.0
+    for m in sizes(problem.n, problem.d):
+        sample = strided(problem.n, m)
+        part = oracle.take(sample, 1.0 / max(float(problem.weights[sample].sum()), 1e-300))
+        if gamma == 0.0:
+            gamma = scale = first_gamma(problem, part, w, b, np.zeros(m))
+        least = scale * smallest_gamma(problem.d, m)
+        work = SmoothedProblem(part, w, b, max(gamma, least), np.zeros(m))
+        yield from roughly(work, least)
+        oracle.passes += part.passes * m / problem.n
+        if not work.claim().primal > NOTHING * scale:
+            break  # there is a perfect fit, which only all rows can tell from a good one
+        w, b, gamma = work.w, work.b, SHRINK * work.gamma
+    return w, b, gamma
+
 
 def roughly(work: SmoothedProblem, least: float) -> Iterator[Iterate]:
-    """Newton steps until one proximal point step is solved roughly."""
-    for _ in range(50):
+    """Proximal point steps with gamma down to `least`, as long as enough rows bend."""
+    for _ in range(MOST_STEPS):
         claim = work.claim()
         if work.gamma == 0.0:
             if claim.gap <= ROUGH * claim.primal:
                 return
         elif claim.inner <= FIRST_INNER * claim.residual:
-            if work.gamma <= least or np.count_nonzero(work.rows.t) < ACT * work.d:
+            if work.gamma <= least or np.count_nonzero(work.rows.t) < BENT * work.d:
                 return
             work.recentre(max(SHRINK * work.gamma, least))
         if not work.step():
@@ -104,7 +110,7 @@ def follow(work: SmoothedProblem) -> Iterator[Iterate]:
             gamma, steps = max(work.gamma * (SLOW_SHRINK if steps > LONG else SHRINK), least), 0
             work.recentre(gamma)
             reduction.reduce(claim, KEEP)
-        elif reduction.whole and (ES or not work.searched):
+        elif reduction.whole and not work.searched:
             reduction.reduce(claim, EARLY_KEEP)
         steps += 1
         total += 1

@@ -65,7 +65,10 @@ class SmoothedProblem:
         self.g, self.border = np.zeros(self.d), np.zeros(self.d if self.free else 0)
         self.known: Any = None  # (w, R, its gradient)
         self.moved = np.inf  # mean change of the scores in the last full step
-        self.travelled, self.searched = 0.0, True  # ... in all steps together; whether the last one was cut or stretched
+        self.travelled, self.searched = (
+            0.0,
+            True,
+        )  # ... in all steps together; whether the last one was cut or stretched
         self.look()
 
     def look(self, fresh: bool = True) -> None:
