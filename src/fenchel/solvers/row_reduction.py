@@ -30,7 +30,7 @@ class Reduction:
     def __init__(self, work: SmoothedProblem):
         self.work, self.oracle, self.rows = work, work.oracle, work.rows
         self.index: np.ndarray | None = None  # of the rows that stay; None: all
-        self.moves, self.waited, self.limit = MOVES, 0, np.inf
+        self.moves, self.waited, self.limit, self.ended = MOVES, 0, np.inf, False
         self.good: Any = None  # (primal, w, b, gamma, moved) where all rows were seen last
         self.gap = np.inf  # there
 
@@ -43,7 +43,7 @@ class Reduction:
         work = self.work
         problem, rows = work.oracle.problem, work.rows
         reach = max(self.moves * work.moved, SMOOTHINGS * work.gamma)
-        if rows.u.size <= LEAST_ROWS or not np.isfinite(reach):
+        if self.ended or rows.u.size <= LEAST_ROWS or not np.isfinite(reach):
             return False
         bent = np.empty(rows.u.size, dtype=np.bool_)
         bent_within(problem.compiled_loss, problem.y, problem.weights, rows.z, rows.u, reach, bent)
@@ -92,13 +92,26 @@ class Reduction:
         few = (work.oracle, work.rows, work.fixed, work.sums, work.border, work.g.copy())
         self.hand_back()
         before = self.rows.u.copy()
-        self.rows.z = np.empty(before.size)
-        work.oracle, work.rows, work.border = self.oracle, self.rows, work.border.copy()
-        work.fixed = Linear(0.0, np.zeros(work.d), 0.0)
-        work.look()
+        self.with_all()
         changed = self.rows.u != before
         changed[self.index] = False
         self.few = None if changed.any() else few
+
+    def with_all(self) -> None:
+        """Look at all rows."""
+        work = self.work
+        self.rows.z = np.empty(self.rows.u.size)
+        work.oracle, work.rows, work.border = self.oracle, self.rows, work.border.copy()
+        work.fixed = Linear(0.0, np.zeros(work.d), 0.0)
+        work.look()
+
+    def end(self) -> None:
+        """All rows from now on: rounding of what was left out begins to matter."""
+        if self.index is not None:
+            self.hand_back()
+            self.with_all()
+            self.index = None
+        self.ended = True
 
     def resume(self, claim: Claim, reduced: Claim) -> None:
         """After a check with all rows: on with few, or with all and, if they tell another story, more carefully."""

@@ -23,7 +23,7 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.row_reduction import EARLY_KEEP, KEEP, Reduction
 from fenchel.solvers.smoothed_problem import Claim, SmoothedProblem
-from fenchel.solvers.subsample import BENT, MOST_STEPS, NOTHING, ROUGH, sizes, smallest_gamma, strided
+from fenchel.solvers.subsample import BENT, MOST_STEPS, ROUGH, sizes, smallest_gamma, strided
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
 LONG = 6  # Newton steps
@@ -68,8 +68,6 @@ def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tu
         work = SmoothedProblem(part, w, b, max(gamma, least), np.zeros(m))
         yield from roughly(work, least)
         oracle.passes += part.passes * m / problem.n
-        if not work.claim().primal > NOTHING * scale:
-            break  # there is a perfect fit, which only all rows can tell from a good one
         w, b, gamma = work.w, work.b, SHRINK * work.gamma
     return w, b, gamma
 
@@ -118,6 +116,8 @@ def follow(work: SmoothedProblem) -> Iterator[Iterate]:
         if moved is None or (not moved and work.gamma == 0.0):
             return
         if not moved:
+            reduction.end()
+            work.refresh()
             work.recentre(max(work.gamma * SLOW_SHRINK, least))
         elif steps % STUCK == 0 and work.gamma > 0.0:
             work.gamma *= GROWTH

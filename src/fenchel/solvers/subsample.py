@@ -7,7 +7,6 @@ import numpy as np
 PER_FEATURE = 40  # rows: fewer would be fitted too well
 BENT = 20  # rows with curvature, per feature, below which a smaller gamma would fit the sample and not the rest
 ROUGH = 0.1  # relative gap at which a sub-sample of a differentiable loss is left
-NOTHING = 1e-9  # primal value that counts as none, relative to the first gamma
 MOST_STEPS = 50
 SMALLEST_SHARE, LARGEST_SHARE, GROWTH = 1 / 64, 1 / 3, 8
 
