@@ -54,6 +54,7 @@ class Reduction:
             self.remember(claim)
             self.rows.u0[~bent] = self.rows.u[~bent]
         self.hand_back()
+        self.count_passes()
         self.index = stay if self.index is None else self.index[stay]
         self.leave_out(work.oracle.take(stay), stay)
         self.limit = work.travelled + DRIFT * reach
@@ -70,6 +71,12 @@ class Reduction:
         kept = oracle.losses_at(work.rows.z, 0.0)[0]
         work.fixed = Linear(risk - kept - work.left_out(), gradient, slope)
         work.look(fresh=False)
+
+    def count_passes(self) -> None:
+        """What was done with few rows, in passes over all."""
+        if self.index is not None:
+            self.oracle.passes += self.work.oracle.passes * self.index.size / self.rows.u.size
+            self.work.oracle.passes = 0.0
 
     def hand_back(self) -> None:
         """What is known of the rows that stayed, to all rows."""
@@ -99,6 +106,7 @@ class Reduction:
 
     def with_all(self) -> None:
         """Look at all rows."""
+        self.count_passes()
         work = self.work
         self.rows.z = np.empty(self.rows.u.size)
         work.oracle, work.rows, work.border = self.oracle, self.rows, work.border.copy()

@@ -27,7 +27,6 @@ from fenchel.solvers.subsample import BENT, MOST_STEPS, ROUGH, sizes, smallest_g
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
 LONG = 6  # Newton steps
-STUCK, GROWTH = 15, 4.0  # Newton steps after which gamma was too small, and by how much
 REFRESH = 20  # Newton steps after which sums are made afresh instead of changed
 INNER, FIRST_INNER = 3.0, 1.0  # inner error, relative to the error that smoothing makes, at which gamma shrinks
 LEAST = 1e-9  # gamma, relative to the first one
@@ -85,6 +84,7 @@ def roughly(work: SmoothedProblem, least: float) -> Iterator[Iterate]:
             work.recentre(max(SHRINK * work.gamma, least))
         if not work.step():
             return
+        work.widen()
         yield Iterate(work.w, work.b, None, np.nan)
 
 
@@ -119,9 +119,8 @@ def follow(work: SmoothedProblem) -> Iterator[Iterate]:
             reduction.end()
             work.refresh()
             work.recentre(max(work.gamma * SLOW_SHRINK, least))
-        elif steps % STUCK == 0 and work.gamma > 0.0:
-            work.gamma *= GROWTH
-            work.look(fresh=False)
+        else:
+            work.widen()
         if total % REFRESH == 0:
             work.refresh()
 

@@ -16,6 +16,8 @@ from fenchel.solvers.claims import dual_estimate
 
 FLAT = 0.3  # of the first derivative along a step: where the full step is good enough
 SEARCHED = 0.1  # ... and where a line search is content
+SHORT = 0.05  # share of a full step that counts as little
+MOST_SHORT, GROWTH = 5, 4.0  # such steps in a row after which gamma grows, and by how much
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)  # added to the diagonal, relatively, until there is a factor
 
 
@@ -63,6 +65,7 @@ class SmoothedProblem:
         self.rows = RowState(u0, np.zeros(u0.size))
         self.fixed = Linear(0.0, np.zeros(self.d), 0.0)
         self.g, self.border = np.zeros(self.d), np.zeros(self.d if self.free else 0)
+        self.short = 0  # steps in a row of which little was left
         self.known: Any = None  # (w, R, its gradient)
         self.moved = np.inf  # mean change of the scores in the last full step
         self.travelled, self.searched = (
@@ -84,6 +87,12 @@ class SmoothedProblem:
         self.rows.u0[:] = self.rows.u
         self.gamma = gamma
         self.look(fresh=False)
+
+    def widen(self) -> None:
+        """More smoothing, if steps have come to little again and again: too few rows bend."""
+        if self.short >= MOST_SHORT and self.gamma > 0.0:
+            self.gamma, self.short = GROWTH * self.gamma, 0
+            self.look(fresh=False)
 
     def left_out(self) -> float:
         """The losses of the rows left out."""
@@ -160,6 +169,7 @@ class SmoothedProblem:
         if self.searched or t != 1.0:
             self.go(line, t)
         self.searched = t != 1.0
+        self.short = self.short + 1 if t < SHORT else 0
         self.moved = float(np.abs(line.dz).mean())
         self.travelled += t * self.moved
         return t > 0.0
