@@ -18,7 +18,6 @@ from fenchel.data.dense import Dense
 from fenchel.engines.local import Local
 from fenchel.kernels import passes
 from fenchel.kernels.dual_epoch import dual_epoch
-from fenchel.kernels.envelope import envelope_line, envelope_pass
 from fenchel.kernels.gram import gram_pass
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, slope_sum
 
@@ -56,17 +55,6 @@ class SomeRows(NamedTuple):
     compiled_loss: Any
     regularizer: Any
     fit_intercept: bool
-
-
-class Smoothed(NamedTuple):
-    """Sums over rows of the smoothed losses: see `kernels/envelope.py`."""
-
-    value: float
-    risk: float
-    residual: float
-    slopes: float
-    bend: float
-    kinks: float
 
 
 class Oracle:
@@ -169,40 +157,6 @@ class Oracle:
         y, p, offset = map(read_only, (problem.y[index], scale * problem.weights[index], problem.offset[index]))
         shared = (index.size, problem.d, problem.compiled_loss, problem.regularizer, problem.fit_intercept)
         return Oracle(SomeRows(take(problem.rows, index), y, p, offset, *shared), self.engine)
-
-    def smoothed(self, w, b, gamma, rows, g, border, fresh=True) -> Smoothed:
-        """Scores at (w, b) (those stored, unless `fresh`), dual variables and curvatures of smoothed losses in one pass.
-
-        `rows` holds arrays z, u0, u, t of all rows; g += sum p (change of u) x, and border, if it has entries, is
-        replaced by sum t x.
-        """
-        self.passes += 1.0 if fresh else 0.5
-        loss = self.problem.compiled_loss
-
-        def work(block):
-            part = slice(block.start, block.stop)
-            change, bent = np.zeros(w.size), np.zeros(border.size)
-            sums = envelope_pass(
-                loss, block.rows, block.y, block.p, block.offset, w, b, gamma, fresh,
-                rows.u0[part], rows.z[part], rows.u[part], rows.t[part], change, bent,
-            )  # fmt: skip
-            return *sums, change, bent
-
-        *sums, change, bent = self.engine.sum(work, self.blocks)
-        g += change
-        border[:] = bent
-        return Smoothed(*sums)
-
-    def smoothed_line(self, z, dz, t, u0, gamma) -> tuple[float, float, float]:
-        """(sum p of the smoothed losses, its derivatives in t) at scores z + t dz: no pass over X."""
-        loss = self.problem.compiled_loss
-
-        def work(block):
-            part = slice(block.start, block.stop)
-            return envelope_line(loss, block.y, block.p, z[part], dz[part], t, u0[part], gamma)
-
-        value, slope, bend = self.engine.sum(work, self.blocks)
-        return value, slope, bend
 
     def slopes(self, w: np.ndarray, b: float) -> np.ndarray:
         """The slope of every row's loss at (w, b)."""

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from fenchel.kernels.envelope import bent_within
-from fenchel.solvers.smoothed_problem import Claim, Linear, RowState, SmoothedProblem
+from fenchel.solvers.smoothed_problem import Claim, Linear, SmoothedProblem
+from fenchel.solvers.smoothed_rows import RowState
 
 KEEP, EARLY_KEEP = 0.6, 0.3  # share of the rows that may stay, after an inner solve and within one
 LEAST_ROWS = 400  # below, nothing is gained
@@ -31,8 +32,9 @@ class Reduction:
         self.work, self.oracle, self.rows = work, work.oracle, work.rows
         self.index: np.ndarray | None = None  # of the rows that stay; None: all
         self.moves, self.waited, self.limit, self.ended = MOVES, 0, np.inf, False
-        self.good: Any = None  # (primal, w, b, gamma, moved) where all rows were seen last
+        self.good: Any = None  # (w, b, z, gamma, moved) where all rows were seen last
         self.gap = np.inf  # there
+        self.few: Any = None  # what to go on with after a check, if no row has changed
 
     @property
     def whole(self) -> bool:
@@ -49,6 +51,7 @@ class Reduction:
         bent_within(problem.compiled_loss, problem.y, problem.weights, rows.z, rows.u, reach, bent)
         stay = np.flatnonzero(bent)
         if not 0 < stay.size < most * rows.u.size:
+            self.ended = work.gamma == 0.0  # rows that bend by themselves will go on doing so
             return False
         if self.whole:
             self.remember(claim)

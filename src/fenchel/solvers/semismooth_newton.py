@@ -135,7 +135,7 @@ def dual_point(work: SmoothedProblem, claim: Claim) -> np.ndarray | Callable[[],
 
 
 def first_gamma(problem: Any, oracle: Any, w: np.ndarray, b: float, u0: np.ndarray) -> float:
-    """Three times the least at which half of the rows bend: with none the first step would be a plain gradient step."""
+    """Twice the least, about, at which half of the rows bend: with none the first step would be a plain gradient step."""
     if problem.smooth_loss:
         return 0.0
     probe = SmoothedProblem(oracle, w, b, 1.0, u0)
@@ -146,7 +146,7 @@ def first_gamma(problem: Any, oracle: Any, w: np.ndarray, b: float, u0: np.ndarr
         return 2.0 * float(oracle.problem.weights @ (probe.rows.t > 0.0)) >= float(oracle.problem.weights.sum())
 
     gamma = 1.0
-    while bent(gamma) and gamma > 1e-60:
+    while bent(gamma) and gamma > 1e-18:
         gamma *= 0.5
     while not bent(gamma) and gamma < 1e60:
         gamma *= 2.0

@@ -6,27 +6,17 @@ is linear around their scores, which enter as a fixed linear function of (w, b).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from fenchel.solvers.claims import dual_estimate
+from fenchel.solvers.newton_line import Line, newton_step
+from fenchel.solvers.smoothed_rows import RowState, smoothed_sums
 
 FLAT = 0.3  # of the first derivative along a step: where the full step is good enough
-SEARCHED = 0.1  # ... and where a line search is content
 SHORT = 0.05  # share of a full step that counts as little
 MOST_SHORT, GROWTH = 5, 4.0  # such steps in a row after which gamma grows, and by how much
-RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)  # added to the diagonal, relatively, until there is a factor
-
-
-class RowState:
-    """What is known of every row: score z, centre u0, dual variable u and t = p du/dz."""
-
-    def __init__(self, u0: np.ndarray, u: np.ndarray):
-        self.u0, self.u = u0, u
-        self.z, self.t = np.zeros(u.size), np.zeros(u.size)
 
 
 class Linear(NamedTuple):
@@ -68,15 +58,13 @@ class SmoothedProblem:
         self.short = 0  # steps in a row of which little was left
         self.known: Any = None  # (w, R, its gradient)
         self.moved = np.inf  # mean change of the scores in the last full step
-        self.travelled, self.searched = (
-            0.0,
-            True,
-        )  # ... in all steps together; whether the last one was cut or stretched
+        self.travelled = 0.0  # ... in all steps together
+        self.searched = True  # whether the last step was cut or stretched
         self.look()
 
     def look(self, fresh: bool = True) -> None:
         """Everything at (w, b) and gamma."""
-        self.sums = self.oracle.smoothed(self.w, self.b, self.gamma, self.rows, self.g, self.border, fresh)
+        self.sums = smoothed_sums(self.oracle, self.w, self.b, self.gamma, self.rows, self.g, self.border, fresh)
 
     def refresh(self) -> None:
         """The sum of u x without the rounding of many changes."""
@@ -192,65 +180,3 @@ class SmoothedProblem:
     def slope_along(self, dw: np.ndarray, db: float) -> float:
         """The derivative of phi along a direction, here."""
         return float((self.g + self.regular()[1]) @ dw) + self.slopes() * db
-
-
-class Line:
-    """phi on (w, b) + t (dw, db), from stored scores: no pass over X. `decrement` is how fast it falls at t = 0."""
-
-    def __init__(self, work: SmoothedProblem, dw: np.ndarray, db: float, decrement: float):
-        self.work, self.dw, self.db, self.decrement = work, dw, db, decrement
-        self.w, self.b, self.z = work.w, work.b, work.rows.z
-        self.begin, self.dz = work.value(), self.z
-        self.rest: tuple[float, float, float] | None = None
-
-    def quadratic(self) -> tuple[float, float, float]:
-        """(value, slope, second derivative) at t = 0 of R and of the rows left out, which are quadratic in t."""
-        if self.rest is None:
-            regularizer, fixed = self.work.regularizer, self.work.fixed
-            value = fixed.constant + float(fixed.gradient @ self.w) + fixed.slope * self.b + regularizer.value(self.w)
-            slope = float((regularizer.gradient(self.w) + fixed.gradient) @ self.dw) + fixed.slope * self.db
-            self.rest = (value, slope, float(regularizer.gradient(self.dw) @ self.dw))
-        return self.rest
-
-    def at(self, t: float) -> tuple[float, float, float]:
-        """phi and its derivatives in t."""
-        value, slope, bend = self.work.oracle.smoothed_line(self.z, self.dz, t, self.work.rows.u0, self.work.gamma)
-        a, b, c = self.quadratic()
-        return value + a + t * (b + 0.5 * t * c), slope + b + t * c, bend + c
-
-    def good(self, value: float, slope: float, flat: float) -> bool:
-        """Whether phi is flat enough there, and not higher than at t = 0."""
-        return abs(slope) <= flat * self.decrement and value <= self.begin + 1e-13 * abs(self.begin)
-
-    def search(self) -> float:
-        """A point where phi is flat, by safeguarded Newton steps."""
-        low, high, t = 0.0, np.inf, 1.0
-        for _ in range(60):
-            value, slope, bend = self.at(t)
-            if self.good(value, slope, SEARCHED):
-                return t
-            if slope < 0.0 and np.isfinite(value):
-                low = t
-            else:  # also where the loss overflows
-                high = t
-            t = t - slope / bend if bend > 0.0 else np.nan
-            if np.isinf(high):
-                t = min(max(t, 1.5 * low), 4.0 * low) if t == t else 2.0 * low
-            elif not low + 1e-3 * (high - low) <= t <= high - 1e-3 * (high - low):
-                t = 0.5 * (low + high) if low > 0.0 else 0.1 * high
-        return low
-
-
-def newton_step(hessian: Callable[[], np.ndarray], gradient: np.ndarray) -> np.ndarray | None:
-    """-gradient / H by Cholesky, H mended where rounding left it indefinite; None if numbers overflow."""
-    for ridge in RIDGES:
-        H = hessian()
-        diagonal = H.flat[:: gradient.size + 1]
-        H.flat[:: gradient.size + 1] = (1.0 + ridge) * diagonal
-        factor, failed = dpotrf(H.T, lower=1, clean=0, overwrite_a=1)
-        if not failed:
-            step, failed = dpotrs(factor, -gradient, lower=1)
-            if not failed and np.isfinite(step).all():
-                return step
-    step = -gradient / np.maximum(diagonal, 1e-300)
-    return step if np.isfinite(step).all() else None
