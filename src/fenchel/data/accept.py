@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.data.csr import CSR, csr_block, unsigned
-from fenchel.data.dense import Dense, dense_block
+from fenchel.data.csr import CSR, csr_block, csr_take, unsigned
+from fenchel.data.dense import Dense, dense_block, dense_take
 from fenchel.data.mapped import release
 from fenchel.data.stored import Stored
 from fenchel.errors import InputError
@@ -64,6 +64,12 @@ def walk(rows: Any, n: int, values: int = 1 << 22) -> Iterator[tuple[slice, Any]
         part = block(rows, a, b)
         yield slice(a, b), part
         release(part)
+
+
+def take(rows: Any, index: np.ndarray) -> Any:
+    """The rows of the numbers in `index`, copied together."""
+    taken = dense_take(rows, index) if isinstance(rows, Dense) else csr_take(rows, index)
+    return type(taken)(*map(read_only, taken))
 
 
 def size(rows: Any) -> int:
