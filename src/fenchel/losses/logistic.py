@@ -81,6 +81,12 @@ class Logistic(NamedTuple):
         e = math.exp(-abs(z))
         return e / ((1.0 + e) * (1.0 + e))
 
+    def local_model(self, z, y):
+        m = y * z
+        e = math.exp(-abs(m))
+        p = 1.0 / (1.0 + e)
+        return max(-m, 0.0) + math.log1p(e), -y * (e * p if m > 0.0 else p), e * p * p
+
     def smoothness(self):
         return 0.25
 

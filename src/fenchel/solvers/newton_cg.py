@@ -21,6 +21,7 @@ import numpy as np
 
 from fenchel.kernels.vector_curvature import vector_envelope
 from fenchel.result import Iterate
+from fenchel.solvers import newton_scalar
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.claims import dual_estimate
 from fenchel.solvers.newton_system import FACTORED, System, conjugate_gradients, curvature, kronecker
@@ -57,10 +58,13 @@ class NewtonCG(Solver):
     'CERTIFIED'
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("vector", "free vector")
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
     needs: ClassVar[Needs] = Needs(loss=("curvature",), regularizer=("quadratic",))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        if oracle.problem.family == "scalar":
+            yield from newton_scalar.iterates(oracle, start)
+            return
         problem, systems = oracle.problem, Systems(oracle)
         w = start.coef.copy()
         U0 = oracle.feasible(start.dual_point)

@@ -1,0 +1,165 @@
+"""What Newton steps for losses of one score ask of the data, for all rows or for a sample of them.
+
+A sample is a weight vector with zeros: no row is copied, and the same compiled passes serve. With a free intercept the
+Hessian is that of the problem with b minimised out (the Schur complement): rows are centred at their mean by curvature.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.data.accept import block, size
+from fenchel.data.dense import Dense
+from fenchel.kernels.curvature_passes import bent_pass, curved_pass, line_pass
+from fenchel.kernels.gram import gram_pass
+
+CHUNK = 1024  # rows of a dense Gram matrix at a time
+MOST_PARTS = 4  # of a Gram matrix: each has one of its own, whatever the number of threads
+LEAST_PRODUCTS = 1 << 19  # in such a part: some tenths of a millisecond
+FULL = 0.6  # share of the rows with weight from which all are taken
+# Nanoseconds per stored value in a product with the Hessian, per product of two of them in a Gram matrix, and per
+# product in its factor. Only their ratios matter, and those only roughly.
+WALK = {True: 0.6, False: 1.7}  # dense, sparse
+OUTER = {True: 0.12, False: 0.9}
+FACTOR = 0.15
+
+
+class Point(NamedTuple):
+    """Everything known at (w, b): P, its gradients, the risk and its gradient, scores, slopes, and curvatures times p."""
+
+    w: np.ndarray
+    b: float
+    value: float
+    gradient: np.ndarray
+    slopes: float
+    risk: float
+    g: np.ndarray
+    z: np.ndarray
+    u: np.ndarray
+    h: np.ndarray
+
+
+class Passes:
+    """Passes over the rows that have weight in p."""
+
+    def __init__(self, oracle: Any, p: np.ndarray, keep: bool):
+        """`keep` says that the slopes of a point must stay as they are when others have been looked at."""
+        self.oracle, self.problem, self.p, self.keep = oracle, oracle.problem, p, keep
+        self.share = 1.0 if keep else float(np.count_nonzero(p)) / p.size
+        self.spare = [self.room(), self.room()]
+
+    def room(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return np.zeros(self.p.size), np.zeros(self.p.size), np.zeros(self.p.size)
+
+    def look(self, w: np.ndarray, b: float) -> Point:
+        """One fused pass. Scores and curvatures of the point before the last one are written over."""
+        problem, oracle = self.problem, self.oracle
+        z, u, h = self.spare.pop(0)
+        self.spare.append((z, u, h))
+        if self.keep:
+            u = np.zeros(u.size)
+        oracle.passes += self.share
+
+        def work(block):
+            at = slice(block.start, block.stop)
+            gradient = np.zeros(w.size)
+            value, slopes = curved_pass(
+                problem.compiled_loss, block.rows, block.y, self.p[at], block.offset, w, b, z[at], u[at], h[at], gradient
+            )
+            return value, gradient, slopes
+
+        risk, g, slopes = oracle.engine.sum(work, oracle.blocks)
+        value = risk + problem.regularizer.value(w)
+        slopes = slopes if problem.fit_intercept else 0.0
+        return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h)
+
+    def along(self, z: np.ndarray, dz: np.ndarray, t: float) -> tuple[float, float]:
+        """(risk, its derivative) at stored scores z + t dz."""
+
+        def work(block):
+            at = slice(block.start, block.stop)
+            return line_pass(self.problem.compiled_loss, block.y, self.p[at], z[at], dz[at], t)
+
+        return self.oracle.engine.sum(work, self.oracle.blocks)  # type: ignore[no-any-return]
+
+    def product(self, h: np.ndarray, v: np.ndarray, shift: float) -> np.ndarray:
+        """sum_i h_i (<x_i, v> + shift) x_i."""
+        self.oracle.passes += self.share
+
+        def work(block):
+            out = np.zeros(v.size)
+            bent_pass(block.rows, h[block.start : block.stop], v, shift, out)
+            return (out,)
+
+        return self.oracle.engine.sum(work, self.oracle.blocks)[0]  # type: ignore[no-any-return]
+
+    def combine(self, h: np.ndarray) -> np.ndarray:
+        """sum_i h_i x_i."""
+        return self.product(h, np.zeros(self.problem.d), 1.0)
+
+    def gram(self, h: np.ndarray) -> np.ndarray:
+        """sum_i h_i x_i x_i' in its upper triangle (sparse rows) or both (dense ones)."""
+        d, rows = self.problem.d, self.problem.rows
+        self.oracle.passes += self.share
+        parts = int(min(max(self.costs().products * self.share // LEAST_PRODUCTS, 1), MOST_PARTS))
+        edges = np.linspace(0, self.p.size, parts + 1).astype(int)
+
+        def work(k):
+            a, b = int(edges[k]), int(edges[k + 1])
+            part, out = block(rows, a, b), np.zeros((d, d))
+            if isinstance(part, Dense):
+                add_dense_gram(part.values, h[a:b], out)
+            else:
+                gram_pass(part, h[a:b], out)
+            return (out,)
+
+        return self.oracle.engine.sum(work, list(range(parts)))[0]  # type: ignore[no-any-return]
+
+    def costs(self) -> Costs:
+        """Of a product with the Hessian and of its factor."""
+        rows, d = self.problem.rows, float(self.problem.d)
+        dense = isinstance(rows, Dense)
+        products = 0.5 * self.p.size * d * d if dense else 0.5 * float(np.sum(np.square(np.diff(rows.indptr), dtype=float)))
+        walk = WALK[dense] * size(rows) + 2.0 * d
+        return Costs(products, walk * self.share, OUTER[dense] * products * self.share + FACTOR * d**3 / 3.0)
+
+
+class Costs(NamedTuple):
+    """Products in a Gram matrix; nanoseconds of a product with the Hessian, and of Gram matrix and factor."""
+
+    products: float
+    product: float
+    factor: float
+
+
+def add_dense_gram(X: np.ndarray, h: np.ndarray, out: np.ndarray) -> None:
+    """out += X' diag(h) X by BLAS, a few rows at a time, leaving out rows without weight if they are many."""
+    scale, room = np.sqrt(h), np.empty((min(CHUNK, h.size), X.shape[1]))
+    rows = np.flatnonzero(h)
+    few = rows.size < FULL * h.size
+    for k in range(0, rows.size if few else h.size, CHUNK):
+        at = rows[k : k + CHUNK] if few else slice(k, k + CHUNK)
+        part = X[at]
+        scaled = np.multiply(part, scale[at][:, None], out=room[: part.shape[0]])
+        out += scaled.T @ scaled
+
+
+def samples(problem: Any, rng: np.random.Generator) -> list[np.ndarray]:
+    """Weights of growing samples of the rows, one from each of equally many runs of rows; none if there are too few rows."""
+    n, d, p = problem.n, problem.d, problem.weights
+    count, found = max(PER_FEATURE * d, n // SMALLEST), []
+    while count <= n // 3:
+        edges = np.linspace(0, n, count + 1).astype(int)
+        chosen = edges[:-1] + (rng.random(count) * np.diff(edges)).astype(int)
+        q = np.zeros(n)
+        q[chosen] = p[chosen]
+        total = float(q.sum())
+        if total > 0.0:
+            found.append(q / total)
+        count *= GROWTH
+    return found
+
+
+PER_FEATURE, SMALLEST, GROWTH = 40, 64, 8  # rows of the first sample: 40 d, at least n / 64; then 8 times as many
