@@ -47,7 +47,7 @@ class Exponential(NamedTuple):
 
     def local_model(self, z, y):
         e = exp(-y * z)
-        return e, -y * e, e
+        return e, 1.0, -y * e, e
 
     def smoothness(self):
         return math.inf

@@ -63,7 +63,7 @@ class Poisson(NamedTuple):
 
     def local_model(self, z, y):
         e = exp(z)
-        return deviance(z, y, e), e - y, e
+        return deviance(z, y, e), 1.0, e - y, e
 
     def smoothness(self):
         return math.inf

@@ -21,9 +21,9 @@ import numpy as np
 
 from fenchel.kernels.vector_curvature import vector_envelope
 from fenchel.result import Iterate
-from fenchel.solvers import newton_scalar
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.claims import dual_estimate
+from fenchel.solvers.newton_scalar import newton_iterates
 from fenchel.solvers.newton_system import FACTORED, System, conjugate_gradients, curvature, kronecker
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
@@ -63,7 +63,7 @@ class NewtonCG(Solver):
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         if oracle.problem.family == "scalar":
-            yield from newton_scalar.iterates(oracle, start)
+            yield from newton_iterates(oracle, start)
             return
         problem, systems = oracle.problem, Systems(oracle)
         w = start.coef.copy()

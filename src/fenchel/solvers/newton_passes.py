@@ -1,16 +1,18 @@
 """What Newton steps for losses of one score ask of the data, for all rows or for a sample of them.
 
-A sample is a weight vector with zeros: no row is copied, and the same compiled passes serve. With a free intercept the
+With a free intercept the
 Hessian is that of the problem with b minimised out (the Schur complement): rows are centred at their mean by curvature.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.data.accept import block, size
+from fenchel.data.accept import block, read_only, size
+from fenchel.data.csr import CSR, unsigned
 from fenchel.data.dense import Dense
 from fenchel.kernels.curvature_passes import bent_pass, curved_pass, line_pass
 from fenchel.kernels.gram import gram_pass
@@ -41,36 +43,44 @@ class Point(NamedTuple):
     h: np.ndarray
 
 
+class Sample(NamedTuple):
+    """Some rows of a problem, copied, with weights that sum to 1."""
+
+    rows: Any
+    y: np.ndarray
+    weights: np.ndarray
+    offset: np.ndarray
+    n: int
+    d: int
+
+
 class Passes:
-    """Passes over the rows that have weight in p."""
+    """Passes over the rows of a problem or of a sample of it."""
 
-    def __init__(self, oracle: Any, p: np.ndarray, keep: bool):
-        """`keep` says that the slopes of a point must stay as they are when others have been looked at."""
-        self.oracle, self.problem, self.p, self.keep = oracle, oracle.problem, p, keep
-        self.share = 1.0 if keep else float(np.count_nonzero(p)) / p.size
-        self.spare = [self.room(), self.room()]
-
-    def room(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return np.zeros(self.p.size), np.zeros(self.p.size), np.zeros(self.p.size)
+    def __init__(self, oracle: Any, sample: Any):
+        self.oracle, self.problem, self.sample = oracle, oracle.problem, sample
+        self.blocks = oracle.engine.blocks(sample)
+        self.share = sample.n / self.problem.n
+        self.costs = costs_of(sample)
+        self.spare = [(np.zeros(sample.n), np.zeros(sample.n)) for _ in range(2)]
 
     def look(self, w: np.ndarray, b: float) -> Point:
         """One fused pass. Scores and curvatures of the point before the last one are written over."""
         problem, oracle = self.problem, self.oracle
-        z, u, h = self.spare.pop(0)
-        self.spare.append((z, u, h))
-        if self.keep:
-            u = np.zeros(u.size)
+        z, h = self.spare.pop(0)
+        self.spare.append((z, h))
+        u = np.zeros(z.size)
         oracle.passes += self.share
 
         def work(block):
             at = slice(block.start, block.stop)
             gradient = np.zeros(w.size)
             value, slopes = curved_pass(
-                problem.compiled_loss, block.rows, block.y, self.p[at], block.offset, w, b, z[at], u[at], h[at], gradient
+                problem.compiled_loss, block.rows, block.y, block.p, block.offset, w, b, z[at], u[at], h[at], gradient
             )
             return value, gradient, slopes
 
-        risk, g, slopes = oracle.engine.sum(work, oracle.blocks)
+        risk, g, slopes = oracle.engine.sum(work, self.blocks)
         value = risk + problem.regularizer.value(w)
         slopes = slopes if problem.fit_intercept else 0.0
         return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h)
@@ -80,9 +90,9 @@ class Passes:
 
         def work(block):
             at = slice(block.start, block.stop)
-            return line_pass(self.problem.compiled_loss, block.y, self.p[at], z[at], dz[at], t)
+            return line_pass(self.problem.compiled_loss, block.y, block.p, z[at], dz[at], t)
 
-        return self.oracle.engine.sum(work, self.oracle.blocks)  # type: ignore[no-any-return]
+        return self.oracle.engine.sum(work, self.blocks)  # type: ignore[no-any-return]
 
     def product(self, h: np.ndarray, v: np.ndarray, shift: float) -> np.ndarray:
         """sum_i h_i (<x_i, v> + shift) x_i."""
@@ -93,7 +103,7 @@ class Passes:
             bent_pass(block.rows, h[block.start : block.stop], v, shift, out)
             return (out,)
 
-        return self.oracle.engine.sum(work, self.oracle.blocks)[0]  # type: ignore[no-any-return]
+        return self.oracle.engine.sum(work, self.blocks)[0]  # type: ignore[no-any-return]
 
     def combine(self, h: np.ndarray) -> np.ndarray:
         """sum_i h_i x_i."""
@@ -101,10 +111,10 @@ class Passes:
 
     def gram(self, h: np.ndarray) -> np.ndarray:
         """sum_i h_i x_i x_i' in its upper triangle (sparse rows) or both (dense ones)."""
-        d, rows = self.problem.d, self.problem.rows
+        d, rows = self.problem.d, self.sample.rows
         self.oracle.passes += self.share
-        parts = int(min(max(self.costs().products * self.share // LEAST_PRODUCTS, 1), MOST_PARTS))
-        edges = np.linspace(0, self.p.size, parts + 1).astype(int)
+        parts = int(min(max(self.costs.products // LEAST_PRODUCTS, 1), MOST_PARTS))
+        edges = np.linspace(0, self.sample.n, parts + 1).astype(int)
 
         def work(k):
             a, b = int(edges[k]), int(edges[k + 1])
@@ -117,14 +127,6 @@ class Passes:
 
         return self.oracle.engine.sum(work, list(range(parts)))[0]  # type: ignore[no-any-return]
 
-    def costs(self) -> Costs:
-        """Of a product with the Hessian and of its factor."""
-        rows, d = self.problem.rows, float(self.problem.d)
-        dense = isinstance(rows, Dense)
-        products = 0.5 * self.p.size * d * d if dense else 0.5 * float(np.sum(np.square(np.diff(rows.indptr), dtype=float)))
-        walk = WALK[dense] * size(rows) + 2.0 * d
-        return Costs(products, walk * self.share, OUTER[dense] * products * self.share + FACTOR * d**3 / 3.0)
-
 
 class Costs(NamedTuple):
     """Products in a Gram matrix; nanoseconds of a product with the Hessian, and of Gram matrix and factor."""
@@ -132,6 +134,16 @@ class Costs(NamedTuple):
     products: float
     product: float
     factor: float
+
+
+def costs_of(sample: Any) -> Costs:
+    """Estimates for a problem or a sample of it."""
+    rows, d = sample.rows, float(sample.d)
+    dense = isinstance(rows, Dense)
+    lengths = np.full(sample.n, d) if dense else np.diff(rows.indptr).astype(float)
+    products = 0.5 * float(lengths @ lengths)
+    walk = WALK[dense] * size(rows) + 2.0 * d
+    return Costs(products, walk, OUTER[dense] * products + FACTOR * d**3 / 3.0)
 
 
 def add_dense_gram(X: np.ndarray, h: np.ndarray, out: np.ndarray) -> None:
@@ -146,20 +158,27 @@ def add_dense_gram(X: np.ndarray, h: np.ndarray, out: np.ndarray) -> None:
         out += scaled.T @ scaled
 
 
-def samples(problem: Any, rng: np.random.Generator) -> list[np.ndarray]:
-    """Weights of growing samples of the rows, one from each of equally many runs of rows; none if there are too few rows."""
+def samples(problem: Any, rng: np.random.Generator) -> Iterator[Sample]:
+    """Growing samples of the rows, one from each of equally many runs of rows; none if there are too few rows."""
     n, d, p = problem.n, problem.d, problem.weights
-    count, found = max(PER_FEATURE * d, n // SMALLEST), []
-    while count <= n // 3:
+    count = max(PER_FEATURE * d, n // SMALLEST)
+    while count <= LARGEST * n:
         edges = np.linspace(0, n, count + 1).astype(int)
         chosen = edges[:-1] + (rng.random(count) * np.diff(edges)).astype(int)
-        q = np.zeros(n)
-        q[chosen] = p[chosen]
-        total = float(q.sum())
+        total = float(p[chosen].sum())
         if total > 0.0:
-            found.append(q / total)
+            rows = pick(problem, chosen)
+            yield Sample(rows, problem.y[chosen], p[chosen] / total, problem.offset[chosen], count, d)
         count *= GROWTH
-    return found
+
+
+def pick(problem: Any, chosen: np.ndarray) -> Any:
+    """A copy of some rows."""
+    X = problem.X[chosen]
+    if isinstance(problem.rows, Dense):
+        return Dense(read_only(X))
+    return CSR(*map(read_only, (unsigned(X.indptr), unsigned(X.indices), X.data)))
 
 
 PER_FEATURE, SMALLEST, GROWTH = 40, 64, 8  # rows of the first sample: 40 d, at least n / 64; then 8 times as many
+LARGEST = 0.25  # of all rows
