@@ -115,7 +115,7 @@ def search(passes: Passes, point: Point, dz: np.ndarray, step: Step) -> float:
         if np.isinf(high):
             t *= 2.0
         elif trial % 3 == 2 or not np.isfinite(high_slope):
-            t = 0.5 * (low + high)
+            t = 0.5 * (low + high) if low > 0.0 else 0.01 * high  # a gradient step can be too long by any factor
         else:
             share = low_slope / (low_slope - high_slope)
             t = low + min(max(share, 0.05), 0.95) * (high - low)
