@@ -16,7 +16,7 @@ FULL = 1e150  # a product of factors beyond which its logarithm is taken
 
 
 @kernel(fastmath=True)
-def curved_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient):
+def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient):
     """Scores z, slopes u, curvatures h times p, gradient += sum p u x; returns (sum p loss, sum p u)."""
     total, slopes, product, shared = 0.0, 0.0, 1.0, 0.0
     for i in range(np.uint64(y.size)):

@@ -14,7 +14,7 @@ import numpy as np
 from fenchel.data.accept import block, read_only, size
 from fenchel.data.csr import CSR, unsigned
 from fenchel.data.dense import Dense
-from fenchel.kernels.curvature_passes import bent_pass, curved_pass, line_pass
+from fenchel.kernels.curvature_passes import bent_pass, line_pass, newton_pass
 from fenchel.kernels.gram import gram_pass
 
 CHUNK = 1024  # rows of a dense Gram matrix at a time
@@ -75,7 +75,7 @@ class Passes:
         def work(block):
             at = slice(block.start, block.stop)
             gradient = np.zeros(w.size)
-            value, slopes = curved_pass(
+            value, slopes = newton_pass(
                 problem.compiled_loss, block.rows, block.y, block.p, block.offset, w, b, z[at], u[at], h[at], gradient
             )
             return value, gradient, slopes
@@ -92,7 +92,7 @@ class Passes:
             at = slice(block.start, block.stop)
             return line_pass(self.problem.compiled_loss, block.y, block.p, z[at], dz[at], t)
 
-        return self.oracle.engine.sum(work, self.blocks)  # type: ignore[no-any-return]
+        return self.oracle.engine.sum(work, self.blocks)
 
     def product(self, h: np.ndarray, v: np.ndarray, shift: float) -> np.ndarray:
         """sum_i h_i (<x_i, v> + shift) x_i."""
@@ -103,7 +103,7 @@ class Passes:
             bent_pass(block.rows, h[block.start : block.stop], v, shift, out)
             return (out,)
 
-        return self.oracle.engine.sum(work, self.blocks)[0]  # type: ignore[no-any-return]
+        return self.oracle.engine.sum(work, self.blocks)[0]
 
     def combine(self, h: np.ndarray) -> np.ndarray:
         """sum_i h_i x_i."""
@@ -125,7 +125,7 @@ class Passes:
                 gram_pass(part, h[a:b], out)
             return (out,)
 
-        return self.oracle.engine.sum(work, list(range(parts)))[0]  # type: ignore[no-any-return]
+        return self.oracle.engine.sum(work, list(range(parts)))[0]
 
 
 class Costs(NamedTuple):

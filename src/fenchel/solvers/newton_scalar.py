@@ -7,7 +7,7 @@ where rows are too few for that, with some epochs of dual coordinate steps. The 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,14 +27,14 @@ MOST_TRIALS = 60
 def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
     """Iterates of `NewtonCG` for losses of one score."""
     passes, systems = Passes(oracle, oracle.problem), Systems(oracle.problem)
-    w, b, most = start.coef, start.intercept, np.inf
-    if start.dual_point is None and not w.any() and b == 0.0:
-        for w, b, most in beginnings(oracle, systems):
-            yield Iterate(w.copy(), b, None, np.nan)
-    point = passes.look(w, b)
-    if not point.value <= most:  # rows that were left out can change everything
-        point = passes.look(start.coef, start.intercept)
-    for point, _ in descend(passes, point, systems):
+    begin = Beginning(start.coef, start.intercept, np.inf)
+    if start.dual_point is None and not start.coef.any() and start.intercept == 0.0:
+        for begin in beginnings(oracle, systems):
+            yield Iterate(begin.w.copy(), begin.b, None, np.nan)
+    first = passes.look(begin.w, begin.b)
+    if not first.value <= begin.at_zero:  # rows that were left out can change everything
+        first = passes.look(start.coef, start.intercept)
+    for point, _ in descend(passes, first, systems):
         yield Iterate(point.w.copy(), point.b, point.value, claim(oracle, point), point.u)
 
 
@@ -43,21 +43,29 @@ def claim(oracle: Any, point: Point) -> float:
     return dual_estimate(oracle, point.w, point.b, point.risk, point.g, point.slopes)
 
 
-def beginnings(oracle: Any, systems: Systems) -> Iterator[tuple[np.ndarray, float, float]]:
-    """Better and better (w, b) to begin with, each with an estimate of P at 0."""
+class Beginning(NamedTuple):
+    """Where to begin, with an estimate of P at 0."""
+
+    w: np.ndarray
+    b: float
+    at_zero: float
+
+
+def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
+    """Better and better ones."""
     problem, rng = oracle.problem, np.random.default_rng(0)
-    w, b, first = np.zeros(problem.d), 0.0, None
+    w, b, at_zero = np.zeros(problem.d), 0.0, None
     for sample in samples(problem, rng):
         passes = Passes(oracle, sample)
         here = passes.look(w, b)
-        first = here.value if first is None else first
+        at_zero = here.value if at_zero is None else at_zero
         for point, decrement in descend(passes, here, systems):
             w, b = point.w, point.b
-            yield w, b, first
+            yield Beginning(w, b, at_zero)
             if decrement <= ROUGH * abs(point.value):
                 break
-    if first is None and dual_start_pays(problem):
-        yield *dual_start(oracle, rng), oracle.losses_at(problem.offset, 0.0)[0]
+    if at_zero is None and dual_start_pays(problem):
+        yield Beginning(*dual_start(oracle, rng), oracle.losses_at(problem.offset, 0.0)[0])
 
 
 def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Point, float]]:
