@@ -14,6 +14,7 @@ from fenchel.regularizers import L2
 from fenchel.solvers.row_order import blocks
 
 EPOCHS = 8
+BIAS = 0.05  # weight of the intercept in a row's curvature, relative to its features
 ROWS_PER_FEATURE = 5.0  # beyond which rows say too much of the same for steps on one of them to go far
 
 
@@ -24,15 +25,15 @@ def dual_start_pays(problem: Any) -> bool:
 
 
 def dual_start(oracle: Any, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """(w, b) after EPOCHS epochs from u near 0; a free intercept by proximal points, as in `dual_ascent.py`."""
+    """(w, b) after EPOCHS epochs from u near 0; a free intercept by proximal points around the best one for w = 0."""
     problem = oracle.problem
     strength, norms = problem.regularizer.alpha, oracle.norms()
     u = feasible(problem, np.zeros(problem.n))
     v = -oracle.combine(u) / strength
-    inverse_bias = float(problem.weights @ norms) / strength if problem.fit_intercept else 0.0
+    inverse_bias = BIAS * float(problem.weights @ norms) / strength if problem.fit_intercept else 0.0
     rows = np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
     idle, ascent = np.zeros(problem.n, dtype=np.int64), Ascent(Identity(), Majorised())
-    centre = b = 0.0
+    centre = b = oracle.best_intercept(problem.offset, 0.0)
     for _ in range(EPOCHS):
         order = blocks(rng, rows)
         b = oracle.dual_epoch(ascent, order, norms, 1.0 / strength, inverse_bias, b, u, v, idle)
