@@ -177,10 +177,8 @@ def samples(problem: Any, rng: np.random.Generator) -> Iterator[Sample]:
         chosen = edges[:-1] + (rng.random(count) * np.diff(edges)).astype(int)
         total = float(p[chosen].sum())
         if total > 0.0:
-            rows = pick(problem, chosen)
-            yield Sample(
-                rows, *map(read_only, (problem.y[chosen], p[chosen] / total, problem.offset[chosen])), count, d
-            )
+            y, weights, offset = map(read_only, (problem.y[chosen], p[chosen] / total, problem.offset[chosen]))
+            yield Sample(pick(problem, chosen), y, weights, offset, count, d)
         count *= GROWTH
 
 
