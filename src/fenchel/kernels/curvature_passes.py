@@ -16,8 +16,11 @@ FULL = 1e150  # a product of factors beyond which its logarithm is taken
 
 
 @kernel(fastmath=True)
-def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient):
-    """Scores z, slopes u, curvatures h times p, gradient += sum p u x; returns (sum p loss, sum p u)."""
+def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
+    """Scores z, slopes u, curvatures h times p, gradient += sum p u x; returns (sum p loss, sum p u).
+
+    bent += sum h x, which a free intercept needs, unless it is empty.
+    """
     total, slopes, product, shared = 0.0, 0.0, 1.0, 0.0
     for i in range(np.uint64(y.size)):
         if p[i] > 0.0:
@@ -34,6 +37,8 @@ def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient):
             if slope != 0.0:
                 slopes += p[i] * slope
                 axpy(rows, i, p[i] * slope, gradient)
+            if bent.size > 0:
+                axpy(rows, i, h[i], bent)
     return total + shared * math.log(product), slopes
 
 

@@ -16,7 +16,6 @@ from fenchel.data.csr import CSR, unsigned
 from fenchel.data.dense import Dense
 from fenchel.kernels.curvature_passes import bent_pass, line_pass, newton_pass
 from fenchel.kernels.gram import gram_pass
-from fenchel.kernels.passes import combine_pass
 
 CHUNK = 1024  # rows of a dense Gram matrix at a time
 MOST_PARTS = 4  # of a Gram matrix: each has one of its own, whatever the number of threads
@@ -42,6 +41,7 @@ class Point(NamedTuple):
     z: np.ndarray
     u: np.ndarray
     h: np.ndarray
+    bent: np.ndarray  # sum h x, if the intercept is free
 
 
 class Sample(NamedTuple):
@@ -75,16 +75,18 @@ class Passes:
 
         def work(block):
             at = slice(block.start, block.stop)
-            gradient = np.zeros(w.size)
+            sums = np.zeros((2, w.size))
+            gradient, bent = sums[0], sums[1] if problem.fit_intercept else sums[1, :0]
             value, slopes = newton_pass(
-                problem.compiled_loss, block.rows, block.y, block.p, block.offset, w, b, z[at], u[at], h[at], gradient
-            )
-            return value, gradient, slopes
+                problem.compiled_loss, block.rows, block.y, block.p, block.offset,
+                w, b, z[at], u[at], h[at], gradient, bent,
+            )  # fmt: skip
+            return value, gradient, slopes, bent
 
-        risk, g, slopes = oracle.engine.sum(work, self.blocks)
+        risk, g, slopes, bent = oracle.engine.sum(work, self.blocks)
         value = risk + problem.regularizer.value(w)
         slopes = slopes if problem.fit_intercept else 0.0
-        return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h)
+        return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h, bent)
 
     def along(self, z: np.ndarray, dz: np.ndarray, t: float) -> tuple[float, float]:
         """(risk, its derivative) at stored scores z + t dz."""
@@ -102,19 +104,6 @@ class Passes:
         def work(block):
             out = np.zeros(v.size)
             bent_pass(block.rows, h[block.start : block.stop], v, shift, out)
-            return (out,)
-
-        return self.oracle.engine.sum(work, self.blocks)[0]
-
-    def combine(self, h: np.ndarray) -> np.ndarray:
-        """sum_i h_i x_i."""
-        self.oracle.passes += 0.5 * self.share
-        p = self.sample.weights
-        curvatures = np.divide(h, p, out=np.zeros(h.size), where=p > 0.0)
-
-        def work(block):
-            out = np.zeros(self.problem.d)
-            combine_pass(block.rows, block.p, curvatures[block.start : block.stop], out)
             return (out,)
 
         return self.oracle.engine.sum(work, self.blocks)[0]

@@ -48,9 +48,9 @@ class Hessian(NamedTuple):
 
 
 def hessian_at(passes: Passes, point: Point) -> Hessian:
-    """The Hessian at a point; a free intercept costs one more product."""
+    """The Hessian at a point."""
     total = float(point.h.sum()) if passes.problem.fit_intercept else 0.0
-    mean = passes.combine(point.h) / total if total > 0.0 else np.zeros(point.w.size)
+    mean = point.bent / total if total > 0.0 else np.zeros(point.w.size)
     return Hessian(passes, point.h, mean, total, passes.costs)
 
 
