@@ -12,6 +12,7 @@ from fenchel.oracle import Oracle
 from fenchel.solvers import NewtonCG
 from fenchel.solvers.dual_start import dual_start, dual_start_pays
 from fenchel.solvers.newton_passes import Passes, samples
+from fenchel.solvers.newton_scalar import claim
 from fenchel.solvers.newton_solves import Systems, aim, cholesky, hessian_at
 from problems import LOSSES, K, problem
 
@@ -152,3 +153,15 @@ def test_warm_starts_save_steps():
     again = fenchel.solve(fenchel.Problem(X, y, loss="logistic", alpha=8e-4), solver="newton_cg", start=first)
     assert again.status is fenchel.Status.CERTIFIED
     assert again.n_iter < first.n_iter
+
+
+def test_what_is_claimed_with_an_offset_is_about_what_is_certified():
+    easy = problem(LOSSES["poisson"], fenchel.regularizers.L2(0.05), intercept=True)
+    p = fenchel.Problem(
+        easy.X, easy.y, loss="poisson", alpha=0.05, fit_intercept=True, offset=np.linspace(-5.0, -1.0, easy.n)
+    )
+    best = fenchel.solve(p, solver="newton_cg", tol=1e-9)
+    w, b = best.coef + 1e-3, best.intercept + 1e-3
+    point = Passes(Oracle(p), p).look(w, b)
+    claimed, true = point.value - claim(Oracle(p), point), fenchel.certify(p, w, b).gap
+    assert true <= 1.5 * claimed <= 3.0 * true
