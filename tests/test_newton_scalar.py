@@ -77,7 +77,7 @@ def test_samples_weigh_one_and_are_rows_of_the_problem(storage):
 
 @STORAGES
 def test_threads_make_no_difference(storage):
-    X, y = many_rows()
+    X, y = many_rows(30_000)
     p = fenchel.Problem(storage(np.tile(X, 2)), y, loss="logistic", alpha=1e-4, fit_intercept=True)
     one, two = (fenchel.solve(p, solver="newton_cg", tol=1e-8, engine=Local(k)) for k in (1, 2))
     assert one.status is fenchel.Status.CERTIFIED

@@ -1,4 +1,4 @@
-"""Some epochs of dual coordinate steps: where to begin when a factor is too large and there are too few rows to sample."""
+"""Some epochs of dual coordinate steps: where to begin when a factor costs too much and there are too few rows to sample."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fenchel.solvers.row_order import blocks
 
 EPOCHS = 8
 BIAS = 0.05  # weight of the intercept in a row's curvature, relative to its features
-ROWS_PER_FEATURE = 5.0  # beyond which rows say too much of the same for steps on one of them to go far
+ROWS_PER_FEATURE = 20.0  # beyond which rows say too much of the same for steps on one of them to go far
 
 
 def dual_start_pays(problem: Any) -> bool:

@@ -26,6 +26,8 @@ FULL = 0.6  # share of the rows with weight from which all are taken
 WALK = {True: 0.6, False: 1.7}  # dense, sparse
 OUTER = {True: 0.12, False: 0.9}
 FACTOR = 0.15
+MOST_FACTORED = 5000  # features
+SMALL, LARGER = 1000, 4  # features from which a factor may not be larger than so many times the data
 
 
 class Point(NamedTuple):
@@ -112,7 +114,7 @@ class Passes:
         """sum_i h_i x_i x_i' in its upper triangle (sparse rows) or both (dense ones)."""
         d, rows = self.problem.d, self.sample.rows
         self.oracle.passes += self.share
-        parts = int(min(max(self.costs.products // LEAST_PRODUCTS, 1), MOST_PARTS))
+        parts = int(min(max(self.costs.products // LEAST_PRODUCTS, 1), MOST_PARTS if d <= SMALL else 2))
         edges = np.linspace(0, self.sample.n, parts + 1).astype(int)
 
         def work(k):
@@ -128,7 +130,7 @@ class Passes:
 
 
 class Costs(NamedTuple):
-    """Products in a Gram matrix; nanoseconds of a product with the Hessian, and of Gram matrix and factor."""
+    """Products in a Gram matrix; nanoseconds of a product with the Hessian, and of Gram matrix and factor (inf: too large)."""
 
     products: float
     product: float
@@ -142,7 +144,8 @@ def costs_of(sample: Any) -> Costs:
     lengths = np.full(sample.n, d) if dense else np.diff(rows.indptr).astype(float)
     products = 0.5 * float(lengths @ lengths)
     walk = WALK[dense] * size(rows) + 2.0 * d
-    return Costs(products, walk, OUTER[dense] * products + FACTOR * d**3 / 3.0)
+    too_large = d > MOST_FACTORED or (d > SMALL and d * d > LARGER * size(rows))
+    return Costs(products, walk, np.inf if too_large else OUTER[dense] * products + FACTOR * d**3 / 3.0)
 
 
 def add_dense_gram(X: np.ndarray, h: np.ndarray, out: np.ndarray) -> None:

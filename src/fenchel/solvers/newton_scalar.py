@@ -15,8 +15,8 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Start
 from fenchel.solvers.claims import dual_estimate
 from fenchel.solvers.dual_start import dual_start, dual_start_pays
-from fenchel.solvers.newton_passes import Passes, Point, samples
-from fenchel.solvers.newton_solves import Step, Systems
+from fenchel.solvers.newton_passes import Passes, Point, costs_of, samples
+from fenchel.solvers.newton_solves import Step, Systems, cheap
 
 DECREASE, FLAT = 1e-4, 0.6  # of the derivative at the start of a step: what it must gain, and how steep it may end
 ROUGH = 1e-2  # squared decrement relative to the value that is enough for a sample
@@ -64,7 +64,7 @@ def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
             yield Beginning(w, b, at_zero)
             if decrement <= ROUGH * abs(point.value):
                 break
-    if at_zero is None and dual_start_pays(problem):
+    if at_zero is None and not cheap(costs_of(problem)) and dual_start_pays(problem):
         yield Beginning(*dual_start(oracle, rng), oracle.losses_at(problem.offset, 0.0)[0])
 
 

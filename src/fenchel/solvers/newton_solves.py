@@ -19,7 +19,6 @@ LOOSEST = 0.7  # ... after a step whose model was wrong
 AIM = 0.3  # of 1e-3, 1e-6, 1e-9 ...
 PATIENCE = 0.75  # of a factor's cost: what products may cost before it is renewed
 CHEAP = 10.0  # products with the Hessian: a factor that costs less is made at once
-MOST_FACTORED = 5000  # features
 MOST_STEPS = 250
 
 Apply = Callable[[np.ndarray], np.ndarray]
@@ -122,9 +121,9 @@ class Systems:
 
     def due(self, costs: Costs, fresh: bool) -> bool:
         """Whether to make a factor now."""
-        if self.problem.d > MOST_FACTORED:
+        if costs.factor == math.inf:
             return False
-        if self.factor is None and costs.factor <= CHEAP * costs.product:
+        if self.factor is None and cheap(costs):
             return True
         return self.spent >= PATIENCE * costs.factor or (self.strict and fresh)
 
@@ -132,6 +131,11 @@ class Systems:
         """A factor of this Hessian, if numbers allow."""
         self.factor, self.spent = cholesky(H), 0.0
         return self.factor is not None
+
+
+def cheap(costs: Costs) -> bool:
+    """Whether a factor costs so little that it is made before any product."""
+    return costs.factor <= CHEAP * costs.product
 
 
 def aim(gap: float, value: float) -> float:
