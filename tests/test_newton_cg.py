@@ -149,4 +149,6 @@ def test_what_it_claims():
         assert not compat.fits(NewtonCG, problem(name, R.ElasticNet(0.1, 0.5)))
     assert not compat.fits(NewtonCG, problem("softmax", R.QNorm(0.1, 1.5)))
     one = fenchel.Problem([[1.0], [2.0]], [1, -1], loss="logistic", alpha=0.1)
-    assert not compat.fits(NewtonCG, one)
+    assert compat.fits(NewtonCG, one)
+    kinked = fenchel.Problem([[1.0], [2.0]], [1, -1], loss="hinge", alpha=0.1)
+    assert not compat.fits(NewtonCG, kinked)

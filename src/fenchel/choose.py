@@ -43,6 +43,8 @@ def _pairs(problem: Any) -> bool:
 
 
 def _truncated_newton(problem: Any) -> bool:
+    if problem.family == "scalar":
+        return False
     features = problem.d // problem.outputs
     return features <= FACTORED and (problem.smooth_loss or problem.n >= ROWS_PER_VARIABLE * problem.d)
 

@@ -51,7 +51,7 @@ LOSS: dict[str, Requirement] = {
         "loss `{name}` has no `dual_prox` (the exact step on all scores of a row)",
     ),
     "curvature": Requirement(
-        lambda problem: has_curvature(problem.loss),
+        lambda problem: problem.smooth_loss if problem.family == "scalar" else has_curvature(problem.loss),
         "the second derivative of loss `{name}` is not known (the method solves with it)",
     ),
     "differentiable": Requirement(

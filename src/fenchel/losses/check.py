@@ -21,8 +21,8 @@ def check(loss: Any, targets: Any = None, rtol: float = 1e-8) -> None:
     """Raise InputError listing everything that is wrong with a loss; return None if nothing is.
 
     Checked: numbers come back and are finite, value is convex and slope a subgradient, slope is nondecreasing, a
-    loss that calls itself `nonnegative` is, and, where the loss has them, that `value_and_slope`, `conjugate`,
-    `dual_step`, `dual_domain`, `curvature` and `smoothness` agree with value and slope. `targets` are the y to try
+    loss that calls itself `nonnegative` is, and, where the loss has them, that `value_and_slope`, `local_model`,
+    `conjugate`, `dual_step`, `dual_domain`, `curvature` and `smoothness` agree with value and slope. `targets` are the y to try
     (default: a few numbers the loss allows).
 
     >>> from typing import NamedTuple
@@ -98,6 +98,11 @@ def _fused(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
         f, g = loss.value_and_slope(z, y)
         if not (_close(f, loss.value(z, y), rtol) and _close(g, loss.slope(z, y), rtol)):
             yield f"value_and_slope differs from value and slope at z={z}, y={y}"
+    for y, z in itertools.product(targets, SCORES) if hasattr(loss, "local_model") else []:
+        rest, factor, g, h = loss.local_model(z, y)
+        whole = 1.0 <= factor <= 2.0 and _close(rest + math.log(factor), loss.value(z, y), rtol)
+        if not (whole and _close(g, loss.slope(z, y), rtol) and _close(h, protocol.curvature(loss, z, y), rtol)):
+            yield f"local_model differs from value, slope and curvature at z={z}, y={y}"
 
 
 def _fenchel_young(loss: Any, targets: Any, rtol: float) -> Iterator[str]:

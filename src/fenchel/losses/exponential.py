@@ -45,5 +45,9 @@ class Exponential(NamedTuple):
     def curvature(self, z, y):
         return exp(-y * z)
 
+    def local_model(self, z, y):
+        e = exp(-y * z)
+        return e, 1.0, -y * e, e
+
     def smoothness(self):
         return math.inf

@@ -81,6 +81,15 @@ class Logistic(NamedTuple):
         e = math.exp(-abs(z))
         return e / ((1.0 + e) * (1.0 + e))
 
+    def local_model(self, z, y):
+        m = y * z
+        e = math.exp(-abs(m))
+        p = 1.0 / (1.0 + e)
+        slope, curvature = -y * (e * p if m > 0.0 else p), e * p * p
+        if e < 1e-3:  # 1 + e would lose digits of e
+            return max(-m, 0.0) + e * (1.0 - e * (0.5 - e * (1.0 / 3.0 - 0.25 * e))), 1.0, slope, curvature
+        return max(-m, 0.0), 1.0 + e, slope, curvature
+
     def smoothness(self):
         return 0.25
 

@@ -7,6 +7,17 @@ from typing import NamedTuple
 
 from fenchel.losses.special import entropy_term, exp, wright_omega
 from fenchel.losses.targets import is_nonnegative
+from fenchel.typed import helper
+
+
+@helper
+def deviance(z, y, e):
+    """The loss, with e = exp(z)."""
+    if y <= 0.0:
+        return e
+    d = z - math.log(y)
+    # y (e^d - 1 - d) is nearly zero for small d: expm1 keeps what exp would lose.
+    return y * (math.expm1(d) - d) if abs(d) < 1.0 else e - y - y * d
 
 
 class Poisson(NamedTuple):
@@ -24,14 +35,14 @@ class Poisson(NamedTuple):
     grows_exponentially = True
 
     def value(self, z, y):
-        if y <= 0.0:
-            return exp(z)
-        d = z - math.log(y)
-        # y (e^d - 1 - d) is nearly zero for small d: expm1 keeps what exp would lose.
-        return y * (math.expm1(d) - d) if abs(d) < 1.0 else exp(z) - y - y * d
+        return deviance(z, y, exp(z))
 
     def slope(self, z, y):
         return exp(z) - y
+
+    def value_and_slope(self, z, y):
+        e = exp(z)
+        return deviance(z, y, e), e - y
 
     def conjugate(self, u, y):
         t = u + y
@@ -49,6 +60,10 @@ class Poisson(NamedTuple):
 
     def curvature(self, z, y):
         return exp(z)
+
+    def local_model(self, z, y):
+        e = exp(z)
+        return deviance(z, y, e), 1.0, e - y, e
 
     def smoothness(self):
         return math.inf

@@ -10,6 +10,7 @@ conjugate(u, y)        loss*(u) = sup over z of u z - loss(z, y); inf outside   
 dual_step(u, z, q, y)  the u' with u' in the subdifferential at z - q (u' - u)          derived.dual_step
 dual_domain(y)         (low, high): the closure of {u: loss*(u) < inf}                  derived.dual_domain
 curvature(z, y)        second derivative, where the loss has one                        derived.curvature
+local_model(z, y)      (rest, factor, slope, curvature), value = rest + log(factor)     each is called, factor 1
 smoothness()           Lipschitz constant of the slope; inf: none; None: it jumps       derived.is_differentiable
 valid_target(y)        which targets are allowed (on arrays)                            every finite number is
 =====================  ===============================================================  ==========================
@@ -55,3 +56,16 @@ def dual_domain(loss, y):
 @method("loss, z, y", derived.curvature)
 def curvature(loss, z, y):
     """Second derivative of the loss at z."""
+
+
+def _local_model(loss, z, y):
+    f, u = value_and_slope(loss, z, y)
+    return f, 1.0, u, curvature(loss, z, y)
+
+
+@method("loss, z, y", _local_model)
+def local_model(loss, z, y):
+    """(rest, factor, slope, curvature) with value = rest + log(factor), 1 <= factor <= 2, and shared work done once.
+
+    A sum of many values needs the logarithm of a product only.
+    """

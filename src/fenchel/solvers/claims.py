@@ -2,8 +2,9 @@
 
 With u the slopes at (w, b), g = sum p u x, and F = sum p loss: -sum p (loss*(u) - u offset) = F - <w, g> - b sum p u.
 If the intercept is free, u must first be shifted by r = sum p u to be balanced; to first order that adds r times the mean
-score to the loss part, and it turns g into g - r xbar exactly. Where R* is an indicator, u is scaled by c <= 1, which keeps
-at least c times the loss part when losses are not negative. Estimates, not proofs: the certificate is recomputed.
+of <x, w> + b to the loss part (the offset enters twice and cancels), and it turns g into g - r xbar exactly. Where R* is an
+indicator, u is scaled by c <= 1, which keeps at least c times the loss part when losses are not negative. Estimates, not
+proofs: the certificate is recomputed.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ def dual_estimate(oracle: Any, w: np.ndarray, b: float, risk: float, g: np.ndarr
     problem = oracle.problem
     losses, g = oracle.balanced_claim(w, risk - float(w @ g) - b * slopes, g)
     if problem.fit_intercept:
-        mean, offset = oracle.means
-        losses += slopes * (float(mean @ w) + b + offset) - slopes * slopes
+        mean, _ = oracle.means
+        losses += slopes * (float(mean @ w) + b) - slopes * slopes
         g = g - slopes * mean
     scale = problem.regularizer.dual_scale(-g)
     return scale * losses - problem.regularizer.conjugate(-scale * g)

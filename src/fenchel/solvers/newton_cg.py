@@ -1,14 +1,17 @@
-"""Newton's method with conjugate gradients for losses of several scores; for max hinges on proximal points of the dual.
+"""Newton's method with conjugate gradients; for max hinges on proximal points of the dual.
 
-Problem      min over W, b of F(W, b) + R(W), R quadratic
-Update       A differentiable loss: W <- W + t V where H V = -grad up to a residual, by preconditioned conjugate gradients
-             (`newton_system.py`), t by a search on stored scores.
+Problem      min over w, b of F(w, b) + R(w), R quadratic, one score per row or several
+Update       A differentiable loss: w <- w + t v where H v = -grad up to a residual, by preconditioned conjugate gradients,
+             t by a search on stored scores. One score (`newton_scalar.py`): begins at the solution of a sample of the rows,
+             or with epochs of dual coordinate steps; a Cholesky factor of an earlier Hessian preconditions, and is renewed
+             when products have cost as much (`newton_solves.py`). It takes d x d numbers, and a sample up to a
+             quarter of the rows. Several scores: `newton_system.py`.
              A max hinge: maximise D(U) - gamma/2 sum p |u - u0|^2 instead, whose primal has the smoothed losses phi
              (`kernels/vector_curvature.py`), by such (semismooth) steps, then u0 <- u and gamma <- gamma / 3, and so on.
              Rows whose u is a vertex have no curvature: only the others are in the products.
 Certificate  the slopes, or the u that smoothing gives for free
-Reference    Lin, Weng and Keerthi (2008) for the truncated steps; Rockafellar (1976) for proximal points; Li, Sun and Toh
-             (2018) for semismooth Newton on them
+Reference    Lin, Weng and Keerthi (2008) for the truncated steps, Eisenstat and Walker (1996) for where they end;
+             Rockafellar (1976) for proximal points; Li, Sun and Toh (2018) for semismooth Newton on them
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from fenchel.kernels.vector_curvature import vector_envelope
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.claims import dual_estimate
+from fenchel.solvers.newton_scalar import newton_iterates
 from fenchel.solvers.newton_system import FACTORED, System, conjugate_gradients, curvature, kronecker
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
@@ -48,7 +52,7 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True)
 class NewtonCG(Solver):
-    """Truncated Newton for softmax, squares and max hinges with L2 or Quadratic.
+    """Truncated Newton with L2 or Quadratic: every differentiable loss of one score; softmax, squares and max hinges.
 
     >>> import fenchel
     >>> X, y = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [1.0, 1.0]], [0, 1, 2, 1]
@@ -57,10 +61,13 @@ class NewtonCG(Solver):
     'CERTIFIED'
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("vector", "free vector")
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
     needs: ClassVar[Needs] = Needs(loss=("curvature",), regularizer=("quadratic",))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        if oracle.problem.family == "scalar":
+            yield from newton_iterates(oracle, start)
+            return
         problem, systems = oracle.problem, Systems(oracle)
         w = start.coef.copy()
         U0 = oracle.feasible(start.dual_point)

@@ -1,0 +1,186 @@
+"""What Newton steps for losses of one score ask of the data, for all rows or for a sample of them.
+
+With a free intercept the
+Hessian is that of the problem with b minimised out (the Schur complement): rows are centred at their mean by curvature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.data.accept import block, read_only, size
+from fenchel.data.csr import CSR, unsigned
+from fenchel.data.dense import Dense
+from fenchel.kernels.curvature_passes import bent_pass, line_pass, newton_pass
+from fenchel.kernels.gram import gram_pass
+
+CHUNK = 1024  # rows of a dense Gram matrix at a time
+MOST_PARTS = 4  # of a Gram matrix: each has one of its own, whatever the number of threads
+LEAST_PRODUCTS = 1 << 19  # in such a part: some tenths of a millisecond
+FULL = 0.6  # share of the rows with weight from which all are taken
+# Nanoseconds per stored value in a product with the Hessian, per product of two of them in a Gram matrix, and per
+# product in its factor. Only their ratios matter, and those only roughly.
+WALK = {True: 0.6, False: 1.7}  # dense, sparse
+OUTER = {True: 0.12, False: 0.9}
+FACTOR = 0.15
+MOST_FACTORED = 5000  # features
+SMALL, LARGER = 1000, 4  # features from which a factor may not be larger than so many times the data
+
+
+class Point(NamedTuple):
+    """Everything known at (w, b): P, its gradients, the risk and its gradient, scores, slopes, and curvatures times p."""
+
+    w: np.ndarray
+    b: float
+    value: float
+    gradient: np.ndarray
+    slopes: float
+    risk: float
+    g: np.ndarray
+    z: np.ndarray
+    u: np.ndarray
+    h: np.ndarray
+    bent: np.ndarray  # sum h x, if the intercept is free
+
+
+class Sample(NamedTuple):
+    """Some rows of a problem, copied, with weights that sum to 1."""
+
+    rows: Any
+    y: np.ndarray
+    weights: np.ndarray
+    offset: np.ndarray
+    n: int
+    d: int
+
+
+class Passes:
+    """Passes over the rows of a problem or of a sample of it."""
+
+    def __init__(self, oracle: Any, sample: Any):
+        self.oracle, self.problem, self.sample = oracle, oracle.problem, sample
+        self.blocks = oracle.engine.blocks(sample)
+        self.share = sample.n / self.problem.n
+        self.costs = costs_of(sample)
+        self.spare = [(np.zeros(sample.n), np.zeros(sample.n)) for _ in range(2)]
+
+    def look(self, w: np.ndarray, b: float) -> Point:
+        """One fused pass. Scores and curvatures of the point before the last one are written over."""
+        problem, oracle = self.problem, self.oracle
+        z, h = self.spare.pop(0)
+        self.spare.append((z, h))
+        u = np.zeros(z.size)
+        oracle.passes += self.share
+
+        def work(block):
+            at = slice(block.start, block.stop)
+            sums = np.zeros((2, w.size))
+            gradient, bent = sums[0], sums[1] if problem.fit_intercept else sums[1, :0]
+            value, slopes = newton_pass(
+                problem.compiled_loss, block.rows, block.y, block.p, block.offset,
+                w, b, z[at], u[at], h[at], gradient, bent,
+            )  # fmt: skip
+            return value, gradient, slopes, bent
+
+        risk, g, slopes, bent = oracle.engine.sum(work, self.blocks)
+        value = risk + problem.regularizer.value(w)
+        slopes = slopes if problem.fit_intercept else 0.0
+        return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h, bent)
+
+    def along(self, z: np.ndarray, dz: np.ndarray, t: float) -> tuple[float, float]:
+        """(risk, its derivative) at stored scores z + t dz."""
+
+        def work(block):
+            at = slice(block.start, block.stop)
+            return line_pass(self.problem.compiled_loss, block.y, block.p, z[at], dz[at], t)
+
+        return self.oracle.engine.sum(work, self.blocks)
+
+    def product(self, h: np.ndarray, v: np.ndarray, shift: float) -> np.ndarray:
+        """sum_i h_i (<x_i, v> + shift) x_i."""
+        self.oracle.passes += self.share
+
+        def work(block):
+            out = np.zeros(v.size)
+            bent_pass(block.rows, h[block.start : block.stop], v, shift, out)
+            return (out,)
+
+        return self.oracle.engine.sum(work, self.blocks)[0]
+
+    def gram(self, h: np.ndarray) -> np.ndarray:
+        """sum_i h_i x_i x_i' in its upper triangle (sparse rows) or both (dense ones)."""
+        d, rows = self.problem.d, self.sample.rows
+        self.oracle.passes += self.share
+        parts = int(min(max(self.costs.products // LEAST_PRODUCTS, 1), MOST_PARTS if d <= SMALL else 2))
+        edges = np.linspace(0, self.sample.n, parts + 1).astype(int)
+
+        def work(k):
+            a, b = int(edges[k]), int(edges[k + 1])
+            part, out = block(rows, a, b), np.zeros((d, d))
+            if isinstance(part, Dense):
+                add_dense_gram(part.values, h[a:b], out)
+            else:
+                gram_pass(part, h[a:b], out)
+            return (out,)
+
+        return self.oracle.engine.sum(work, list(range(parts)))[0]
+
+
+class Costs(NamedTuple):
+    """Products in a Gram matrix; nanoseconds of a product with the Hessian, and of Gram matrix and factor (inf: too large)."""
+
+    products: float
+    product: float
+    factor: float
+
+
+def costs_of(sample: Any) -> Costs:
+    """Estimates for a problem or a sample of it."""
+    rows, d = sample.rows, float(sample.d)
+    dense = isinstance(rows, Dense)
+    lengths = np.full(sample.n, d) if dense else np.diff(rows.indptr).astype(float)
+    products = 0.5 * float(lengths @ lengths)
+    walk = WALK[dense] * size(rows) + 2.0 * d
+    too_large = d > MOST_FACTORED or (d > SMALL and d * d > LARGER * size(rows))
+    return Costs(products, walk, np.inf if too_large else OUTER[dense] * products + FACTOR * d**3 / 3.0)
+
+
+def add_dense_gram(X: np.ndarray, h: np.ndarray, out: np.ndarray) -> None:
+    """out += X' diag(h) X by BLAS, a few rows at a time, leaving out rows without weight if they are many."""
+    scale, room = np.sqrt(h), np.empty((min(CHUNK, h.size), X.shape[1]))
+    rows = np.flatnonzero(h)
+    few = rows.size < FULL * h.size
+    for k in range(0, rows.size if few else h.size, CHUNK):
+        at = rows[k : k + CHUNK] if few else slice(k, k + CHUNK)
+        part = X[at]
+        scaled = np.multiply(part, scale[at][:, None], out=room[: part.shape[0]])
+        out += scaled.T @ scaled
+
+
+def samples(problem: Any, rng: np.random.Generator) -> Iterator[Sample]:
+    """Growing samples of the rows, one from each of equally many runs of rows; none if there are too few rows."""
+    n, d, p = problem.n, problem.d, problem.weights
+    count = max(PER_FEATURE * d, n // SMALLEST)
+    while count <= LARGEST * n:
+        edges = np.linspace(0, n, count + 1).astype(int)
+        chosen = edges[:-1] + (rng.random(count) * np.diff(edges)).astype(int)
+        total = float(p[chosen].sum())
+        if total > 0.0:
+            y, weights, offset = map(read_only, (problem.y[chosen], p[chosen] / total, problem.offset[chosen]))
+            yield Sample(pick(problem, chosen), y, weights, offset, count, d)
+        count *= GROWTH
+
+
+def pick(problem: Any, chosen: np.ndarray) -> Any:
+    """A copy of some rows."""
+    X = problem.X[chosen]
+    if isinstance(problem.rows, Dense):
+        return Dense(read_only(X))
+    return CSR(*map(read_only, (unsigned(X.indptr), unsigned(X.indices), X.data)))
+
+
+PER_FEATURE, SMALLEST, GROWTH = 40, 64, 8  # rows of the first sample: 40 d, at least n / 64; then 8 times as many
+LARGEST = 0.25  # of all rows

@@ -1,0 +1,130 @@
+"""Newton's method for losses of one score: where it starts, its steps, and how long they are.
+
+Without a start it begins at the solution of a sample of the rows (`newton_passes.py`), each sample starting the next, or,
+where rows are too few for that, with some epochs of dual coordinate steps. The steps come from `newton_solves.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.result import Iterate
+from fenchel.solvers.base import Start
+from fenchel.solvers.claims import dual_estimate
+from fenchel.solvers.dual_start import dual_start, dual_start_pays
+from fenchel.solvers.newton_passes import Passes, Point, costs_of, samples
+from fenchel.solvers.newton_solves import Step, Systems, cheap
+
+DECREASE, FLAT = 1e-4, 0.6  # of the derivative at the start of a step: what it must gain, and how steep it may end
+ROUGH = 1e-2  # squared decrement relative to the value that is enough for a sample
+ROUNDING = 1e-13  # of the value: what rounding can hide
+MOST_TRIALS = 60
+
+
+def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
+    """Iterates of `NewtonCG` for losses of one score."""
+    passes, systems = Passes(oracle, oracle.problem), Systems(oracle.problem)
+    begin = Beginning(start.coef, start.intercept, np.inf)
+    if start.dual_point is None and not start.coef.any() and start.intercept == 0.0:
+        for begin in beginnings(oracle, systems):
+            yield Iterate(begin.w.copy(), begin.b, None, np.nan)
+    first = passes.look(begin.w, begin.b)
+    if not first.value <= begin.at_zero:  # rows that were left out can change everything
+        first = passes.look(start.coef, start.intercept)
+    for point, _ in descend(passes, first, systems):
+        yield Iterate(point.w.copy(), point.b, point.value, claim(oracle, point), point.u)
+
+
+def claim(oracle: Any, point: Point) -> float:
+    """The dual value to expect at the slopes of a point."""
+    return dual_estimate(oracle, point.w, point.b, point.risk, point.g, point.slopes)
+
+
+class Beginning(NamedTuple):
+    """Where to begin, with an estimate of P at 0."""
+
+    w: np.ndarray
+    b: float
+    at_zero: float
+
+
+def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
+    """Better and better ones."""
+    problem, rng = oracle.problem, np.random.default_rng(0)
+    w, b, at_zero = np.zeros(problem.d), 0.0, None
+    for sample in samples(problem, rng):
+        passes = Passes(oracle, sample)
+        here = passes.look(w, b)
+        at_zero = here.value if at_zero is None else at_zero
+        for point, decrement in descend(passes, here, systems):
+            w, b = point.w, point.b
+            yield Beginning(w, b, at_zero)
+            if decrement <= ROUGH * abs(point.value):
+                break
+    if at_zero is None and not cheap(costs_of(problem)) and dual_start_pays(problem):
+        yield Beginning(*dual_start(oracle, rng), oracle.losses_at(problem.offset, 0.0)[0])
+
+
+def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Point, float]]:
+    """Points of Newton's method, each with the squared decrement of the step that led to it."""
+    decrement = np.inf
+    systems.begin()
+    while True:
+        yield point, decrement
+        step = systems.solve(passes, point)
+        if step is None:
+            return
+        new, t = take(passes, point, step)
+        if new is not None:
+            point, decrement = new, step.decrement
+            systems.took(t)
+        elif systems.strict:
+            return
+        else:
+            systems.strict = True
+
+
+def take(passes: Passes, point: Point, step: Step) -> tuple[Point | None, float]:
+    """(the point after a step, the step's length): 1, or found on stored scores; None if the value does not fall."""
+    new = passes.look(point.w + step.dw, point.b + step.db)
+    slope = float(new.gradient @ step.dw) + new.slopes * step.db
+    if good(point.value, new.value, slope, step.decrement, 1.0):
+        return new, 1.0
+    t = search(passes, point, new.z - point.z, step)
+    return (passes.look(point.w + t * step.dw, point.b + t * step.db), t) if t > 0.0 else (None, t)
+
+
+def good(before: float, value: float, slope: float, decrement: float, t: float) -> bool:
+    """Lower by its share, or as low as rounding can tell and flatter; and not still falling steeply."""
+    if not (np.isfinite(value) and slope >= -FLAT * decrement):
+        return False
+    if value <= before - DECREASE * t * decrement:
+        return True
+    return value <= before + ROUNDING * abs(before) and slope <= FLAT * decrement
+
+
+def search(passes: Passes, point: Point, dz: np.ndarray, step: Step) -> float:
+    """A good step length, by safeguarded secants on stored scores: no pass over X; 0 if there is none."""
+    regularizer = passes.problem.regularizer
+    low, low_slope, high, high_slope, t = 0.0, -step.decrement, np.inf, np.inf, 1.0
+    for trial in range(MOST_TRIALS):
+        value, slope = passes.along(point.z, dz, t)
+        value += regularizer.value(point.w + t * step.dw)
+        slope += float(regularizer.gradient(point.w + t * step.dw) @ step.dw)
+        if good(point.value, value, slope, step.decrement, t):
+            return t
+        if slope < 0.0 and np.isfinite(value):
+            low, low_slope = t, slope
+        else:  # also where the loss overflows
+            high, high_slope = t, slope
+        if np.isinf(high):
+            t *= 2.0
+        elif trial % 3 == 2 or not np.isfinite(high_slope):
+            t = 0.5 * (low + high) if low > 0.0 else 0.01 * high  # a gradient step can be too long by any factor
+        else:
+            share = low_slope / (low_slope - high_slope)
+            t = low + min(max(share, 0.05), 0.95) * (high - low)
+    return low
