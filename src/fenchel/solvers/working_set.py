@@ -152,7 +152,7 @@ class Newton:
         lam = np.append(np.full(x.size, self.lam), np.zeros(self.free))
         xb = np.append(x, np.full(self.free, b))
         q = self.gradient(point, xb, g)
-        before, now, self.stuck = np.inf, violation(xb, q, lam), True
+        before, now, self.stuck = 0.0, violation(xb, q, lam), True
         for _ in range(STEPS):
             if now <= 1e-15 * self.lam:
                 break
