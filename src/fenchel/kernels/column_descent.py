@@ -57,3 +57,21 @@ def column_descent(columns, order, diagonal, ridge, q, lam, x, moved, residual):
                 largest = max(largest, abs(step) * h)
                 axpy(columns, j, step, residual)
     return largest
+
+
+@kernel(fastmath=True)
+def normal_product(columns, order, v, ridge, residual, out):
+    """out_k = <B_j, sum_l v_l B_l> + ridge_j v_k, j the k-th and l all coordinates in `order`."""
+    for i in range(np.uint64(residual.size)):
+        residual[i] = 0.0
+    for k in range(np.uint64(order.size)):
+        axpy(columns, order[k], v[k], residual)
+    for k in range(np.uint64(order.size)):
+        out[k] = dot(columns, order[k], residual) + ridge[order[k]] * v[k]
+
+
+@kernel(fastmath=True)
+def column_products(columns, order, residual, out):
+    """out_k = <B_j, residual>, j the k-th coordinate in `order`."""
+    for k in range(np.uint64(order.size)):
+        out[k] = dot(columns, order[k], residual)

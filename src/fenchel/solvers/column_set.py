@@ -106,22 +106,26 @@ class ColumnSet:
             np.fill_diagonal(total, diagonal)
         return total
 
-    def columns(self, scale: np.ndarray) -> Any:
-        """The columns of diag(scale) A, as rows of the transposed matrix: a copy in float64."""
+    def columns(self, scale: np.ndarray, free: bool) -> Any:
+        """The columns of diag(scale) A, and of scale itself if `free`, as rows of the transposed matrix: a copy in float64."""
         self.oracle.passes += self.share
         if self.dense:
-            out = np.empty((self.size, scale.size))
+            out = np.empty((self.size + free, scale.size))
             for part in self.parts:
-                out[:, part.start : part.stop] = (part.rows.values * scale[part.start : part.stop, None]).T
+                out[: self.size, part.start : part.stop] = (part.rows.values * scale[part.start : part.stop, None]).T
+            out[self.size :] = scale
             return Dense(out)
-        counts = np.zeros(self.size, dtype=np.uint64)
+        counts = np.zeros(self.size + free, dtype=np.uint64)
         for part in self.parts:
             count_columns(part.rows, part.stop - part.start, counts)
+        counts[self.size :] = scale.size
         indptr = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(counts)])
         indices, values = np.empty(int(indptr[-1]), dtype=np.uint32), np.empty(int(indptr[-1]))
         places = indptr[:-1].copy()
         for part in self.parts:
             scatter_columns(part.rows, part.start, scale[part.start : part.stop], places, indices, values)
+        if free:
+            indices[indptr[-2] :], values[indptr[-2] :] = np.arange(scale.size), scale
         return CSR(indptr, indices, values)
 
 

@@ -7,6 +7,8 @@ gradient's error, so only an exact solution makes the certificate follow.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
@@ -50,25 +52,37 @@ def support_step(H: np.ndarray, q: np.ndarray, x: np.ndarray, lam: np.ndarray) -
     if inside.size == 0:
         return None, True
     sign = np.sign(x[inside]) * (lam[inside] > 0.0)
-    step = solved(H[np.ix_(inside, inside)], -(q[inside] + lam[inside] * sign))
+    slope = q[inside] + lam[inside] * sign
+    A = H[np.ix_(inside, inside)]
+    step = solved(A.copy(), -slope)
     if step is None:
         return None, True
-    crossing = np.flatnonzero((x[inside] + step) * sign < 0.0)
+    step, whole = shortened(x[inside], step, sign, slope, lambda v: A @ v)
+    return spread(step, inside, x.size), whole
+
+
+def shortened(
+    x: np.ndarray, step: np.ndarray, sign: np.ndarray, slope: np.ndarray, product: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, bool]:
+    """The step, cut off where signs would change, and whether none does; `slope` and `product` are those of the model.
+
+    Many signs at once if the model goes down there, in the end only the first.
+    """
+    crossing = np.flatnonzero((x + step) * sign < 0.0)
     if crossing.size == 0:
-        return spread(step, inside, x.size), True
-    slope = q[inside] + lam[inside] * sign
-    reach = np.sort(-x[inside[crossing]] / step[crossing])
-    for t in (1.0, reach[crossing.size // 2], reach[crossing.size // 8]):  # several crossings at once, if that goes down
-        d = spread(cut(x[inside], t * step, sign), inside, x.size)
-        linear = float(slope @ d[inside])
-        if linear + 0.5 * float(d @ (H @ d)) <= 0.1 * linear < 0.0:
+        return step, True
+    reach = np.sort(-x[crossing] / step[crossing])
+    for t in (1.0, reach[crossing.size // 2], reach[crossing.size // 8]):
+        d = cut(x, t * step, sign)
+        linear = float(slope @ d)
+        if linear + 0.5 * float(d @ product(d)) <= 0.1 * linear < 0.0:
             return d, False
-    return spread(cut(x[inside], reach[0] * step, sign), inside, x.size), False
+    return cut(x, reach[0] * step, sign), False
 
 
 def cut(x: np.ndarray, step: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """The step, ending at 0 where a sign would change; where it ends near 0 for rounding's sake too."""
-    return np.where((x + step) * sign <= 1e-12 * np.abs(x) * np.abs(sign), np.where(sign != 0.0, -x, step), step)
+    """The step, ending at 0 where a sign would change (or nearly: rounding must not keep what was to be dropped)."""
+    return np.where((sign != 0.0) & ((x + step) * sign <= 1e-12 * np.abs(x)), -x, step)
 
 
 def spread(values: np.ndarray, places: np.ndarray, size: int) -> np.ndarray:

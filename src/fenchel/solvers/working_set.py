@@ -21,6 +21,7 @@ import numpy as np
 
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
+from fenchel.solvers.column_newton import ColumnModel, minimise_columns
 from fenchel.solvers.column_set import ColumnSet
 from fenchel.solvers.sparse_quadratic import minimise, violation
 
@@ -31,6 +32,8 @@ NEAR = 0.8  # of lam: a gradient from which a column may enter before it must
 STEPS = 8  # Newton steps on a set, at most
 INSIDE = 0.1  # violation in the set, relative to that of all columns before, at which the set is left
 LAG = 0.02  # fall of the violation in one step that lets the next one use the same curvature
+DIRECT = 1500  # columns up to which a set is solved through its Gram matrix
+LOOSE, TIGHT = 0.1, 1e-3  # of the violation: what is left of it by the solution of a model on a larger set
 FLAT = 1e-8  # mean curvature that counts as none
 ARMIJO = 1e-4
 
@@ -156,8 +159,7 @@ class Newton:
         for _ in range(STEPS):
             if now <= 1e-15 * self.lam:
                 break
-            H = self.hessian(columns, point, now <= LAG * before)
-            new = minimise(H, q, xb, lam)
+            new = self.model_step(columns, point, xb, q, lam, now, now <= LAG * before)
             found = self.search(columns, point, xb, new - xb, q, lam)
             if found is None:
                 break
@@ -171,6 +173,21 @@ class Newton:
         x = xb[: x.size]
         return point, x, float(xb[-1]) if self.free else 0.0, g
 
+    def model_step(self, columns, point, xb, q, lam, now, lag):
+        """The minimiser of the second-order model."""
+        if columns.size <= DIRECT:
+            return minimise(self.hessian(columns, point, lag), q, xb, lam)
+        self.damp(point)
+        scale = np.sqrt(self.problem.weights * (point.h + self.damping))
+        ridge = np.append(np.full(columns.size, self.ridge), np.zeros(self.free))
+        model = ColumnModel(columns.columns(scale, bool(self.free)), scale.size, ridge, q, xb, lam)
+        return minimise_columns(model, min(LOOSE, max(now / self.lam, TIGHT) if self.lam else LOOSE))
+
+    def damp(self, point: Point) -> None:
+        """Some curvature where there is none."""
+        if float(self.problem.weights @ point.h) <= FLAT and self.damping == 0.0:
+            self.damping = 1.0
+
     def gradient(self, point: Point, xb: np.ndarray, g: np.ndarray) -> np.ndarray:
         """Of F and the quadratic part, in (x, b)."""
         q = g + self.ridge * xb[: g.size]
@@ -179,12 +196,11 @@ class Newton:
     def hessian(self, columns: ColumnSet, point: Point, lag: bool) -> np.ndarray:
         """In (x, b); the last one again if it is of these columns and still good."""
         p = self.problem.weights
-        if float(p @ point.h) <= FLAT and self.damping == 0.0:
-            self.damping = 1.0
+        self.damp(point)
         made = self.made_for
-        if made is not None and made[0] is columns and made[2] == self.damping:
-            if lag or np.array_equal(point.h, made[1]):
-                return self.matrix
+        same = made is not None and made[0] is columns and made[2] == self.damping
+        if same and (lag or np.array_equal(point.h, made[1])):
+            return self.matrix
         weights = p * (point.h + self.damping)
         H = columns.gram(weights)
         if self.free:
