@@ -16,7 +16,7 @@ from fenchel.data.csr import CSR
 from fenchel.data.dense import Dense
 from fenchel.kernels import passes
 from fenchel.kernels.columns import count_columns, scatter_columns, select_columns
-from fenchel.kernels.gram import gram_pass
+from fenchel.kernels.gram import gram_pass, squares_pass
 
 MOST_PARTS = 4  # blocks of rows: a Gram matrix for each
 CHUNK = 1024  # rows of a dense Gram matrix at a time
@@ -36,6 +36,7 @@ class ColumnSet:
     def __init__(self, oracle: Any, chosen: np.ndarray | None):
         self.oracle, problem = oracle, oracle.problem
         self.chosen = chosen
+        self.slice = slice(None) if chosen is None else chosen
         self.size = problem.d if chosen is None else chosen.size
         edges = np.array([part.start for part in oracle.blocks] + [problem.n])
         edges = edges[np.unique(np.linspace(0, edges.size - 1, MOST_PARTS + 1).astype(int))]
@@ -106,6 +107,17 @@ class ColumnSet:
             np.fill_diagonal(total, diagonal)
         return total
 
+    def squares(self, weights: np.ndarray) -> np.ndarray:
+        """The diagonal of A' diag(weights) A."""
+        self.oracle.passes += self.share
+
+        def work(part):
+            out = np.zeros(self.size)
+            squares_pass(part.rows, weights[part.start : part.stop], out)
+            return (out,)
+
+        return self.oracle.engine.sum(work, self.parts)[0]
+
     def columns(self, scale: np.ndarray, free: bool) -> Any:
         """The columns of diag(scale) A, and of scale itself if `free`, as rows of the transposed matrix: a copy in float64."""
         self.oracle.passes += self.share
@@ -132,6 +144,9 @@ class ColumnSet:
 def dense_gram(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """X' diag(weights) X by BLAS, some rows at a time."""
     total = np.zeros((X.shape[1], X.shape[1]))
+    used = np.flatnonzero(weights)
+    if used.size < 0.5 * weights.size:
+        X, weights = X[used], weights[used]
     root = np.sqrt(weights)
     for k in range(0, X.shape[0], CHUNK):
         scaled = X[k : k + CHUNK] * root[k : k + CHUNK, None]

@@ -23,7 +23,7 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.column_newton import ColumnModel, minimise_columns
 from fenchel.solvers.column_set import ColumnSet
-from fenchel.solvers.sparse_quadratic import minimise, violation
+from fenchel.solvers.sparse_quadratic import minimise, spread, violation
 
 SMALL = 200  # columns of X up to which all are the set
 FIRST = 100  # columns in the first set
@@ -34,6 +34,8 @@ INSIDE = 0.1  # violation in the set, relative to that of all columns before, at
 LAG = 0.02  # fall of the violation in one step that lets the next one use the same curvature
 DIRECT = 1500  # columns up to which a set is solved through its Gram matrix
 LOOSE, TIGHT = 0.1, 1e-3  # of the violation: what is left of it by the solution of a model on a larger set
+SAMPLE = 20  # rows per column that give the curvature while steps are long
+FAR = 1e-3  # relative decrease of a step that counts as long
 FLAT = 1e-8  # mean curvature that counts as none
 ARMIJO = 1e-4
 
@@ -63,31 +65,32 @@ class WorkingSet(Solver):
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
         lam, ridge = strengths(problem.regularizer)
-        w, b = start.coef.copy(), start.intercept
+        w, b = start.coef, start.intercept
         point = look(oracle, (oracle.scores(w) if w.any() else problem.offset) + b)
         newton = Newton(oracle, lam, ridge)
         if problem.fit_intercept and not w.any():
             nothing = ColumnSet(oracle, np.zeros(0, dtype=np.int64))
             point, _, b, _ = newton.solve(nothing, point, np.zeros(0), b, np.zeros(0), 0.0)
-        columns, g, idle = None, None, 0
+        columns: ColumnSet | None = None
+        g, idle = oracle.combine(point.u), 0
         while True:
-            if g is None:
-                g = oracle.combine(point.u)
-            primal = point.risk + problem.regularizer.value(w)
-            yield Iterate(w.copy(), b, primal, dual_claim(oracle, w, b, point, g), point.u)
-            slopes = float(problem.weights @ point.u) if problem.fit_intercept else 0.0
-            worst = max(violation(w, g + ridge * w, np.full(w.size, lam)), abs(slopes))
-            columns = next_set(oracle, columns, w, g, lam)
-            chosen = slice(None) if columns.chosen is None else columns.chosen
-            x = w[chosen]
-            point = look(oracle, columns.scores(x) + problem.offset + b)  # without the rounding of many steps
-            point, x, b, inside = newton.solve(columns, point, x, b, g[chosen], worst)
+            size = np.abs(g)
+            dual = dual_claim(oracle, w, b, point, g, float(size.max()))
+            yield Iterate(w, b, point.risk + problem.regularizer.value(w), dual, point.u)
+            last, columns = columns, next_set(oracle, columns, w, size, lam)
+            x = w[columns.slice]
+            if columns is not last:
+                point = look(oracle, columns.scores(x) + problem.offset + b)  # without the rounding of many steps
+            worst = max(float(size.max()) - lam, violation(x, g[columns.slice] + ridge * x, np.full(x.size, lam)))
+            point, x, b, g = newton.solve(columns, point, x, b, g[columns.slice], worst)
             idle = idle + 1 if newton.stuck else 0
             if idle > 3:
                 return
-            w = np.zeros(problem.d)
-            w[chosen] = x
-            g = inside if columns.chosen is None else None
+            if columns.chosen is None:
+                w = x
+            else:
+                w = spread(x, columns.chosen, problem.d)
+                g = oracle.combine(point.u)
 
 
 def strengths(regularizer: Any) -> tuple[float, float]:
@@ -101,7 +104,7 @@ def look(oracle: Any, z: np.ndarray) -> Point:
     return Point(z, *oracle.curved(z))
 
 
-def dual_claim(oracle: Any, w: np.ndarray, b: float, point: Point, g: np.ndarray) -> float:
+def dual_claim(oracle: Any, w: np.ndarray, b: float, point: Point, g: np.ndarray, top: float) -> float:
     """The dual value to expect at the slopes after they were balanced and scaled.
 
     Scaled by c, the loss part of D is concave in c, at least 0 at c = 0, and its value and derivative at 1 are known:
@@ -114,27 +117,28 @@ def dual_claim(oracle: Any, w: np.ndarray, b: float, point: Point, g: np.ndarray
         slopes = float(problem.weights @ point.u)
         along += slopes * (float(mean @ w) + offset - slopes)
         g = g - slopes * mean
+        top = float(np.abs(g).max())
     losses = point.risk + along
-    scale = problem.regularizer.dual_scale(-g)
-    short = 1.0 - scale
-    value = max(scale * losses, losses - short * along - 2.0 * short * short * abs(losses - along))
-    return value - problem.regularizer.conjugate(-scale * g)
+    if problem.regularizer.strongly_convex:
+        return losses - problem.regularizer.conjugate(-g)
+    short = max(1.0 - problem.regularizer.alpha / max(top, 1e-300), 0.0)
+    return max((1.0 - short) * losses, losses - short * along - 2.0 * short * short * abs(losses - along))
 
 
-def next_set(oracle: Any, columns: ColumnSet | None, w: np.ndarray, g: np.ndarray, lam: float) -> ColumnSet:
-    """The support and the columns with the largest gradients."""
-    d = w.size
+def next_set(oracle: Any, columns: ColumnSet | None, w: np.ndarray, size: np.ndarray, lam: float) -> ColumnSet:
+    """The support and the columns with the largest gradients, whose sizes are given."""
     if columns is not None and columns.chosen is None:
         return columns
-    support = w != 0.0
-    score = np.where(support, np.inf, np.abs(g))
-    room = max(FIRST, int(GROW * np.count_nonzero(support)))
+    support = np.flatnonzero(w)
+    score = size.copy()
+    score[support] = np.inf
+    room = max(FIRST, int(GROW * support.size))
     chosen = np.flatnonzero(score >= (lam if columns is None else NEAR * lam))
     if chosen.size > room:
         chosen = np.sort(chosen[np.argpartition(score[chosen], chosen.size - room)[chosen.size - room :]])
-    if d <= SMALL or chosen.size > 0.8 * d:
+    if w.size <= SMALL or chosen.size > 0.8 * w.size:
         return ColumnSet(oracle, None)
-    if columns is not None and np.array_equal(chosen, columns.chosen):
+    if columns is not None and columns.chosen is not None and np.array_equal(chosen, columns.chosen):
         return columns
     return ColumnSet(oracle, chosen)
 
@@ -147,6 +151,8 @@ class Newton:
         self.free = int(self.problem.fit_intercept)
         self.damping = 0.0  # added to every row's curvature
         self.stuck = False
+        self.progress = np.inf  # of the last step, relative to the value
+        self.draws = np.random.default_rng(0).random(self.problem.n)
         self.made_for: Any = None  # the set, curvatures and damping of the matrix at hand
         self.matrix = np.zeros((0, 0))
 
@@ -198,19 +204,33 @@ class Newton:
         p = self.problem.weights
         self.damp(point)
         made = self.made_for
+        far = self.progress > FAR
         same = made is not None and made[0] is columns and made[2] == self.damping
-        if same and (lag or np.array_equal(point.h, made[1])):
+        if same and (lag or (np.array_equal(point.h, made[1]) and made[3] <= far)):
             return self.matrix
         weights = p * (point.h + self.damping)
-        H = columns.gram(weights)
+        sample = self.sampled(weights, columns.size) if far else weights
+        H = columns.gram(sample)
+        if sample is not weights:  # columns that few rows have may be missing in the sample
+            np.einsum("ii->i", H)[:] = np.maximum(np.diag(H), columns.squares(weights))
         if self.free:
             border = columns.combine(point.h + self.damping)
             H = np.block([[H, border[:, None]], [border[None, :], np.full((1, 1), weights.sum())]])
         diagonal = np.einsum("ii->i", H)
         diagonal[: columns.size] += self.ridge
         diagonal += 1e-12 * diagonal.max(initial=1e-300)
-        self.matrix, self.made_for = H, (columns, point.h, self.damping)
+        self.matrix, self.made_for = H, (columns, point.h, self.damping, far)
         return H
+
+    def sampled(self, weights: np.ndarray, count: int) -> np.ndarray:
+        """Weights of some rows in place of all, right on average: likely rows are those of large weight."""
+        rows = SAMPLE * count
+        if rows > 0.5 * np.count_nonzero(weights):
+            return weights
+        level = weights.sum() / rows
+        for _ in range(3):  # so that the likelihoods, at most 1, add up to that many rows
+            level *= np.minimum(weights / level, 1.0).sum() / rows
+        return np.where(self.draws * level < weights, np.maximum(weights, level), 0.0)
 
     def search(self, columns, point, xb, d, q, lam):
         """(x + t d, what is known there) with enough decrease; None if there is none to be had."""
@@ -226,6 +246,7 @@ class Newton:
             there = self.value(new, xb + t * d, lam)
             if there <= here + ARMIJO * t * decrease + 1e-15 * abs(here):
                 self.adapt(point, t)
+                self.progress = -t * decrease / max(abs(here), 1e-300)
                 return xb + t * d, new
             t *= 0.5 if t > 0.1 else 0.1
         return None
