@@ -1,7 +1,7 @@
 """Some columns of X, copied together, with the passes that a solver of a problem in these columns needs.
 
-The copy holds the entries of these columns only (none is made if all columns are meant); row blocks are those of the
-oracle, put together so that few partial Gram matrices are alive at a time.
+The copy holds the entries of these columns only (none is made if all columns are meant). Rows are cut into few parts for the
+threads, so that few partial Gram matrices are alive at a time; the cut depends on the data only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from fenchel.kernels import passes
 from fenchel.kernels.columns import count_columns, scatter_columns, select_columns
 from fenchel.kernels.gram import gram_pass, squares_pass
 
-MOST_PARTS = 4  # blocks of rows: a Gram matrix for each
+SMALLEST_PART = 1 << 17  # stored values
+MOST_PARTS = 8  # blocks of rows: a Gram matrix for each
 CHUNK = 1024  # rows of a dense Gram matrix at a time
 
 
@@ -30,20 +31,28 @@ class Part(NamedTuple):
     stop: int
 
 
+def edges(rows: Any, n: int) -> list[int]:
+    """Row numbers at which the data are cut into few parts of equal numbers of stored values."""
+    count = int(min(max(size(rows) // SMALLEST_PART, 1), MOST_PARTS, n))
+    inner = np.linspace(0, n, count + 1)[1:-1].astype(int)
+    if hasattr(rows, "indptr"):
+        goals = np.linspace(0, int(rows.indptr[-1]), count + 1)[1:-1]
+        inner = np.searchsorted(rows.indptr, goals.astype(rows.indptr.dtype))
+    return sorted({0, n, *(int(i) for i in inner)})
+
+
 class ColumnSet:
     """The columns `chosen` (rising) of the oracle's data; None means all."""
 
     def __init__(self, oracle: Any, chosen: np.ndarray | None):
         self.oracle, problem = oracle, oracle.problem
         self.chosen = chosen
-        self.slice = slice(None) if chosen is None else chosen
+        self.place: Any = slice(None) if chosen is None else chosen  # in vectors of all columns
         self.size = problem.d if chosen is None else chosen.size
-        edges = np.array([part.start for part in oracle.blocks] + [problem.n])
-        edges = edges[np.unique(np.linspace(0, edges.size - 1, MOST_PARTS + 1).astype(int))]
-        parts = [Part(block(problem.rows, int(a), int(b)), int(a), int(b)) for a, b in pairwise(edges)]
+        parts = [Part(block(problem.rows, a, b), a, b) for a, b in pairwise(edges(problem.rows, problem.n))]
         self.dense = isinstance(problem.rows, Dense)
         if chosen is not None:
-            oracle.passes += 0.5
+            oracle.passes += 0.5 if chosen.size else 0.0
             position = np.full(problem.d, chosen.size, dtype=np.uint32)
             position[chosen] = np.arange(chosen.size, dtype=np.uint32)
             parts = oracle.engine.map(lambda part: self._copied(part, position), parts)
@@ -54,9 +63,12 @@ class ColumnSet:
     def _copied(self, part: Part, position: np.ndarray) -> Part:
         if self.dense:
             return part._replace(rows=Dense(np.ascontiguousarray(part.rows.values[:, self.chosen])))
-        rows, room = part.rows, self._stored(part) + 1
+        rows, room = part.rows, self._stored(part) + 1 if self.size else 1
         indptr = np.empty(part.stop - part.start + 1, dtype=rows.indptr.dtype)
         indices, values = np.empty(room, dtype=rows.indices.dtype), np.empty(room, dtype=rows.values.dtype)
+        if self.size == 0:
+            indptr[:] = 0
+            return part._replace(rows=CSR(indptr, indices[:0], values[:0]))
         stored = int(select_columns(rows, position, self.size, indptr, indices, values))
         return part._replace(rows=CSR(indptr, indices[:stored], values[:stored]))
 
