@@ -24,7 +24,7 @@ LOOSE, TIGHT = 0.1, 1e-3  # of the violation: what is left of it by the solution
 SAMPLE = 20  # rows per column that give the curvature while steps are long
 FAR = 1e-3  # relative decrease of a step that counts as long
 FLAT = 1e-8  # mean curvature that counts as none
-STEEP = 0.3  # of the first derivative along a step: where the search is content beyond the minimum
+STEEP = 0.3  # of the first derivative along a step: where the search is content
 TRIALS, MOST_TRIALS = 5, 60  # of the search: to be content, to find any decrease
 SHORT = 0.2  # part of a step that is left by the search when more curvature is called for
 ARMIJO = 1e-4
@@ -150,26 +150,25 @@ class ProximalNewton:
             return None
         dz = columns.scores(d[: columns.size]) + (d[-1] if self.free else 0.0)
         best: Found | None = None
-        low, low_slope, high, t = 0.0, slope, 1.0, 1.0
+        beyond = point
+        low, low_slope, high, high_slope, t = 0.0, slope, 1.0, np.inf, 1.0
         for trial in range(MOST_TRIALS):
             new = look(self.oracle, point.z + t * dz)
             there = self.value(new, xb + t * d, lam)
             at_t = self.slope(new, xb + t * d, d, dz, lam)
-            if trial == 0:
-                whole = new
             if there <= here + ARMIJO * t * slope + 1e-15 * abs(here) and (best is None or there < best.value):
                 best = Found(xb + t * d, new, t, there)
-            if best is not None and (at_t <= -STEEP * slope or trial >= TRIALS):
+            content = at_t <= -STEEP * slope and (t == 1.0 or at_t >= STEEP * slope)
+            if best is not None and (content or trial >= TRIALS):
                 break
             if at_t < 0.0:
                 low, low_slope = t, at_t
-                t = 0.5 * (low + high)
             else:  # also where the loss overflows
-                high = t
-                share = low_slope / (low_slope - at_t) if np.isfinite(at_t) else 0.0
-                t = low + min(max(share, 0.1), 0.9) * (high - low)
+                high, high_slope, beyond = t, at_t, new
+            share = low_slope / (low_slope - high_slope) if np.isfinite(high_slope) else 0.0
+            t = low + min(max(share, 0.1), 0.9) * (high - low)
         if best is not None:
-            self.learn(point, whole, dz, best.t)
+            self.learn(point, beyond, dz * high, best.t)
             self.progress = (here - best.value) / max(abs(here), 1e-300)
         return best
 
@@ -184,14 +183,14 @@ class ProximalNewton:
         along = float((self.problem.weights * point.u) @ dz) + self.ridge * float(x @ d[: x.size])
         return along + float(lam @ np.where(xb != 0.0, np.sign(xb) * d, np.abs(d)))
 
-    def learn(self, point: Point, whole: Point, dz: np.ndarray, t: float) -> None:
+    def learn(self, point: Point, beyond: Point, dz: np.ndarray, t: float) -> None:
         """More curvature after a step that had to be shortened, less after a whole one."""
         mean = float(self.problem.weights @ point.h)
         self.secant = 0.0
         if t < 1.0:
-            seen = (whole.u - point.u) / dz
+            seen = (beyond.u - point.u) / dz
             self.secant = np.where(np.isfinite(seen), seen, 0.0)
         if t < SHORT:
-            self.damping = max(4.0 * self.damping, 0.1 * mean, FLAT)
+            self.damping = max(4.0 * self.damping, 1e-3 * mean, FLAT)
         elif t == 1.0:
             self.damping = 0.2 * self.damping if self.damping > 1e-5 * mean else 0.0

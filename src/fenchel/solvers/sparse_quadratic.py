@@ -15,7 +15,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from fenchel.kernels.column_descent import gram_descent
 
 SWEEPS = 10
-ROUNDS = 40
+ROUNDS = 60  # solves on the support, at most
 RIDGE = 1e-12  # relative to the largest entry of the diagonal: columns may be copies of each other
 EXACT = 1e-3  # violation, relative to that at the beginning, at which a solution counts as found
 
@@ -29,19 +29,16 @@ def violation(x: np.ndarray, q: np.ndarray, lam: np.ndarray) -> float:
 def minimise(H: np.ndarray, q: np.ndarray, x: np.ndarray, lam: np.ndarray) -> np.ndarray:
     """The minimiser x + d, to a small part of the violation at x."""
     x, q = x.copy(), q.copy()
-    first = violation(x, q, lam)
+    first, whole = violation(x, q, lam), True
     for _ in range(ROUNDS):
-        gram_descent(H, lam, x, q, SWEEPS, 1e-3 * EXACT * first)
-        whole = False
-        for _ in range(ROUNDS):
-            d, whole = support_step(H, q, x, lam)
-            if d is None:
-                break
-            x += d
-            q += H @ d
-            if whole:
-                break
-        if violation(x, q, lam) <= EXACT * first or d is None:
+        if whole:
+            gram_descent(H, lam, x, q, SWEEPS, 1e-3 * EXACT * first)
+        d, whole = support_step(H, q, x, lam)
+        if d is None:
+            break
+        x += d
+        q += H @ d
+        if whole and violation(x, q, lam) <= EXACT * first:
             break
     return x
 

@@ -53,7 +53,7 @@ class WorkingSet(Solver):
         point = look(oracle, (oracle.scores(w) if w.any() else problem.offset) + b)
         if problem.fit_intercept and not w.any():
             nothing = ColumnSet(oracle, np.zeros(0, dtype=np.int64))
-            point, _, b, _ = newton.solve(nothing, point, np.zeros(0), b, np.zeros(0), 0.0)
+            point, _, b, _ = newton.solve(nothing, point, np.zeros(0), b, np.zeros(0), lam)
         columns: ColumnSet | None = None
         g, idle = oracle.combine(point.u), 0
         while idle <= IDLE:
