@@ -13,7 +13,7 @@ from fenchel.kernels.column_descent import column_descent, column_products, norm
 from fenchel.solvers.sparse_quadratic import shortened, violation
 
 SWEEPS = 8  # over the coordinates that are not 0, between two over all
-ROUNDS = 20
+ROUNDS, ROUGH_ROUNDS = 20, 2
 MOST_STEPS = 200  # of conjugate gradients
 
 
@@ -71,16 +71,16 @@ def squares(columns: Any) -> np.ndarray:
     return np.einsum("ij,ij->i", columns.values, columns.values)
 
 
-def minimise_columns(model: ColumnModel, eta: float) -> np.ndarray:
-    """The minimiser x, to a small part `eta` of the violation at the beginning."""
+def minimise_columns(model: ColumnModel, eta: float, rough: bool) -> np.ndarray:
+    """The minimiser x, to a small part `eta` of the violation at the beginning; if `rough`, by a few sweeps only."""
     first = violation(model.x, model.q, model.lam)
-    for _ in range(ROUNDS):
+    for _ in range(ROUGH_ROUNDS if rough else ROUNDS):
         model.sweep(model.every)
         inside = np.flatnonzero((model.x != 0.0) | (model.lam == 0.0)).astype(np.uint64)
         for _ in range(SWEEPS):
             if model.sweep(inside) <= 0.1 * eta * first:
                 break
-        for _ in range(ROUNDS):
+        for _ in range(0 if rough else ROUNDS):
             if model.support_step(0.3 * eta * first):
                 break
         if violation(model.x, model.gradient(), model.lam) <= eta * first:

@@ -57,8 +57,8 @@ class ColumnSet:
             position[chosen] = np.arange(chosen.size, dtype=np.uint32)
             parts = oracle.engine.map(lambda part: self._copied(part, position), parts)
         self.parts: list[Part] = parts
-        stored = sum(self._stored(part) for part in parts)
-        self.share = 0.5 * stored / max(size(problem.rows), 1)  # of a pass
+        self.stored = sum(self._stored(part) for part in parts)
+        self.share = 0.5 * self.stored / max(size(problem.rows), 1)  # of a pass
 
     def _copied(self, part: Part, position: np.ndarray) -> Part:
         if self.dense:

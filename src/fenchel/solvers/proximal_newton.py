@@ -20,8 +20,10 @@ STEPS = 8  # on a set, at most
 INSIDE = 0.1  # violation in the set, relative to that of all columns before, at which the set is left
 LAG = 0.02  # fall of the violation in one step that lets the next one use the same curvature
 DIRECT = 1500  # columns up to which a set is solved through its Gram matrix
-LOOSE, TIGHT = 0.1, 1e-3  # of the violation: what is left of it by the solution of a model on a larger set
+THIN = 2.0  # columns squared, relative to their stored values, up to which the Gram matrix is worth its size
+LOOSE, TIGHT = 0.3, 1e-2  # of the violation: what is left of it by the solution of a model on a larger set
 SAMPLE = 20  # rows per column that give the curvature while steps are long
+SIZABLE = 50  # columns whose Gram matrix costs more than other passes
 FAR = 1e-3  # relative decrease of a step that counts as long
 FLAT = 1e-8  # mean curvature that counts as none
 STEEP = 0.3  # of the first derivative along a step: where the search is content
@@ -99,12 +101,13 @@ class ProximalNewton:
     def model_step(self, columns, point, xb, q, lam, now, before):
         """The minimiser of the second-order model."""
         curvatures = self.curvatures(point)
-        if columns.size <= DIRECT:
+        if columns.size <= DIRECT and columns.size**2 <= THIN * columns.stored:
             return minimise(self.hessian(columns, curvatures, now <= LAG * before), q, xb, lam)
         scale = np.sqrt(self.problem.weights * curvatures)
         ridge = np.append(np.full(columns.size, self.ridge), np.zeros(self.free))
         model = ColumnModel(columns.columns(scale, bool(self.free)), scale.size, ridge, q, xb, lam)
-        return minimise_columns(model, min(LOOSE, max(now / self.lam, TIGHT) if self.lam else TIGHT))
+        eta = min(LOOSE, max(now / self.lam, TIGHT) if self.lam else TIGHT)
+        return minimise_columns(model, eta, self.progress > FAR)
 
     def curvatures(self, point: Point) -> np.ndarray:
         """Of every row, for the model at this point."""
@@ -134,8 +137,8 @@ class ProximalNewton:
 
     def sampled(self, weights: np.ndarray, count: int) -> np.ndarray:
         """Weights of some rows in place of all, right on average: likely rows are those of large weight."""
-        rows = SAMPLE * max(count, 1)
-        if rows > 0.5 * np.count_nonzero(weights):
+        rows = SAMPLE * count
+        if count < SIZABLE or rows > 0.5 * np.count_nonzero(weights):
             return weights
         level = weights.sum() / rows
         for _ in range(3):  # so that the likelihoods, at most 1, add up to that many rows
