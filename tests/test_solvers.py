@@ -106,7 +106,8 @@ def test_auto_says_which_solver_and_why():
     "solver", [name for name, cls in solvers.SOLVERS.items() if "scalar" in cls.kinds and not cls.slow]
 )
 def test_warm_start_at_the_optimum_ends_at_once(solver):
-    p = problem(LOSSES["smoothed_hinge"], REGULARIZERS["l2"], intercept=True)
+    problems = (problem(LOSSES["smoothed_hinge"], REGULARIZERS[reg], intercept=True) for reg in ("l2", "elastic_net"))
+    p = next(p for p in problems if compat.fits(solvers.SOLVERS[solver], p))
     cold = fenchel.solve(p, solver=solver, tol=1e-8)
     warm = fenchel.solve(p, solver=solver, tol=1e-6, start=cold)
     assert warm.status is fenchel.Status.CERTIFIED

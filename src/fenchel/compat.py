@@ -9,7 +9,7 @@ from fenchel import solvers
 from fenchel.errors import IncompatibleError
 from fenchel.losses import Hinge
 from fenchel.losses.protocol import dual_domain
-from fenchel.regularizers import L2, ElasticNet, Quadratic
+from fenchel.regularizers import L1, L2, ElasticNet, Quadratic
 from fenchel.solvers.base import Solver
 from fenchel.solvers.newton_system import has_curvature
 from fenchel.solvers.transfers import has_form
@@ -99,6 +99,10 @@ REGULARIZER: dict[str, Requirement] = {
     "separable_quadratic": Requirement(
         lambda problem: isinstance(problem.regularizer, (L2, ElasticNet)),
         "regularizer `{name}` has no quadratic part that treats every weight alike",
+    ),
+    "soft_threshold": Requirement(
+        lambda problem: isinstance(problem.regularizer, (L1, ElasticNet)),
+        "regularizer `{name}` is neither `L1` nor `ElasticNet` (the method works on the columns whose weights are not 0)",
     ),
     "quadratic_part": Requirement(
         lambda problem: isinstance(problem.regularizer, (L2, Quadratic, ElasticNet)),

@@ -18,6 +18,7 @@ from fenchel.data.dense import Dense
 from fenchel.engines.local import Local
 from fenchel.kernels import passes
 from fenchel.kernels.dual_epoch import dual_epoch
+from fenchel.kernels.envelope import curved_pass
 from fenchel.kernels.gram import gram_pass
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, slope_sum
 
@@ -173,6 +174,16 @@ class Oracle:
         """(sum p loss, sum p slope) at scores z + b: no pass over X."""
         problem = self.problem
         return passes.loss_sums(problem.compiled_loss, problem.y, problem.weights, z, b)
+
+    def curved(self, z: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """(sum p loss, slopes, curvatures) at scores z of a differentiable loss: no pass over X."""
+        loss, u, h = self.problem.compiled_loss, np.zeros(z.size), np.zeros(z.size)
+
+        def work(block):
+            rows = slice(block.start, block.stop)
+            return (curved_pass(loss, block.y, block.p, z[rows], u[rows], h[rows]),)
+
+        return self.engine.sum(work, self.blocks)[0], u, h
 
     def best_intercept(self, z: np.ndarray, b: float) -> float:
         """The intercept that minimises the risk at scores z (0 if it is fixed): no pass over X."""

@@ -23,6 +23,7 @@ from fenchel.solvers.pragam import Pragam
 from fenchel.solvers.projected_subgradient import ProjectedSubgradient
 from fenchel.solvers.proximal_gradient import ProximalGradient
 from fenchel.solvers.semismooth_newton import SemismoothNewton
+from fenchel.solvers.working_set import WorkingSet
 
 __all__ = [
     "LBFGS",
@@ -44,6 +45,7 @@ __all__ = [
     "SemismoothNewton",
     "Solver",
     "Start",
+    "WorkingSet",
     "make",
 ]
 
@@ -69,6 +71,7 @@ _CLASSES: list[type[Solver]] = [
     ProjectedSubgradient,
     ProximalGradient,
     SemismoothNewton,
+    WorkingSet,
 ]
 SOLVERS: dict[str, type[Solver]] = {_snake(cls.__name__): cls for cls in _CLASSES}
 

@@ -1,0 +1,77 @@
+"""Coordinate descent for min over x of <q, d> + d'H d / 2 + sum_j lam_j |x_j + d_j|, H >= 0; q becomes the gradient at x + d.
+
+Two forms of H: a matrix, or B'B + ridge with the columns of B at hand (as rows of B', see `kernels/columns.py`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.data.rows import axpy, dot
+from fenchel.jit import kernel
+from fenchel.typed import helper
+
+
+@helper
+def shrunk(a, lam):
+    """a moved towards 0 by lam, not beyond."""
+    return a - lam if a > lam else (a + lam if a < -lam else 0.0)
+
+
+@kernel(fastmath=True)
+def gram_descent(H, lam, x, q, sweeps, small):
+    """Sweeps over all coordinates, at most so many, until none moves its gradient by more than `small`."""
+    for _ in range(sweeps):
+        largest = 0.0
+        for j in range(np.uint64(x.size)):
+            h = H[j, j]
+            if h > 0.0:
+                new = shrunk(h * x[j] - q[j], lam[j]) / h
+                step = new - x[j]
+                if step != 0.0:
+                    x[j] = new
+                    largest = max(largest, abs(step) * h)
+                    for k in range(np.uint64(x.size)):
+                        q[k] += step * H[j, k]
+        if largest <= small:
+            break
+    return largest
+
+
+@kernel(fastmath=True)
+def column_descent(columns, order, diagonal, ridge, q, lam, x, moved, residual):
+    """One sweep over the coordinates in `order`; q is the gradient where the sweeps began.
+
+    moved = x - its beginning and residual = B moved are kept. Returns the largest change of a gradient.
+    """
+    largest = 0.0
+    for k in range(np.uint64(order.size)):
+        j = order[k]
+        h = diagonal[j]
+        if h > 0.0:
+            gradient = q[j] + dot(columns, j, residual) + ridge[j] * moved[j]
+            step = shrunk(h * x[j] - gradient, lam[j]) / h - x[j]
+            if step != 0.0:
+                x[j] += step
+                moved[j] += step
+                largest = max(largest, abs(step) * h)
+                axpy(columns, j, step, residual)
+    return largest
+
+
+@kernel(fastmath=True)
+def normal_product(columns, order, v, ridge, residual, out):
+    """out_k = <B_j, sum_l v_l B_l> + ridge_j v_k, j the k-th and l all coordinates in `order`."""
+    for i in range(np.uint64(residual.size)):
+        residual[i] = 0.0
+    for k in range(np.uint64(order.size)):
+        axpy(columns, order[k], v[k], residual)
+    for k in range(np.uint64(order.size)):
+        out[k] = dot(columns, order[k], residual) + ridge[order[k]] * v[k]
+
+
+@kernel(fastmath=True)
+def column_products(columns, order, residual, out):
+    """out_k = <B_j, residual>, j the k-th coordinate in `order`."""
+    for k in range(np.uint64(order.size)):
+        out[k] = dot(columns, order[k], residual)

@@ -1,0 +1,166 @@
+"""Some columns of X, copied together, with the passes that a solver of a problem in these columns needs.
+
+The copy holds the entries of these columns only (none is made if all columns are meant). Rows are cut into few parts for the
+threads, so that few partial Gram matrices are alive at a time; the cut depends on the data only.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.data.accept import block, size
+from fenchel.data.csr import CSR
+from fenchel.data.dense import Dense
+from fenchel.kernels import passes
+from fenchel.kernels.columns import count_columns, scatter_columns, select_columns
+from fenchel.kernels.gram import gram_pass, squares_pass
+
+SMALLEST_PART = 1 << 17  # stored values
+MOST_PARTS = 8  # blocks of rows: a Gram matrix for each
+CHUNK = 1024  # rows of a dense Gram matrix at a time
+
+
+class Part(NamedTuple):
+    """Rows start..stop, with the chosen columns only."""
+
+    rows: Any
+    start: int
+    stop: int
+
+
+def edges(rows: Any, n: int) -> list[int]:
+    """Row numbers at which the data are cut into few parts of equal numbers of stored values."""
+    count = int(min(max(size(rows) // SMALLEST_PART, 1), MOST_PARTS, n))
+    inner = np.linspace(0, n, count + 1)[1:-1].astype(int)
+    if hasattr(rows, "indptr"):
+        goals = np.linspace(0, int(rows.indptr[-1]), count + 1)[1:-1]
+        inner = np.searchsorted(rows.indptr, goals.astype(rows.indptr.dtype))
+    return sorted({0, n, *(int(i) for i in inner)})
+
+
+class ColumnSet:
+    """The columns `chosen` (rising) of the oracle's data; None means all."""
+
+    def __init__(self, oracle: Any, chosen: np.ndarray | None):
+        self.oracle, problem = oracle, oracle.problem
+        self.chosen = chosen
+        self.place: Any = slice(None) if chosen is None else chosen  # in vectors of all columns
+        self.size = problem.d if chosen is None else chosen.size
+        parts = [Part(block(problem.rows, a, b), a, b) for a, b in pairwise(edges(problem.rows, problem.n))]
+        self.dense = isinstance(problem.rows, Dense)
+        if chosen is not None:
+            oracle.passes += 0.5 if chosen.size else 0.0
+            position = np.full(problem.d, chosen.size, dtype=np.uint32)
+            position[chosen] = np.arange(chosen.size, dtype=np.uint32)
+            parts = oracle.engine.map(lambda part: self._copied(part, position), parts)
+        self.parts: list[Part] = parts
+        self.stored = sum(self._stored(part) for part in parts)
+        self.share = 0.5 * self.stored / max(size(problem.rows), 1)  # of a pass
+
+    def _copied(self, part: Part, position: np.ndarray) -> Part:
+        if self.dense:
+            return part._replace(rows=Dense(np.ascontiguousarray(part.rows.values[:, self.chosen])))
+        rows, room = part.rows, self._stored(part) + 1 if self.size else 1
+        indptr = np.empty(part.stop - part.start + 1, dtype=rows.indptr.dtype)
+        indices, values = np.empty(room, dtype=rows.indices.dtype), np.empty(room, dtype=rows.values.dtype)
+        if self.size == 0:
+            indptr[:] = 0
+            return part._replace(rows=CSR(indptr, indices[:0], values[:0]))
+        stored = int(select_columns(rows, position, self.size, indptr, indices, values))
+        return part._replace(rows=CSR(indptr, indices[:stored], values[:stored]))
+
+    def _stored(self, part: Part) -> int:
+        if self.dense:
+            return part.rows.values.size
+        return int(part.rows.indptr[-1]) - int(part.rows.indptr[0])
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        """A x, A the columns."""
+        self.oracle.passes += self.share
+        z, none = np.empty(self.oracle.problem.n), np.zeros(self.oracle.problem.n)
+
+        def work(part):
+            passes.scores_pass(part.rows, none[part.start : part.stop], x, z[part.start : part.stop])
+
+        self.oracle.engine.map(work, self.parts)
+        return z
+
+    def combine(self, u: np.ndarray) -> np.ndarray:
+        """A'(p u)."""
+        self.oracle.passes += self.share
+        p = self.oracle.problem.weights
+
+        def work(part):
+            out = np.zeros(self.size)
+            passes.combine_pass(part.rows, p[part.start : part.stop], u[part.start : part.stop], out)
+            return (out,)
+
+        return self.oracle.engine.sum(work, self.parts)[0]
+
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        """A' diag(weights) A, weights >= 0."""
+        self.oracle.passes += self.share
+
+        def work(part):
+            here = weights[part.start : part.stop]
+            if self.dense:
+                return (dense_gram(part.rows.values, here),)
+            out = np.zeros((self.size, self.size))
+            gram_pass(part.rows, here, out)
+            return (out,)
+
+        total = self.oracle.engine.sum(work, self.parts)[0]
+        if not self.dense:
+            diagonal = np.diag(total).copy()
+            total = total + total.T
+            np.fill_diagonal(total, diagonal)
+        return total
+
+    def squares(self, weights: np.ndarray) -> np.ndarray:
+        """The diagonal of A' diag(weights) A."""
+        self.oracle.passes += self.share
+
+        def work(part):
+            out = np.zeros(self.size)
+            squares_pass(part.rows, weights[part.start : part.stop], out)
+            return (out,)
+
+        return self.oracle.engine.sum(work, self.parts)[0]
+
+    def columns(self, scale: np.ndarray, free: bool) -> Any:
+        """The columns of diag(scale) A, and of scale itself if `free`, as rows of the transposed matrix: a copy in float64."""
+        self.oracle.passes += self.share
+        if self.dense:
+            out = np.empty((self.size + free, scale.size))
+            for part in self.parts:
+                out[: self.size, part.start : part.stop] = (part.rows.values * scale[part.start : part.stop, None]).T
+            out[self.size :] = scale
+            return Dense(out)
+        counts = np.zeros(self.size + free, dtype=np.uint64)
+        for part in self.parts:
+            count_columns(part.rows, part.stop - part.start, counts)
+        counts[self.size :] = scale.size
+        indptr = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(counts)])
+        indices, values = np.empty(int(indptr[-1]), dtype=np.uint32), np.empty(int(indptr[-1]))
+        places = indptr[:-1].copy()
+        for part in self.parts:
+            scatter_columns(part.rows, part.start, scale[part.start : part.stop], places, indices, values)
+        if free:
+            indices[indptr[-2] :], values[indptr[-2] :] = np.arange(scale.size), scale
+        return CSR(indptr, indices, values)
+
+
+def dense_gram(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """X' diag(weights) X by BLAS, some rows at a time."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    used = np.flatnonzero(weights)
+    if used.size < 0.5 * weights.size:
+        X, weights = X[used], weights[used]
+    root = np.sqrt(weights)
+    for k in range(0, X.shape[0], CHUNK):
+        scaled = X[k : k + CHUNK] * root[k : k + CHUNK, None]
+        total += scaled.T @ scaled
+    return total
