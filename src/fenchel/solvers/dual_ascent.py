@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.certify import feasible
-from fenchel.data.transfer import Identity, Soft
+from fenchel.data.transfer import Identity, Soft, apply_to
 from fenchel.errors import InputError
 from fenchel.kernels.dual_epoch import renew_transfer
 from fenchel.kernels.dual_rules import Ascent
@@ -85,6 +85,12 @@ class DualAscent(Solver):
             raise InputError(f"damping must be greater than 0 and at most 1, got {self.damping!r}")
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        from fenchel.solvers import dual_phases
+        form = make_form(oracle)
+        if isinstance(form.transfer, (Identity, Soft)) and self.step in (None, "majorised", "exact") and self.order == "blocks" and self.damping == 1.0:
+            bias = BIAS * (form.typical or 1.0) / form.strength if oracle.problem.fit_intercept else 0.0
+            yield from dual_phases.iterates(oracle, start, form, self.seed, bias)
+            return
         state = State(oracle, start, self)
         rng = np.random.default_rng(self.seed)
         yield state.check()
@@ -166,9 +172,3 @@ class State:
         dual = -self.oracle.conjugates(u) - problem.regularizer.conjugate(self.change.dual(v * self.strength))
         return Iterate(w, b, primal, dual, u.copy())
 
-
-def apply_to(transfer: Any, v: np.ndarray) -> np.ndarray:
-    """w = transfer(v) for a transfer that acts on each coordinate alone."""
-    if isinstance(transfer, Soft):
-        return np.sign(v) * np.maximum(np.abs(v) - transfer.threshold, 0.0)
-    return v.copy()

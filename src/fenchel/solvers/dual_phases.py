@@ -1,0 +1,166 @@
+"""Dual coordinate ascent for L2, Quadratic and ElasticNet, in phases.
+
+1. A few epochs over all rows, where they lie.
+2. Rows whose u would stay put even if their scores moved by some margin are left out. The others are copied, one behind
+   the other in random order, the columns of wide sparse data renumbered by falling frequency. Epochs on the copy; from time
+   to time all rows are looked at, and the copy is made anew when it has become too large, or too small.
+3. Near the end (with L2 and Quadratic), Newton steps on the copy's free rows between the epochs (`free_newton.py`).
+
+Every phase is one call of compiled code, so that small problems do not wait for Python. A row that was left out has no share
+in the gap until its score has moved by the margin: the copy's own gap tells when looking at all rows is worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fenchel.certify import feasible
+from fenchel.data.transfer import Identity, apply_to
+from fenchel.kernels.dual_phase import dual_phase, find_active, look_rows, violations
+from fenchel.result import Iterate
+from fenchel.solvers.active_rows import Columns, Part, Unchanged, columns_of
+from fenchel.solvers.base import Start
+from fenchel.solvers.free_newton import Newton
+
+FIRST = (3, 4, 8)  # epochs over all rows before each of the first looks
+EPOCHS, BETWEEN = 10, 2  # epochs before a look at the copy; after a Newton step
+NEAR = 1e-3  # relative gap from which Newton steps pay
+WORTH = 0.3  # the copy's gap, relative to the last one of all rows, at which these are looked at again
+SELDOM = 5  # ... and after so many rounds in any case
+MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move
+SMALLER = 0.7  # share of the rows that is worth a copy
+MOST_WORK = 1e8  # stored values to walk before a solver gives an iterate
+FAR, TYPICAL = 0.5, 10.0  # the margin, relative to the largest and to the mean wish of a row for another score
+
+
+class Phases:
+    """u, v and b, and the rows to walk: `whole`, and `part` of them, which may be the whole. v has the part's columns."""
+
+    def __init__(self, oracle: Any, start: Start, form: Any, seed: int, inverse_bias: float):
+        problem = oracle.problem
+        self.oracle, self.loss, self.form = oracle, problem.compiled_loss, form
+        self.transfer, self.strength, self.inverse_bias = form.transfer, form.strength, inverse_bias
+        self.rng = np.random.default_rng(seed)
+        self.random = self.rng.integers(1, 2**63, 1, dtype=np.uint64)
+        self.runs = np.empty(problem.n, dtype=np.uint64)
+        q = problem.weights * (form.bounds / self.strength + inverse_bias)
+        u = self.oracle.feasible(start.dual_point)
+        rows = np.arange(problem.n, dtype=np.uint32)
+        self.whole = Part(form.change.rows, problem.y, problem.weights, problem.offset, q, u, rows)
+        self.part, self.columns = self.whole, Unchanged()
+        self.renumbered: Columns | Unchanged | None = None
+        self.inside = np.ones(problem.n, dtype=bool)  # the rows of the part
+        self.nobody = np.zeros(problem.n, dtype=bool)
+        self.z = self.part_z = np.empty(problem.n)
+        self.b, self.v = start.intercept, np.zeros(problem.d)
+        if u.any():
+            self.v = form.change.combine(oracle, u) / -self.strength
+        self.gap = np.inf
+
+    def epochs(self, count: int) -> None:
+        """Steps for all rows of the part, so many times."""
+        part = self.part
+        count = max(min(count, int(MOST_WORK / max(part.stored, 1))), 1)
+        self.oracle.passes += count * part.stored / self.whole.stored
+        self.b = dual_phase(
+            self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
+            1.0 / self.strength, self.inverse_bias, self.b, part.u, self.v, count, self.runs, self.random,
+        )  # fmt: skip
+
+    def look(self) -> tuple[float, ...]:
+        """Sums over the part's rows: losses, conjugates, residuals (shares in the gap)."""
+        return self._look(self.part, self.v, self.nobody, self.part_z)
+
+    def _look(self, part: Part, v: np.ndarray, skip: np.ndarray, z: np.ndarray) -> tuple[float, ...]:
+        self.oracle.passes += 0.5 * part.stored / self.whole.stored
+        return look_rows(
+            self.loss, self.transfer, part.rows, part.y, part.p, part.offset, self.b, part.u, v, skip, z
+        )  # fmt: skip
+
+    def check(self, sums: tuple[float, ...]) -> Iterate:
+        """P and D, the rows that are not in the part looked at too."""
+        v = self.columns.original(self.v)
+        if self.part is not self.whole:
+            self.whole.u[self.part.index] = self.part.u
+            rest = self._look(self.whole, v, self.inside, self.z)
+            self.z[self.part.index] = self.part_z
+            sums = tuple(a + b for a, b in zip(sums, rest, strict=True))
+        losses, conjugates, residual = sums
+        w = apply_to(self.transfer, v)
+        regular = 0.5 * self.strength * float(w @ w)  # R*(v), and R(w) is what is left of <v, w>
+        primal, dual = losses + self.strength * float(v @ w) - regular, -conjugates - regular
+        free = self.oracle.problem.fit_intercept
+        if free:  # balancing u costs what the intercept pays for it, up to a square
+            total = float(self.whole.p @ self.whole.u)
+            dual = primal - residual - self.inverse_bias * total * total
+        self.gap = (primal - dual) / abs(primal) if primal != 0.0 else np.inf
+        self.latest = Iterate(self.form.change.coef(w), self.b if free else 0.0, primal, dual, self.whole.u.copy())
+        return self.latest
+
+    def movable(self) -> tuple[np.ndarray, int]:
+        """(which rows still move, how many), from the scores of all rows."""
+        whole, active = self.whole, np.empty(self.whole.n, dtype=bool)
+        arguments = (self.loss, whole.y, whole.p, whole.q, whole.u, self.z)
+        largest, square = violations(*arguments)
+        margin = min(FAR * largest, TYPICAL * np.sqrt(square))
+        return active, find_active(*arguments, margin, active)
+
+    def narrow(self, active: np.ndarray) -> None:
+        """Make the active rows the part."""
+        if self.part is not self.whole and not (active & ~self.inside).any():
+            inner = np.flatnonzero(active[self.part.index])
+            self.part = self.part.take(inner, Unchanged())
+        else:
+            if self.renumbered is None:
+                self.renumbered = columns_of(self.whole.rows, self.v.size)
+            if active.all() and isinstance(self.renumbered, Unchanged):
+                self.part = self.whole
+            else:
+                self.part = self.whole.take(self.rng.permutation(np.flatnonzero(active)), self.renumbered)
+            self.v = self.renumbered.renamed(self.columns.original(self.v))
+            self.columns = self.renumbered
+        self.inside = active
+        self.part_z = self.z if self.part is self.whole else np.empty(self.part.n)
+
+
+def iterates(oracle: Any, start: Start, form: Any, seed: int, inverse_bias: float) -> Iterator[Iterate]:
+    """The iterates of all phases."""
+    phases = Phases(oracle, start, form, seed, inverse_bias)
+    yield phases.check(phases.look())
+    for epochs in FIRST:
+        phases.epochs(epochs)
+        yield phases.check(phases.look())
+        active, count = phases.movable()
+        if count < SMALLER * phases.whole.n or phases.gap < NEAR:
+            break
+    newton = Newton(phases) if isinstance(form.transfer, Identity) else None
+    while True:
+        phases.narrow(active)
+        active = yield from rounds(phases, newton)
+
+
+def rounds(phases: Phases, newton: Newton | None) -> Any:
+    """Work on the part until it is too small or too large; returns the rows that should be the next one."""
+    last, looked = phases.gap, 0
+    while True:
+        before, stepping = phases.gap, newton is not None and looked > 0 and phases.gap < NEAR
+        if stepping:
+            yield from newton.step()
+        phases.epochs(BETWEEN if stepping else EPOCHS)
+        sums = phases.look()
+        looked += 1
+        phases.gap = max(sums[2], 0.0) / abs(phases.latest.primal)
+        if stepping:
+            newton.adapt(phases.gap / before)
+        if phases.gap > WORTH * last and looked % SELDOM > 0:
+            yield phases.latest._replace(primal=None, dual=np.nan)
+            continue
+        own = phases.gap
+        yield phases.check(sums)
+        last = phases.gap
+        active, count = phases.movable()
+        if last > MISSED * own or count < SMALLER * phases.part.n:
+            return active
