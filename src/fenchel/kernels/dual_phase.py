@@ -12,7 +12,7 @@ import numpy as np
 from fenchel.data.rows import axpy
 from fenchel.data.transfer import row_look
 from fenchel.jit import kernel
-from fenchel.losses.protocol import conjugate, dual_step, slope, value
+from fenchel.losses.protocol import dual_step, slope
 from fenchel.typed import helper
 
 RUN = 16  # rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
@@ -43,14 +43,15 @@ def shuffle(state, runs, count):
 
 
 @kernel(fastmath=True)
-def dual_phase(loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, epochs, runs, state):
-    """`epochs` epochs of exact steps over all rows in shuffled runs; u and v are changed in place; returns b.
+def dual_phase(
+    loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, centre, u, v, epochs, runs, state
+):
+    """`epochs` epochs of exact steps over all rows in shuffled runs; u and v are changed in place; returns (b, centre).
 
     runs is work space for the order (as many entries as rows), state that of the random numbers.
     """
     n = np.uint64(u.size)
     run = np.uint64(RUN) if n >= np.uint64(FEW) else np.uint64(1)
-    centre = b
     for _ in range(epochs):
         shift = next_random(state) % run
         count = (n + shift + run - np.uint64(1)) // run
@@ -67,48 +68,20 @@ def dual_phase(loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_
                         u[i] = new
                         axpy(rows, i, -change * p[i] * inverse_strength, v)
                         b -= change * p[i] * inverse_bias
-        centre, b = b, b - (centre - b)
-    return b
+        centre, b = b, b - (centre - b)  # the multiplier step: b - centre is what sum p u adds
+    return b, centre
 
 
 @kernel(fastmath=True)
-def look_rows(loss, transfer, rows, y, p, offset, b, u, v, skip, z):
-    """Scores z of the rows that are not to be skipped; (sum p loss, sum p (loss*(u) - u offset), sum p residual) over them.
-
-    The residual is that of Fenchel and Young, loss(z) + loss*(u) - u z >= 0: the row's share of the gap.
-    """
-    losses, conjugates, residual = 0.0, 0.0, 0.0
-    for i in range(np.uint64(u.size)):
-        if p[i] > 0.0 and not skip[i]:
+def row_scores(transfer, rows, p, offset, b, v, z):
+    """z_i = <x_i, transfer(v)> + offset_i + b for the rows with weight; the others are left out."""
+    for i in range(np.uint64(z.size)):
+        if p[i] > 0.0:
             z[i] = row_look(transfer, rows, i, v, 0.0)[0] + offset[i] + b
-            f, c = value(loss, z[i], y[i]), conjugate(loss, u[i], y[i])
-            losses += p[i] * f
-            conjugates += p[i] * (c - u[i] * offset[i])
-            residual += p[i] * (f + c - u[i] * z[i])
-    return losses, conjugates, residual
 
 
 @kernel
-def violations(loss, y, p, q, u, z):
-    """(the largest, the mean square) of how far from their best scores the rows are, as their own steps would show."""
-    largest, square = 0.0, 0.0
+def dual_steps(loss, y, q, u, z, shift, factor, out):
+    """out_i = how far u_i would move if the score were z_i + shift, and fell by factor q_i as u_i grows."""
     for i in range(np.uint64(u.size)):
-        if p[i] > 0.0 and q[i] > 0.0:
-            far = abs(dual_step(loss, u[i], z[i], q[i], y[i]) - u[i]) * q[i]
-            largest = max(largest, far)
-            square += p[i] * far * far
-    return largest, square
-
-
-@kernel
-def find_active(loss, y, p, q, u, z, margin, active):
-    """active_i = whether a change of the score of row i by the margin would move u_i; returns how many are."""
-    count = 0
-    for i in range(np.uint64(u.size)):
-        active[i] = False
-        if p[i] > 0.0 and q[i] > 0.0:
-            up = dual_step(loss, u[i], z[i] + margin, q[i], y[i])
-            down = dual_step(loss, u[i], z[i] - margin, q[i], y[i])
-            active[i] = up != u[i] or down != u[i]
-            count += active[i]
-    return count
+        out[i] = dual_step(loss, u[i], z[i] + shift, factor * q[i], y[i]) - u[i] if q[i] > 0.0 else 0.0

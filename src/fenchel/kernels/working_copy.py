@@ -28,15 +28,15 @@ def rank_columns(counts, place, rank):
         place[f] = 0
     for j in range(np.uint64(counts.size)):
         place[min(np.uint64(counts[j]), most)] += np.uint64(1)
-    total = np.uint64(0)
+    before = np.uint64(0)
     for f in range(np.uint64(place.size)):
         number = place[most - f]
-        place[most - f] = total
-        total += number
+        place[most - f] = before
+        before += number
     for j in range(np.uint64(counts.size)):
-        f = min(np.uint64(counts[j]), most)
-        rank[j] = place[f]
-        place[f] += np.uint64(1)
+        common = min(np.uint64(counts[j]), most)
+        rank[j] = place[common]
+        place[common] += np.uint64(1)
 
 
 @kernel

@@ -16,7 +16,7 @@ TOLD_APART = 1024  # frequencies of columns
 
 
 class Part(NamedTuple):
-    """Some rows with all that goes with them; `index` are their numbers in the problem."""
+    """Some rows with all that goes with them; `number` is their place in the problem."""
 
     rows: Any
     y: np.ndarray
@@ -24,7 +24,7 @@ class Part(NamedTuple):
     offset: np.ndarray
     q: np.ndarray
     u: np.ndarray
-    index: np.ndarray
+    number: np.ndarray
 
     @property
     def n(self) -> int:
@@ -37,7 +37,8 @@ class Part(NamedTuple):
     def take(self, index: np.ndarray, columns: Columns | Unchanged) -> Part:
         """A copy of the rows `index`, one behind the other in that order, its columns renamed."""
         rows = take_rows(self.rows, index, columns)
-        return Part(rows, *(field[index] for field in self[1:]))
+        y, p, offset, q = (read_only(field[index]) for field in (self.y, self.p, self.offset, self.q))
+        return Part(rows, y, p, offset, q, self.u[index], self.number[index])
 
 
 class Columns:

@@ -32,9 +32,10 @@ from fenchel.errors import InputError
 from fenchel.kernels.dual_epoch import renew_transfer
 from fenchel.kernels.dual_rules import Ascent
 from fenchel.result import Iterate
+from fenchel.solvers import dual_phases
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.row_order import ORDERS
-from fenchel.solvers.transfers import STEPS, make_form, make_rule
+from fenchel.solvers.transfers import STEPS, Form, make_form, make_rule
 from fenchel.solvers.watching import checks
 
 PATIENCE = 3  # epochs without change after which a row is left out
@@ -84,12 +85,15 @@ class DualAscent(Solver):
         if not 0.0 < self.damping <= 1.0:
             raise InputError(f"damping must be greater than 0 and at most 1, got {self.damping!r}")
 
+    @property
+    def plain(self) -> bool:
+        """Whether steps are as the regularizer likes them best, in the usual order."""
+        return self.step in (None, "majorised") and self.order == "blocks" and self.damping == 1.0
+
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
-        from fenchel.solvers import dual_phases
         form = make_form(oracle)
-        if isinstance(form.transfer, (Identity, Soft)) and self.step in (None, "majorised", "exact") and self.order == "blocks" and self.damping == 1.0:
-            bias = BIAS * (form.typical or 1.0) / form.strength if oracle.problem.fit_intercept else 0.0
-            yield from dual_phases.iterates(oracle, start, form, self.seed, bias)
+        if self.plain and isinstance(form.transfer, (Identity, Soft)):
+            yield from dual_phases.iterates(oracle, start, form, self.seed, inverse_bias(oracle.problem, form))
             return
         state = State(oracle, start, self)
         rng = np.random.default_rng(self.seed)
@@ -100,6 +104,11 @@ class DualAscent(Solver):
 
 
 DEFAULT = DualAscent()
+
+
+def inverse_bias(problem: Any, form: Form) -> float:
+    """1 / strength of the proximal term in a free intercept: it counts as much as all features of a row together."""
+    return BIAS * (form.typical or 1.0) / form.strength if problem.fit_intercept else 0.0
 
 
 class State:
@@ -113,7 +122,7 @@ class State:
         self.ascent = Ascent(
             form.transfer, make_rule(problem, form, options.step, options.rate), float(options.damping)
         )
-        self.inverse_bias = BIAS * (form.typical or 1.0) / self.strength if problem.fit_intercept else 0.0
+        self.inverse_bias = inverse_bias(problem, form)
         self.rows = np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
         self.active = self.rows
         self.idle = np.zeros(problem.n, dtype=np.int64)
@@ -171,4 +180,3 @@ class State:
         primal = self.oracle.losses_at(z, b)[0] + problem.regularizer.value(w)
         dual = -self.oracle.conjugates(u) - problem.regularizer.conjugate(self.change.dual(v * self.strength))
         return Iterate(w, b, primal, dual, u.copy())
-

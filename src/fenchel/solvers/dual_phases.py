@@ -17,16 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certify import feasible
+from fenchel.data.accept import read_only
 from fenchel.data.transfer import Identity, apply_to
-from fenchel.kernels.dual_phase import dual_phase, find_active, look_rows, violations
+from fenchel.kernels.dual_phase import dual_phase, dual_steps, row_scores
+from fenchel.kernels.passes import conjugate_sum, loss_sums
 from fenchel.result import Iterate
 from fenchel.solvers.active_rows import Columns, Part, Unchanged, columns_of
 from fenchel.solvers.base import Start
 from fenchel.solvers.free_newton import Newton
 
-FIRST = (3, 4, 8)  # epochs over all rows before each of the first looks
-EPOCHS, BETWEEN = 10, 2  # epochs before a look at the copy; after a Newton step
+FIRST, LOOKS = 3, 3  # epochs over all rows before the first look at them; looks before a copy is made
+EPOCHS, BETWEEN = 10, 2  # epochs before a look, at most; after a Newton step
+SLOW = 6  # epochs to that end: from there on Newton steps can pay
+STRIDE = 30.0  # ... that are expected to reduce the gap by this factor
 NEAR = 1e-3  # relative gap from which Newton steps pay
 WORTH = 0.3  # the copy's gap, relative to the last one of all rows, at which these are looked at again
 SELDOM = 5  # ... and after so many rounds in any case
@@ -46,48 +49,61 @@ class Phases:
         self.rng = np.random.default_rng(seed)
         self.random = self.rng.integers(1, 2**63, 1, dtype=np.uint64)
         self.runs = np.empty(problem.n, dtype=np.uint64)
-        q = problem.weights * (form.bounds / self.strength + inverse_bias)
+        q = read_only(problem.weights * (form.bounds / self.strength + inverse_bias))
         u = self.oracle.feasible(start.dual_point)
         rows = np.arange(problem.n, dtype=np.uint32)
         self.whole = Part(form.change.rows, problem.y, problem.weights, problem.offset, q, u, rows)
-        self.part, self.columns = self.whole, Unchanged()
+        self.part = self.whole
+        self.columns: Columns | Unchanged = Unchanged()
         self.renumbered: Columns | Unchanged | None = None
         self.inside = np.ones(problem.n, dtype=bool)  # the rows of the part
-        self.nobody = np.zeros(problem.n, dtype=bool)
-        self.z = self.part_z = np.empty(problem.n)
-        self.b, self.v = start.intercept, np.zeros(problem.d)
+        self.z = self.part_z = np.zeros(problem.n)
+        self.b = self.centre = start.intercept
+        self.v = np.zeros(problem.d)
         if u.any():
             self.v = form.change.combine(oracle, u) / -self.strength
-        self.gap = np.inf
+        self.gap, self.pace = np.inf, Pace()
+
+    def first(self) -> Iterate:
+        """The iterate to start from, without a pass over X if it is 0."""
+        if self.v.any() or self.whole.u.any():
+            return self.check(self.look())
+        self.z[:] = self.whole.offset
+        best = self.oracle.best_intercept(self.z, self.b)
+        losses = self.oracle.losses_at(self.z, best)[0]
+        conjugates = self.oracle.conjugates(self.whole.u)
+        return self.check((losses, conjugates, losses + conjugates))._replace(intercept=best)
 
     def epochs(self, count: int) -> None:
         """Steps for all rows of the part, so many times."""
         part = self.part
         count = max(min(count, int(MOST_WORK / max(part.stored, 1))), 1)
         self.oracle.passes += count * part.stored / self.whole.stored
-        self.b = dual_phase(
+        self.b, self.centre = dual_phase(
             self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
-            1.0 / self.strength, self.inverse_bias, self.b, part.u, self.v, count, self.runs, self.random,
+            1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, count, self.runs, self.random,
         )  # fmt: skip
 
-    def look(self) -> tuple[float, ...]:
+    def look(self) -> tuple[float, float, float]:
         """Sums over the part's rows: losses, conjugates, residuals (shares in the gap)."""
-        return self._look(self.part, self.v, self.nobody, self.part_z)
+        return self._look(self.part, self.part.p, self.v, self.part_z)
 
-    def _look(self, part: Part, v: np.ndarray, skip: np.ndarray, z: np.ndarray) -> tuple[float, ...]:
+    def _look(self, part: Part, p: np.ndarray, v: np.ndarray, z: np.ndarray) -> tuple[float, float, float]:
+        """z and the sums for the rows of positive p. The residual is that of Fenchel and Young, loss + loss*(u) - u z."""
         self.oracle.passes += 0.5 * part.stored / self.whole.stored
-        return look_rows(
-            self.loss, self.transfer, part.rows, part.y, part.p, part.offset, self.b, part.u, v, skip, z
-        )  # fmt: skip
+        row_scores(self.transfer, part.rows, p, part.offset, self.b, v, z)
+        losses = loss_sums(self.loss, part.y, p, z, 0.0)[0]
+        conjugates = conjugate_sum(self.loss, part.y, p, part.offset, part.u)
+        return losses, conjugates, losses + conjugates - float((p * part.u) @ (z - part.offset))
 
-    def check(self, sums: tuple[float, ...]) -> Iterate:
+    def check(self, sums: tuple[float, float, float]) -> Iterate:
         """P and D, the rows that are not in the part looked at too."""
         v = self.columns.original(self.v)
         if self.part is not self.whole:
-            self.whole.u[self.part.index] = self.part.u
-            rest = self._look(self.whole, v, self.inside, self.z)
-            self.z[self.part.index] = self.part_z
-            sums = tuple(a + b for a, b in zip(sums, rest, strict=True))
+            self.whole.u[self.part.number] = self.part.u
+            rest = self._look(self.whole, self.outside, v, self.z)
+            self.z[self.part.number] = self.part_z
+            sums = (sums[0] + rest[0], sums[1] + rest[1], sums[2] + rest[2])
         losses, conjugates, residual = sums
         w = apply_to(self.transfer, v)
         regular = 0.5 * self.strength * float(w @ w)  # R*(v), and R(w) is what is left of <v, w>
@@ -96,22 +112,29 @@ class Phases:
         if free:  # balancing u costs what the intercept pays for it, up to a square
             total = float(self.whole.p @ self.whole.u)
             dual = primal - residual - self.inverse_bias * total * total
-        self.gap = (primal - dual) / abs(primal) if primal != 0.0 else np.inf
+        self.scale = abs(primal) or 1.0
+        self.gap = (primal - dual) / self.scale
         self.latest = Iterate(self.form.change.coef(w), self.b if free else 0.0, primal, dual, self.whole.u.copy())
         return self.latest
 
     def movable(self) -> tuple[np.ndarray, int]:
         """(which rows still move, how many), from the scores of all rows."""
-        whole, active = self.whole, np.empty(self.whole.n, dtype=bool)
-        arguments = (self.loss, whole.y, whole.p, whole.q, whole.u, self.z)
-        largest, square = violations(*arguments)
-        margin = min(FAR * largest, TYPICAL * np.sqrt(square))
-        return active, find_active(*arguments, margin, active)
+        whole = self.whole
+        wish = whole.q * np.abs(self._steps(0.0))
+        margin = min(FAR * float(wish.max()), TYPICAL * float(np.sqrt(whole.p @ wish**2)))
+        active = ((self._steps(margin) != 0.0) | (self._steps(-margin) != 0.0)) & (whole.p > 0.0)
+        return active, int(np.count_nonzero(active))
+
+    def _steps(self, shift: float) -> np.ndarray:
+        """How far every row's u would move if its score were shifted."""
+        out = np.empty(self.whole.n)
+        dual_steps(self.loss, self.whole.y, self.whole.q, self.whole.u, self.z, shift, 1.0, out)
+        return out
 
     def narrow(self, active: np.ndarray) -> None:
         """Make the active rows the part."""
         if self.part is not self.whole and not (active & ~self.inside).any():
-            inner = np.flatnonzero(active[self.part.index])
+            inner = np.flatnonzero(active[self.part.number])
             self.part = self.part.take(inner, Unchanged())
         else:
             if self.renumbered is None:
@@ -122,17 +145,34 @@ class Phases:
                 self.part = self.whole.take(self.rng.permutation(np.flatnonzero(active)), self.renumbered)
             self.v = self.renumbered.renamed(self.columns.original(self.v))
             self.columns = self.renumbered
-        self.inside = active
-        self.part_z = self.z if self.part is self.whole else np.empty(self.part.n)
+        self.inside, self.outside = active, read_only(np.where(active, 0.0, self.whole.p))
+        self.part_z = self.z if self.part is self.whole else np.zeros(self.part.n)
+
+
+class Pace:
+    """How many epochs to make before the next look, from what the last ones achieved."""
+
+    epochs = EPOCHS
+
+    @property
+    def slow(self) -> bool:
+        return self.epochs >= SLOW
+
+    def learn(self, before: float, after: float, epochs: int) -> None:
+        rate = np.log(before / after) / epochs if before > after > 0.0 else 0.0
+        self.epochs = int(np.clip(np.log(STRIDE) / max(rate, 1e-9), 1, EPOCHS))
 
 
 def iterates(oracle: Any, start: Start, form: Any, seed: int, inverse_bias: float) -> Iterator[Iterate]:
     """The iterates of all phases."""
     phases = Phases(oracle, start, form, seed, inverse_bias)
-    yield phases.check(phases.look())
-    for epochs in FIRST:
+    yield phases.first()
+    phases.gap = 1.0
+    for look in range(LOOKS):
+        before, epochs = phases.gap, min(phases.pace.epochs, FIRST + look)
         phases.epochs(epochs)
         yield phases.check(phases.look())
+        phases.pace.learn(before, phases.gap, epochs)
         active, count = phases.movable()
         if count < SMALLER * phases.whole.n or phases.gap < NEAR:
             break
@@ -146,15 +186,19 @@ def rounds(phases: Phases, newton: Newton | None) -> Any:
     """Work on the part until it is too small or too large; returns the rows that should be the next one."""
     last, looked = phases.gap, 0
     while True:
-        before, stepping = phases.gap, newton is not None and looked > 0 and phases.gap < NEAR
+        before = phases.gap
+        stepping = newton if looked > 0 and before < NEAR and phases.pace.slow else None
         if stepping:
-            yield from newton.step()
-        phases.epochs(BETWEEN if stepping else EPOCHS)
+            yield from stepping.step()
+        epochs = BETWEEN if stepping else phases.pace.epochs
+        phases.epochs(epochs)
         sums = phases.look()
         looked += 1
-        phases.gap = max(sums[2], 0.0) / abs(phases.latest.primal)
+        phases.gap = max(sums[2], 0.0) / phases.scale
         if stepping:
-            newton.adapt(phases.gap / before)
+            stepping.adapt(phases.gap / before if before > 0.0 else 1.0)
+        else:
+            phases.pace.learn(before, phases.gap, epochs)
         if phases.gap > WORTH * last and looked % SELDOM > 0:
             yield phases.latest._replace(primal=None, dual=np.nan)
             continue
