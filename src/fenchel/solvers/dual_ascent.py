@@ -12,10 +12,14 @@ Update       for one row at a time, by `step`:
                           diverge, and then ends as NONFINITE or STALLED with the best iterate
              Rows in shuffled blocks of 16, in a fresh order every epoch (or permuted, or cyclic); rows whose u_i stays
              put are left out for a while. A row costs its non-zeros, also with normalised entropies.
+             With L2, Quadratic and ElasticNet, unless other options are asked for, in phases (`dual_phases.py`): the rows
+             that still move are walked in a working copy of theirs, and near the end free rows are moved together, by
+             damped Newton steps (`free_newton.py`). The copy holds up to as much memory as X
              With a free intercept, D has the constraint sum p u = 0. It is met in the limit by proximal point steps in
              b (the method of multipliers): b enters as a feature around a centre, which follows it every epoch
-Certificate  u itself; v is recomputed from u at every check, so nothing drifts
-Reference    Zhang (2002), Algorithm 1; Hsieh et al. (2008), Shalev-Shwartz and Zhang (2013) for exact steps with L2
+Certificate  u itself
+Reference    Zhang (2002), Algorithm 1; Hsieh et al. (2008), Shalev-Shwartz and Zhang (2013) for exact steps with L2;
+             Bertsekas (1982) for projected Newton steps
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ from fenchel.result import Iterate
 from fenchel.solvers import dual_phases
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.row_order import ORDERS
-from fenchel.solvers.transfers import STEPS, Form, make_form, make_rule
+from fenchel.solvers.transfers import STEPS, make_form, make_rule
 from fenchel.solvers.watching import checks
 
 PATIENCE = 3  # epochs without change after which a row is left out
@@ -93,7 +97,7 @@ class DualAscent(Solver):
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         form = make_form(oracle)
         if self.plain and isinstance(form.transfer, (Identity, Soft)):
-            yield from dual_phases.iterates(oracle, start, form, self.seed, inverse_bias(oracle.problem, form))
+            yield from dual_phases.iterates(oracle, start, form, self.seed)
             return
         state = State(oracle, start, self)
         rng = np.random.default_rng(self.seed)
@@ -104,11 +108,6 @@ class DualAscent(Solver):
 
 
 DEFAULT = DualAscent()
-
-
-def inverse_bias(problem: Any, form: Form) -> float:
-    """1 / strength of the proximal term in a free intercept: it counts as much as all features of a row together."""
-    return BIAS * (form.typical or 1.0) / form.strength if problem.fit_intercept else 0.0
 
 
 class State:
@@ -122,7 +121,7 @@ class State:
         self.ascent = Ascent(
             form.transfer, make_rule(problem, form, options.step, options.rate), float(options.damping)
         )
-        self.inverse_bias = inverse_bias(problem, form)
+        self.inverse_bias = BIAS * (form.typical or 1.0) / self.strength if problem.fit_intercept else 0.0
         self.rows = np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
         self.active = self.rows
         self.idle = np.zeros(problem.n, dtype=np.int64)

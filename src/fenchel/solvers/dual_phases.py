@@ -36,6 +36,7 @@ SELDOM = 5  # ... and after so many rounds in any case
 MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move
 SMALLER = 0.7  # share of the rows that is worth a copy
 MOST_WORK = 1e8  # stored values to walk before a solver gives an iterate
+LIVELY = 10.0  # times the conjugate's curvature: how far the intercept goes at a time
 FAR, TYPICAL = 0.5, 10.0  # the margin, relative to the largest and to the mean wish of a row for another score
 
 
@@ -163,9 +164,21 @@ class Pace:
         self.epochs = int(np.clip(np.log(STRIDE) / max(rate, 1e-9), 1, EPOCHS))
 
 
-def iterates(oracle: Any, start: Start, form: Any, seed: int, inverse_bias: float) -> Iterator[Iterate]:
+def inverse_bias_of(problem: Any, form: Any) -> float:
+    """1 / strength of the proximal term in a free intercept (0: there is none).
+
+    It counts as much as all features of a row together; where these hardly count, so that multiplier steps would crawl,
+    several times the curvature that the loss's conjugate has at least.
+    """
+    if not problem.fit_intercept:
+        return 0.0
+    smoothness = problem.smoothness or np.inf
+    return (form.typical or 1.0) / form.strength + LIVELY / smoothness
+
+
+def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterate]:
     """The iterates of all phases."""
-    phases = Phases(oracle, start, form, seed, inverse_bias)
+    phases = Phases(oracle, start, form, seed, inverse_bias_of(oracle.problem, form))
     yield phases.first()
     phases.gap = 1.0
     for look in range(LOOKS):
