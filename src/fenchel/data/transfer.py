@@ -15,7 +15,9 @@ They default to what suits a transfer that acts on each coordinate alone, by `ap
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from fenchel.data.rows import axpy, dot, mapped_dot, row_column, row_entry, row_span
 from fenchel.typed import method
@@ -103,3 +105,10 @@ class Soft(NamedTuple):
 
     def apply(self, v):
         return math.copysign(max(abs(v) - self.threshold, 0.0), v)
+
+
+def apply_to(transfer: Any, v: np.ndarray) -> np.ndarray:
+    """w = transfer(v) for a transfer that acts on each coordinate alone."""
+    if isinstance(transfer, Soft):
+        return np.sign(v) * np.maximum(np.abs(v) - transfer.threshold, 0.0)
+    return v.copy()

@@ -12,10 +12,14 @@ Update       for one row at a time, by `step`:
                           diverge, and then ends as NONFINITE or STALLED with the best iterate
              Rows in shuffled blocks of 16, in a fresh order every epoch (or permuted, or cyclic); rows whose u_i stays
              put are left out for a while. A row costs its non-zeros, also with normalised entropies.
+             With L2, Quadratic and ElasticNet, unless other options are asked for, in phases (`dual_phases.py`): the rows
+             that still move are walked in a working copy of theirs, and near the end free rows are moved together, by
+             damped Newton steps (`free_newton.py`). The copy holds up to as much memory as X
              With a free intercept, D has the constraint sum p u = 0. It is met in the limit by proximal point steps in
              b (the method of multipliers): b enters as a feature around a centre, which follows it every epoch
-Certificate  u itself; v is recomputed from u at every check, so nothing drifts
-Reference    Zhang (2002), Algorithm 1; Hsieh et al. (2008), Shalev-Shwartz and Zhang (2013) for exact steps with L2
+Certificate  u itself
+Reference    Zhang (2002), Algorithm 1; Hsieh et al. (2008), Shalev-Shwartz and Zhang (2013) for exact steps with L2;
+             Bertsekas (1982) for projected Newton steps
 """
 
 from __future__ import annotations
@@ -27,11 +31,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.certify import feasible
-from fenchel.data.transfer import Identity, Soft
+from fenchel.data.transfer import Identity, Soft, apply_to
 from fenchel.errors import InputError
 from fenchel.kernels.dual_epoch import renew_transfer
 from fenchel.kernels.dual_rules import Ascent
 from fenchel.result import Iterate
+from fenchel.solvers import dual_phases
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.row_order import ORDERS
 from fenchel.solvers.transfers import STEPS, make_form, make_rule
@@ -84,7 +89,16 @@ class DualAscent(Solver):
         if not 0.0 < self.damping <= 1.0:
             raise InputError(f"damping must be greater than 0 and at most 1, got {self.damping!r}")
 
+    @property
+    def plain(self) -> bool:
+        """Whether steps are as the regularizer likes them best, in the usual order."""
+        return self.step in (None, "majorised") and self.order == "blocks" and self.damping == 1.0
+
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        form = make_form(oracle)
+        if self.plain and isinstance(form.transfer, (Identity, Soft)):
+            yield from dual_phases.iterates(oracle, start, form, self.seed)
+            return
         state = State(oracle, start, self)
         rng = np.random.default_rng(self.seed)
         yield state.check()
@@ -165,10 +179,3 @@ class State:
         primal = self.oracle.losses_at(z, b)[0] + problem.regularizer.value(w)
         dual = -self.oracle.conjugates(u) - problem.regularizer.conjugate(self.change.dual(v * self.strength))
         return Iterate(w, b, primal, dual, u.copy())
-
-
-def apply_to(transfer: Any, v: np.ndarray) -> np.ndarray:
-    """w = transfer(v) for a transfer that acts on each coordinate alone."""
-    if isinstance(transfer, Soft):
-        return np.sign(v) * np.maximum(np.abs(v) - transfer.threshold, 0.0)
-    return v.copy()

@@ -1,0 +1,75 @@
+"""Linear systems of the free rows of a dual problem: (Q + shift) x = r, Q_ij = p_j (<x_i, x_j> / strength + inverse_bias).
+
+Q is self-adjoint in the inner product with weights p, in which the conjugate gradients are taken.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.data.rows import axpy, dot
+from fenchel.jit import kernel
+
+
+@kernel(fastmath=True)
+def add_rows(rows, free, a, out):
+    """out += sum_k a_k x_i, i = free_k."""
+    for k in range(np.uint64(free.size)):
+        axpy(rows, free[k], a[k], out)
+
+
+@kernel(fastmath=True)
+def multiply(rows, p, shift, inverse_strength, inverse_bias, free, x, g, out):
+    """out = (Q + shift) x; g is work space of zeros, one for every column, and is left as such."""
+    total = 0.0
+    for k in range(np.uint64(free.size)):
+        a = p[k] * x[k]
+        total += a
+        axpy(rows, free[k], a * inverse_strength, g)
+    for k in range(np.uint64(free.size)):
+        out[k] = dot(rows, free[k], g) + total * inverse_bias + shift[k] * x[k]
+    for j in range(g.size):
+        g[j] = 0.0
+
+
+@kernel(fastmath=True)
+def solve_free(rows, p, q, shift, inverse_strength, inverse_bias, free, r, held, x, first, steps, enough, g, work):
+    """x with (Q + shift) x = r in the rows that are not held, whose x stays: by conjugate gradients from the given x.
+
+    p, q, shift, r and x are those of the free rows; q is the diagonal of Q. At most so many steps, or until the residual is
+    the share `enough` of `first` (if that is 0: of its own at the start, and x of zeros is taken for granted). Returns
+    (steps taken, the square of the first residual). work holds four rows of numbers for the free rows.
+    """
+    residual, s, direction, out = work[0], work[1], work[2], work[3]
+    for k in range(np.uint64(free.size)):
+        out[k] = 0.0
+    if first > 0.0:
+        multiply(rows, p, shift, inverse_strength, inverse_bias, free, x, g, out)
+    product = 0.0
+    for k in range(np.uint64(free.size)):
+        residual[k] = 0.0 if held[k] else r[k] - out[k]
+        s[k] = residual[k] / (q[k] + shift[k])
+        direction[k] = s[k]
+        product += p[k] * residual[k] * s[k]
+    if first == 0.0:
+        first = product
+    taken = 0
+    while taken < steps and product > enough * enough * first:
+        multiply(rows, p, shift, inverse_strength, inverse_bias, free, direction, g, out)
+        taken += 1
+        curvature = 0.0
+        for k in range(np.uint64(free.size)):
+            curvature += p[k] * direction[k] * out[k]
+        if not curvature > 0.0:
+            break
+        step, old, product = product / curvature, product, 0.0
+        for k in range(np.uint64(free.size)):
+            if not held[k]:
+                x[k] += step * direction[k]
+                residual[k] -= step * out[k]
+                s[k] = residual[k] / (q[k] + shift[k])
+                product += p[k] * residual[k] * s[k]
+        share = product / old
+        for k in range(np.uint64(free.size)):
+            direction[k] = s[k] + share * direction[k]
+    return taken, first

@@ -1,0 +1,89 @@
+"""The rows that dual phases walk: all of them where they lie, or a compact copy of those that still move."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.data.accept import read_only, size
+from fenchel.data.csr import CSR
+from fenchel.data.dense import Dense
+from fenchel.kernels.working_copy import copy_rows, count_columns, rank_columns
+
+WIDE = 2048  # columns from which renumbering them pays: the weights of fewer are in the nearest cache anyway
+TOLD_APART = 1024  # frequencies of columns
+
+
+class Part(NamedTuple):
+    """Some rows with all that goes with them; `number` is their place in the problem."""
+
+    rows: Any
+    y: np.ndarray
+    p: np.ndarray
+    offset: np.ndarray
+    q: np.ndarray
+    u: np.ndarray
+    number: np.ndarray
+
+    @property
+    def n(self) -> int:
+        return self.u.size
+
+    @property
+    def stored(self) -> int:
+        return size(self.rows)
+
+    def take(self, index: np.ndarray, columns: Columns | Unchanged) -> Part:
+        """A copy of the rows `index`, one behind the other in that order, its columns renamed."""
+        rows = take_rows(self.rows, index, columns)
+        y, p, offset, q = (read_only(field[index]) for field in (self.y, self.p, self.offset, self.q))
+        return Part(rows, y, p, offset, q, self.u[index], self.number[index])
+
+
+class Columns:
+    """Columns by falling frequency: rank_j is the new number of column j."""
+
+    def __init__(self, rows: CSR, d: int):
+        counts = np.zeros(d, dtype=np.uint32)
+        count_columns(rows.indices, counts)
+        self.rank = np.empty(d, dtype=np.uint32)
+        rank_columns(counts, np.empty(TOLD_APART, dtype=np.uint64), self.rank)
+
+    def renamed(self, v: np.ndarray) -> np.ndarray:
+        """A vector over the columns, by their new numbers."""
+        out = np.empty(v.size)
+        out[self.rank] = v
+        return out
+
+    def original(self, v: np.ndarray) -> np.ndarray:
+        return v[self.rank]
+
+
+class Unchanged:
+    """Columns as they are."""
+
+    rank = np.empty(0, dtype=np.uint32)
+
+    def renamed(self, v: np.ndarray) -> np.ndarray:
+        return v.copy()
+
+    def original(self, v: np.ndarray) -> np.ndarray:
+        return v.copy()
+
+
+def columns_of(rows: Any, d: int) -> Columns | Unchanged:
+    """New numbers for the columns of a copy, where they make walking it faster."""
+    wide = isinstance(rows, CSR) and d >= WIDE
+    return Columns(rows, d) if wide else Unchanged()
+
+
+def take_rows(rows: Any, index: np.ndarray, columns: Columns | Unchanged) -> Any:
+    """A copy of some rows."""
+    if isinstance(rows, Dense):
+        return Dense(read_only(rows.values[index]))
+    stored = int(np.diff(rows.indptr)[index].sum())
+    indptr = np.zeros(index.size + 1, dtype=rows.indptr.dtype)
+    indices, values = np.empty(stored, dtype=rows.indices.dtype), np.empty(stored, dtype=rows.values.dtype)
+    copy_rows(rows, index, columns.rank, indptr, indices, values)
+    return CSR(read_only(indptr), read_only(indices), read_only(values))

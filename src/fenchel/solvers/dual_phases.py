@@ -1,0 +1,223 @@
+"""Dual coordinate ascent for L2, Quadratic and ElasticNet, in phases.
+
+1. A few epochs over all rows, where they lie.
+2. Rows whose u would stay put even if their scores moved by some margin are left out. The others are copied, one behind
+   the other in random order, the columns of wide sparse data renumbered by falling frequency. Epochs on the copy; from time
+   to time all rows are looked at, and the copy is made anew when it has become too large, or too small.
+3. Near the end (with L2 and Quadratic), Newton steps on the copy's free rows between the epochs (`free_newton.py`).
+
+Every phase is one call of compiled code, so that small problems do not wait for Python. A row that was left out has no share
+in the gap until its score has moved by the margin: the copy's own gap tells when looking at all rows is worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fenchel.data.accept import read_only
+from fenchel.data.transfer import Identity, apply_to
+from fenchel.kernels.dual_phase import dual_phase, dual_steps, row_scores
+from fenchel.kernels.passes import conjugate_sum, loss_sums
+from fenchel.result import Iterate
+from fenchel.solvers.active_rows import Columns, Part, Unchanged, columns_of
+from fenchel.solvers.base import Start
+from fenchel.solvers.free_newton import Newton
+
+FIRST, LOOKS = 3, 3  # epochs over all rows before the first look at them; looks before a copy is made
+EPOCHS, BETWEEN = 10, 2  # epochs before a look, at most; after a Newton step
+SLOW = 6  # epochs to that end: from there on Newton steps can pay
+STRIDE = 30.0  # ... that are expected to reduce the gap by this factor
+NEAR = 1e-3  # relative gap from which Newton steps pay
+WORTH = 0.3  # the copy's gap, relative to the last one of all rows, at which these are looked at again
+SELDOM = 5  # ... and after so many rounds in any case
+MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move
+SMALLER = 0.7  # share of the rows that is worth a copy
+MOST_WORK = 1e8  # stored values to walk before a solver gives an iterate
+LIVELY = 10.0  # times the conjugate's curvature: how far the intercept goes at a time
+FAR, TYPICAL = 0.5, 10.0  # the margin, relative to the largest and to the mean wish of a row for another score
+
+
+class Phases:
+    """u, v and b, and the rows to walk: `whole`, and `part` of them, which may be the whole. v has the part's columns."""
+
+    def __init__(self, oracle: Any, start: Start, form: Any, seed: int, inverse_bias: float):
+        problem = oracle.problem
+        self.oracle, self.loss, self.form = oracle, problem.compiled_loss, form
+        self.transfer, self.strength, self.inverse_bias = form.transfer, form.strength, inverse_bias
+        self.rng = np.random.default_rng(seed)
+        self.random = self.rng.integers(1, 2**63, 1, dtype=np.uint64)
+        self.runs = np.empty(problem.n, dtype=np.uint64)
+        q = read_only(problem.weights * (form.bounds / self.strength + inverse_bias))
+        u = self.oracle.feasible(start.dual_point)
+        rows = np.arange(problem.n, dtype=np.uint32)
+        self.whole = Part(form.change.rows, problem.y, problem.weights, problem.offset, q, u, rows)
+        self.part = self.whole
+        self.columns: Columns | Unchanged = Unchanged()
+        self.renumbered: Columns | Unchanged | None = None
+        self.inside = np.ones(problem.n, dtype=bool)  # the rows of the part
+        self.z = self.part_z = np.zeros(problem.n)
+        self.b = self.centre = start.intercept
+        self.v = np.zeros(problem.d)
+        if u.any():
+            self.v = form.change.combine(oracle, u) / -self.strength
+        self.gap, self.pace = np.inf, Pace()
+
+    def first(self) -> Iterate:
+        """The iterate to start from, without a pass over X if it is 0."""
+        if self.v.any() or self.whole.u.any():
+            return self.check(self.look())
+        self.z[:] = self.whole.offset
+        best = self.oracle.best_intercept(self.z, self.b)
+        losses = self.oracle.losses_at(self.z, best)[0]
+        conjugates = self.oracle.conjugates(self.whole.u)
+        return self.check((losses, conjugates, losses + conjugates))._replace(intercept=best)
+
+    def epochs(self, count: int) -> None:
+        """Steps for all rows of the part, so many times."""
+        part = self.part
+        count = max(min(count, int(MOST_WORK / max(part.stored, 1))), 1)
+        self.oracle.passes += count * part.stored / self.whole.stored
+        self.b, self.centre = dual_phase(
+            self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
+            1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, count, self.runs, self.random,
+        )  # fmt: skip
+
+    def look(self) -> tuple[float, float, float]:
+        """Sums over the part's rows: losses, conjugates, residuals (shares in the gap)."""
+        return self._look(self.part, self.part.p, self.v, self.part_z)
+
+    def _look(self, part: Part, p: np.ndarray, v: np.ndarray, z: np.ndarray) -> tuple[float, float, float]:
+        """z and the sums for the rows of positive p. The residual is that of Fenchel and Young, loss + loss*(u) - u z."""
+        self.oracle.passes += 0.5 * part.stored / self.whole.stored
+        row_scores(self.transfer, part.rows, p, part.offset, self.b, v, z)
+        losses = loss_sums(self.loss, part.y, p, z, 0.0)[0]
+        conjugates = conjugate_sum(self.loss, part.y, p, part.offset, part.u)
+        return losses, conjugates, losses + conjugates - float((p * part.u) @ (z - part.offset))
+
+    def check(self, sums: tuple[float, float, float]) -> Iterate:
+        """P and D, the rows that are not in the part looked at too."""
+        v = self.columns.original(self.v)
+        if self.part is not self.whole:
+            self.whole.u[self.part.number] = self.part.u
+            rest = self._look(self.whole, self.outside, v, self.z)
+            self.z[self.part.number] = self.part_z
+            sums = (sums[0] + rest[0], sums[1] + rest[1], sums[2] + rest[2])
+        losses, conjugates, residual = sums
+        w = apply_to(self.transfer, v)
+        regular = 0.5 * self.strength * float(w @ w)  # R*(v), and R(w) is what is left of <v, w>
+        primal, dual = losses + self.strength * float(v @ w) - regular, -conjugates - regular
+        free = self.oracle.problem.fit_intercept
+        if free:  # balancing u costs what the intercept pays for it, up to a square
+            total = float(self.whole.p @ self.whole.u)
+            dual = primal - residual - self.inverse_bias * total * total
+        self.scale = abs(primal) or 1.0
+        self.gap = (primal - dual) / self.scale
+        self.latest = Iterate(self.form.change.coef(w), self.b if free else 0.0, primal, dual, self.whole.u.copy())
+        return self.latest
+
+    def movable(self) -> tuple[np.ndarray, int]:
+        """(which rows still move, how many), from the scores of all rows."""
+        whole = self.whole
+        wish = whole.q * np.abs(self._steps(0.0))
+        margin = min(FAR * float(wish.max()), TYPICAL * float(np.sqrt(whole.p @ wish**2)))
+        active = ((self._steps(margin) != 0.0) | (self._steps(-margin) != 0.0)) & (whole.p > 0.0)
+        return active, int(np.count_nonzero(active))
+
+    def _steps(self, shift: float) -> np.ndarray:
+        """How far every row's u would move if its score were shifted."""
+        out = np.empty(self.whole.n)
+        dual_steps(self.loss, self.whole.y, self.whole.q, self.whole.u, self.z, shift, 1.0, out)
+        return out
+
+    def narrow(self, active: np.ndarray) -> None:
+        """Make the active rows the part."""
+        if self.part is not self.whole and not (active & ~self.inside).any():
+            inner = np.flatnonzero(active[self.part.number])
+            self.part = self.part.take(inner, Unchanged())
+        else:
+            if self.renumbered is None:
+                self.renumbered = columns_of(self.whole.rows, self.v.size)
+            if active.all() and isinstance(self.renumbered, Unchanged):
+                self.part = self.whole
+            else:
+                self.part = self.whole.take(self.rng.permutation(np.flatnonzero(active)), self.renumbered)
+            self.v = self.renumbered.renamed(self.columns.original(self.v))
+            self.columns = self.renumbered
+        self.inside, self.outside = active, read_only(np.where(active, 0.0, self.whole.p))
+        self.part_z = self.z if self.part is self.whole else np.zeros(self.part.n)
+
+
+class Pace:
+    """How many epochs to make before the next look, from what the last ones achieved."""
+
+    epochs = EPOCHS
+
+    @property
+    def slow(self) -> bool:
+        return self.epochs >= SLOW
+
+    def learn(self, before: float, after: float, epochs: int) -> None:
+        rate = np.log(before / after) / epochs if before > after > 0.0 else 0.0
+        self.epochs = int(np.clip(np.log(STRIDE) / max(rate, 1e-9), 1, EPOCHS))
+
+
+def inverse_bias_of(problem: Any, form: Any) -> float:
+    """1 / strength of the proximal term in a free intercept (0: there is none).
+
+    It counts as much as all features of a row together; where these hardly count, so that multiplier steps would crawl,
+    several times the curvature that the loss's conjugate has at least.
+    """
+    if not problem.fit_intercept:
+        return 0.0
+    smoothness = problem.smoothness or np.inf
+    return (form.typical or 1.0) / form.strength + LIVELY / smoothness
+
+
+def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterate]:
+    """The iterates of all phases."""
+    phases = Phases(oracle, start, form, seed, inverse_bias_of(oracle.problem, form))
+    yield phases.first()
+    phases.gap = 1.0
+    for look in range(LOOKS):
+        before, epochs = phases.gap, min(phases.pace.epochs, FIRST + look)
+        phases.epochs(epochs)
+        yield phases.check(phases.look())
+        phases.pace.learn(before, phases.gap, epochs)
+        active, count = phases.movable()
+        if count < SMALLER * phases.whole.n or phases.gap < NEAR:
+            break
+    newton = Newton(phases) if isinstance(form.transfer, Identity) else None
+    while True:
+        phases.narrow(active)
+        active = yield from rounds(phases, newton)
+
+
+def rounds(phases: Phases, newton: Newton | None) -> Any:
+    """Work on the part until it is too small or too large; returns the rows that should be the next one."""
+    last, looked = phases.gap, 0
+    while True:
+        before = phases.gap
+        stepping = newton if looked > 0 and before < NEAR and phases.pace.slow else None
+        if stepping:
+            yield from stepping.step()
+        epochs = BETWEEN if stepping else phases.pace.epochs
+        phases.epochs(epochs)
+        sums = phases.look()
+        looked += 1
+        phases.gap = max(sums[2], 0.0) / phases.scale
+        if stepping:
+            stepping.adapt(phases.gap / before if before > 0.0 else 1.0)
+        else:
+            phases.pace.learn(before, phases.gap, epochs)
+        if phases.gap > WORTH * last and looked % SELDOM > 0:
+            yield phases.latest._replace(primal=None, dual=np.nan)
+            continue
+        own = phases.gap
+        yield phases.check(sums)
+        last = phases.gap
+        active, count = phases.movable()
+        if last > MISSED * own or count < SMALLER * phases.part.n:
+            return active

@@ -1,0 +1,147 @@
+"""Phases of dual ascent: the copy of the rows that move, the systems of the free ones, what the steps promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel
+from fenchel import regularizers as R
+from fenchel.data.accept import accept_matrix
+from fenchel.engines import Local
+from fenchel.kernels.free_rows import solve_free
+from fenchel.oracle import Oracle
+from fenchel.solvers import DualAscent, dual_phases
+from fenchel.solvers.active_rows import Unchanged, columns_of, take_rows
+from fenchel.solvers.base import Start
+from fenchel.solvers.dual_phases import Phases
+from fenchel.solvers.free_newton import Free, Newton
+from fenchel.solvers.transfers import make_form
+from problems import LOSSES, problem
+
+
+def wide(loss="hinge", alpha=1e-4, n=1500, d=3000, seed=0, **options):
+    """Sparse rows of unit length in more columns than rows, common and rare ones, near-duplicates among them."""
+    rng = np.random.default_rng(seed)
+    columns = (d * rng.random((n, 12)) ** 3).astype(int)
+    X = sp.csr_matrix((rng.random(columns.size) + 0.1, (np.repeat(np.arange(n), 12), columns.ravel())), shape=(n, d))
+    X = sp.vstack([X[:50], X[: n - 50]], format="csr")
+    X = sp.csr_matrix(sp.diags(1.0 / np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())) @ X)
+    z = X @ rng.standard_normal(d)
+    y = np.where(z + 0.3 * z.std() * rng.standard_normal(n) > 0, 1.0, -1.0)
+    return fenchel.Problem(X, y, loss=loss, alpha=alpha, **options)
+
+
+def phases_of(p, seed=0):
+    oracle = Oracle(p, Local(1))
+    form = make_form(oracle)
+    return Phases(oracle, Start(np.zeros(p.d)), form, seed, dual_phases.inverse_bias_of(p, form))
+
+
+def test_a_copy_holds_the_rows_with_common_columns_first():
+    X = wide().X
+    rows = accept_matrix(X)[1]
+    columns = columns_of(rows, X.shape[1])
+    index = np.random.default_rng(1).permutation(X.shape[0])[:700]
+    copy = take_rows(rows, index, columns)
+    got = sp.csr_matrix((copy.values, copy.indices.astype(np.int64), copy.indptr.astype(np.int64)), (700, X.shape[1]))
+    w = np.random.default_rng(2).standard_normal(X.shape[1])
+    np.testing.assert_array_equal(columns.original(columns.renamed(w)), w)
+    np.testing.assert_allclose(got @ columns.renamed(w), X[index] @ w, rtol=1e-12, atol=1e-14)
+    frequency = columns.renamed(np.bincount(X.indices, minlength=X.shape[1]).astype(float))
+    assert (np.diff(frequency) <= 0).all()
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+def test_the_free_rows_system_is_solved(storage):
+    rng = np.random.default_rng(0)
+    X, p = rng.standard_normal((30, 5)), rng.random(30)
+    free, strength, inverse_bias = np.arange(3, 23, dtype=np.uint64), 0.3, 0.7
+    rows, mass, part = accept_matrix(storage(X))[1], p[3:23], X[3:23]
+    Q = (part @ part.T / strength + inverse_bias) * mass
+    shift, r = rng.random(20), rng.standard_normal(20)
+    held, x = np.arange(20) < 4, np.zeros(20)
+    arguments = (rows, mass, np.diag(Q).copy(), shift, 1.0 / strength, inverse_bias, free, r)
+    work = (np.zeros(5), np.empty((4, 20)))
+    first = solve_free(*arguments, np.zeros(20, dtype=bool), x, 0.0, 500, 1e-12, *work)[1]
+    np.testing.assert_allclose((Q + np.diag(shift)) @ x, r, atol=1e-9)
+    x[held] = 0.25
+    solve_free(*arguments, held, x, first, 500, 1e-12, *work)
+    assert (x[held] == 0.25).all()
+    np.testing.assert_allclose(((Q + np.diag(shift)) @ x)[~held], r[~held], atol=1e-9)
+
+
+@pytest.mark.parametrize(("loss", "rho"), [("hinge", 0.0), ("squared_hinge", 1.0), ("epsilon_1", 0.0), ("huber", 1.0)])
+def test_two_dual_steps_tell_the_conjugate_near_u(loss, rho):
+    """rho is the derivative of loss*', and r that of the dual along the row (Huber(0.5): u^2 / 2 up to 1/2)."""
+    p = problem(LOSSES[loss], R.L2(0.05), n=40)
+    phases = phases_of(p)
+    phases.epochs(2)
+    phases.look()
+    free = Free(phases.loss, phases.whole, phases.part_z)
+    ahead = free.u + 2.0 * free.r / free.probe  # beyond what was probed: still in the same piece?
+    inside = (np.abs(ahead) < 1.0) & (np.abs(free.u) < 0.999) & (ahead * free.u > 0.0)
+    assert inside.sum() > 3
+    np.testing.assert_allclose(free.rho[inside], rho, atol=1e-6)
+    for k in np.flatnonzero(inside):
+        high, low = (p.loss.conjugate(free.u[k] + h, free.y[k]) for h in (1e-6, -1e-6))
+        assert free.r[k] == pytest.approx(free.z[k] - (high - low) / 2e-6, abs=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "epsilon_1", "poisson"])
+def test_no_phase_lowers_the_dual_value(loss):
+    p = problem(LOSSES[loss], R.L2(0.05), weighted=True, offset=True, n=40)
+    phases = phases_of(p)
+    newton = Newton(phases)
+    found = [phases.first().dual]
+    for _ in range(8):
+        phases.epochs(1)
+        found.append(phases.check(phases.look()).dual)
+        list(newton.step())
+        found.append(phases.check(phases.look()).dual)
+        newton.damping *= 0.3
+    assert np.min(np.diff(found)) >= -1e-12 * (1 + np.max(np.abs(found)))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2])
+def test_wide_sparse_problems_agree_with_cutting_planes(alpha, intercept):
+    p = wide(alpha=alpha, fit_intercept=intercept, sample_weight=np.random.default_rng(5).random(1500))
+    found = fenchel.solve(p, solver="dual_ascent", tol=1e-6, max_time=60)
+    other = fenchel.solve(p, solver="bundle", tol=0.1, max_time=60)
+    assert found.status is fenchel.Status.CERTIFIED
+    assert other.certificate.dual <= found.certificate.primal + 1e-12
+    assert found.certificate.dual <= other.certificate.primal + 1e-12
+
+
+def test_rows_that_were_left_out_are_taken_back():
+    p = wide()
+    phases = phases_of(p)
+    phases.first()
+    phases.epochs(3)
+    phases.check(phases.look())
+    few = np.zeros(p.n, dtype=bool)
+    few[::10] = True
+    phases.narrow(few)  # too few, on purpose
+    phases.epochs(10)
+    own = phases.look()
+    assert not isinstance(phases.columns, Unchanged)
+    whole = phases.check(own)
+    assert whole.primal - whole.dual > 2.0 * own[2]
+    np.testing.assert_allclose(
+        whole.primal, fenchel.certify(p, whole.coef, dual_point=whole.dual_point).primal, rtol=1e-9
+    )
+    active, count = phases.movable()
+    assert count > few.sum()
+    phases.narrow(active)
+    assert set(np.flatnonzero(active)) == set(phases.part.number)
+
+
+def test_a_path_profits_from_its_last_point_and_runs_repeat():
+    a = fenchel.solve(wide(), solver="dual_ascent", tol=1e-5)
+    cold, warm = (fenchel.solve(wide(alpha=8e-5), solver="dual_ascent", tol=1e-5, start=s) for s in (None, a))
+    assert warm.status is fenchel.Status.CERTIFIED
+    assert warm.passes < cold.passes
+    again = fenchel.solve(wide(), solver=DualAscent(), tol=1e-5, engine=Local(2))
+    np.testing.assert_array_equal(a.coef, again.coef)
