@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fenchel import compat, solvers
 from fenchel.errors import IncompatibleError
 from fenchel.solvers.base import Solver
+from fenchel.solvers.newton_passes import FACTOR, costs_of
 from fenchel.solvers.newton_system import FACTORED
 
 
 class Choice(NamedTuple):
-    """A solver with the reason for it."""
+    """A solver with the reason for it, and the passes after which the next one is to be tried if this one is not near."""
 
     solver: Solver
     reason: str
+    passes: float = math.inf
 
 
 class Rule(NamedTuple):
-    """A solver, when to prefer it, and why."""
+    """A solver, when to prefer it, why, and for how many passes."""
 
     name: str
     when: Callable[[Any], bool]
     reason: str
+    passes: Callable[[Any], float] = lambda problem: math.inf
 
 
-def _few_features(problem: Any) -> bool:
-    return problem.d <= SMALL_FACTOR and (problem.n >= problem.d or problem.d <= TINY_FACTOR)
+# Estimates of cost, from counts and not from the clock, so that a rerun chooses the same.
+STEPS = 30.0  # of semismooth Newton, about
+ACTIVE = 0.15  # share of the rows near a kink in such a step, about
+CHEAP = 12.0  # passes: a factor of all rows that costs less makes Newton steps cheap beside what they save
+ROWS_PER_VARIABLE = 2.0  # at which a max hinge has enough rows with curvature: 2.8 of USPS pays, 1.3 of MNIST does not
+TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
 
 
-def _wide(problem: Any) -> bool:
-    return problem.d >= problem.n and not problem.fit_intercept
+def _newton_passes(problem: Any) -> float:
+    """What semismooth Newton would cost, about, in passes over the data; infinite if it does not fit."""
+    if not compat.fits(solvers.SemismoothNewton, problem):
+        return math.inf
+    costs = costs_of(problem)
+    factor = FACTOR * float(problem.d) ** 3 / 3.0
+    gram = max(costs.factor - factor, 0.0) if math.isfinite(costs.factor) else costs.products
+    return STEPS * (1.5 + (factor + ACTIVE * gram) / costs.product)
+
+
+def _cheap_factor(problem: Any) -> bool:
+    costs = costs_of(problem)
+    return costs.factor <= CHEAP * costs.product or problem.d <= TINY_FACTOR
 
 
 def _wide_scores(problem: Any) -> bool:
@@ -44,44 +63,47 @@ def _pairs(problem: Any) -> bool:
 
 def _truncated_newton(problem: Any) -> bool:
     if problem.family == "scalar":
-        return False
+        return True
     features = problem.d // problem.outputs
     return features <= FACTORED and (problem.smooth_loss or problem.n >= ROWS_PER_VARIABLE * problem.d)
 
 
-ROWS_PER_VARIABLE = 2.0  # at which a max hinge has enough rows with curvature: 2.8 of USPS pays, 1.3 of MNIST does not
-SMALL_FACTOR = 500  # features up to which factoring a matrix of that size is cheaper than the passes it saves
-TINY_FACTOR = (
-    100  # ... also with fewer rows than features: such problems take milliseconds, and Newton's answers most digits
-)
+def _always(problem: Any) -> bool:
+    return True
+
+
 RULES: list[Rule] = [
-    Rule("semismooth_newton", _few_features, "few features, so Newton steps are cheap"),
-    Rule("dual_ascent", _wide, "at least as many features as rows, so few exact dual steps do it"),
+    Rule("working_set", _always, "few of the columns matter, and Newton steps on those are cheap"),
+    Rule("newton_cg", _truncated_newton, "the loss has curvature, so Newton steps on products with the Hessian are few"),
+    Rule("semismooth_newton", _cheap_factor, "few features, so Newton steps are cheap"),
     Rule(
         "block_frank_wolfe",
         lambda problem: problem.kind == "structured",
         "steps on one example's labels need one call of its oracle, and none where known labels will do",
     ),
-    Rule("newton_cg", _truncated_newton, "few features, so a preconditioner makes Newton steps cheap"),
     Rule("block_ascent", _wide_scores, "at least as many features as rows, so few exact dual steps do it"),
-    Rule("lbfgs", lambda problem: True, "loss and regularizer are differentiable"),
+    Rule("lbfgs", _always, "loss and regularizer are differentiable"),
     Rule(
-        "pairwise_ascent", _pairs, "the loss has kinks, and steps on pairs of rows keep the free intercept's constraint"
+        "pairwise_ascent",
+        _pairs,
+        "the loss has kinks, and steps on pairs of rows keep the free intercept's constraint",
+        _newton_passes,
     ),
-    Rule("dual_ascent", lambda problem: True, "a dual step costs one row and never loses ground"),
-    Rule("block_ascent", lambda problem: True, "a step on all scores of a row is exact and never loses ground"),
-    Rule("proximal_gradient", lambda problem: True, "the loss is differentiable and the regularizer has a prox"),
-    Rule("bundle", lambda problem: True, "cutting planes need only value and slope"),
+    Rule("dual_ascent", _always, "a dual step costs one row and never loses ground", _newton_passes),
+    Rule("semismooth_newton", _always, "Newton steps, where dual steps come to little"),
+    Rule("block_ascent", _always, "a step on all scores of a row is exact and never loses ground"),
+    Rule("proximal_gradient", _always, "the loss is differentiable and the regularizer has a prox"),
+    Rule("bundle", _always, "cutting planes need only value and slope"),
 ]
 
 
 def candidates(problem: Any) -> list[Choice]:
-    """All solvers that fit, the preferred one first; a later one takes over if an earlier one stalls."""
+    """All solvers that fit, the preferred one first; a later one takes over if an earlier one stalls or is too slow."""
     found: dict[str, Choice] = {}
     for rule in RULES:
         solver = solvers.SOLVERS[rule.name]
         if rule.name not in found and compat.fits(solver, problem) and rule.when(problem):
-            found[rule.name] = Choice(solver(), rule.reason)
+            found[rule.name] = Choice(solver(), rule.reason, rule.passes(problem))
     if not found:
         lacks = "; ".join(f"{cls.__name__}: {compat.missing(cls, problem)[0]}" for cls in solvers.SOLVERS.values())
         raise IncompatibleError(f"no solver fits {problem!r}. {lacks}")

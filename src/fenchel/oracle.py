@@ -18,7 +18,7 @@ from fenchel.data.dense import Dense
 from fenchel.engines.local import Local
 from fenchel.kernels import passes
 from fenchel.kernels.dual_epoch import dual_epoch
-from fenchel.kernels.envelope import curved_pass
+from fenchel.kernels.curvature_passes import curved_pass
 from fenchel.kernels.gram import gram_pass
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, slope_sum
 

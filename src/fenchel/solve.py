@@ -30,6 +30,7 @@ STALL_CHECKS = (
     15  # evaluations of the gap among the iterations without progress after which a solve may count as stalled
 )
 STALL_FACTOR = 0.95
+TRIAL = 0.3  # of the passes that the next solver would need: what a solver may take before it must look like ending sooner
 
 
 ORACLES: dict[str, type[Oracle]] = {
@@ -187,6 +188,7 @@ class Run:
         self.own_primal, self.own_dual = np.inf, -np.inf
         self.waits, self.rebuilds, self.solver_began = choice.solver.waits, choice.solver.rebuilds, self.seconds
         self.certified_gap = np.inf
+        self.allowed, self.passes_began, self.gaps = choice.passes, self.oracle.passes, []
         iterates = choice.solver.iterates(self.oracle, begin)
         try:
             return self.pull(iterates, name)
@@ -212,7 +214,7 @@ class Run:
                 return Status.MAX_ITER
             if self.seconds + self.last_certificate() >= self.max_time:
                 return Status.MAX_TIME
-            if self.stalled():
+            if self.stalled() or self.too_slow():
                 return Status.STALLED
             self.iteration += 1
         return Status.STALLED
@@ -228,6 +230,7 @@ class Run:
         self.trace.append(TracePoint(self.iteration, self.oracle.passes, self.seconds, iterate.primal, iterate.dual))
         self.own_primal = min(self.own_primal, iterate.primal)
         self.own_dual = max(self.own_dual, iterate.dual) if iterate.dual == iterate.dual else self.own_dual
+        self.gaps.append((self.oracle.passes - self.passes_began, self.own_primal - self.own_dual))
         if np.isfinite(iterate.primal) and iterate.primal < self.primal and self.sound(iterate):
             self.best, self.primal = iterate, iterate.primal
         if self.lower is not None and self.lower.dual > self.primal + 1e-9 * abs(self.primal):
@@ -318,10 +321,22 @@ class Run:
         enough = len(self.trace) - evaluated > STALL_CHECKS
         return enough and self.iteration - where > max(self.waits, where // 2)
 
+    def too_slow(self) -> bool:
+        """Whether, going on as it did in the second half of its passes, this solver would take more than the next one."""
+        if not self.gaps or self.gaps[-1][0] <= TRIAL * self.allowed:
+            return False
+        used, gap = self.gaps[-1]
+        earlier = next(g for passes, g in reversed(self.gaps) if passes <= 0.5 * used or passes == self.gaps[0][0])
+        goal = self.tol * abs(self.primal)
+        if not (gap > goal > 0.0 and np.isfinite(earlier)):
+            return False
+        rest = 0.5 * used * np.log(gap / goal) / max(np.log(earlier / gap), 1e-12)
+        return rest > (self.allowed if used <= self.allowed else TRIAL * self.allowed)
+
     def restart(self, begin: Start) -> Start:
         if self.best is None:
             return begin
-        u = self.certified[2] if self.certified is not None else None
+        u = self.dual_point() if self.lower is not None else None
         return Start(self.best.coef, self.best.intercept, u)
 
     def partial(self) -> Result | None:

@@ -65,3 +65,20 @@ def line_pass(loss, y, p, z, dz, t):
                 product *= factor
             derivative += p[i] * slope * dz[i]
     return total + shared * math.log(product), derivative
+
+
+@kernel(fastmath=True)
+def curved_pass(loss, y, p, z, u, h):
+    """Slopes u and curvatures h at stored scores z; returns sum p loss."""
+    total, product, shared = 0.0, 1.0, 0.0
+    for i in range(np.uint64(z.size)):
+        if p[i] > 0.0:
+            rest, factor, u[i], curvature = local_model(loss, z[i], y[i])
+            total += p[i] * rest
+            if factor != 1.0:
+                if p[i] != shared or product > FULL:
+                    total += shared * math.log(product)
+                    product, shared = 1.0, p[i]
+                product *= factor
+            h[i] = min(curvature, STEEPEST)
+    return total + shared * math.log(product)
