@@ -90,6 +90,11 @@ class Passes:
         slopes = slopes if problem.fit_intercept else 0.0
         return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h, bent)
 
+    def bend(self, point: Point, curvatures: np.ndarray) -> Point:
+        """The point with curvatures that are at least these."""
+        h = np.maximum(point.h, self.sample.weights * np.where(np.isfinite(curvatures), curvatures, 0.0))
+        return point._replace(h=h, bent=self.product(h, np.zeros(point.w.size), 1.0) if point.bent.size else point.bent)
+
     def along(self, z: np.ndarray, dz: np.ndarray, t: float) -> tuple[float, float]:
         """(risk, its derivative) at stored scores z + t dz."""
 

@@ -1,7 +1,9 @@
 """Newton's method for losses of one score: where it starts, its steps, and how long they are.
 
 Without a start it begins at the solution of a sample of the rows (`newton_passes.py`), each sample starting the next, or,
-where rows are too few for that, with some epochs of dual coordinate steps. The steps come from `newton_solves.py`.
+where rows are too few for that, with some epochs of dual coordinate steps. The steps come from `newton_solves.py`. Where one
+is far too long, rows on the flat side of their loss are about to leave it: the next system takes the curvatures averaged
+over that step, (u' - u) / (z' - z).
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ DECREASE, FLAT = 1e-4, 0.6  # of the derivative at the start of a step: what it 
 ROUGH = 1e-2  # squared decrement relative to the value that is enough for a sample
 ROUNDING = 1e-13  # of the value: what rounding can hide
 MOST_TRIALS = 60
+SHORT = 0.1  # step length below which the next system takes curvatures averaged over the step that was too long,
+MOST_BENDS = 5  # ... but not for ever: where a loss has kinks in its slope, steps are exact only without
 
 
 def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
@@ -70,14 +74,15 @@ def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
 
 def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Point, float]]:
     """Points of Newton's method, each with the squared decrement of the step that led to it."""
-    decrement = np.inf
+    decrement, bends = np.inf, MOST_BENDS if np.isfinite(passes.problem.smoothness) else 0
     systems.begin()
     while True:
         yield point, decrement
         step = systems.solve(passes, point)
         if step is None:
             return
-        new, t = take(passes, point, step)
+        new, t = take(passes, point, step, may_bend=bends > 0)
+        bends -= t < SHORT
         if new is not None:
             point, decrement = new, step.decrement
             systems.took(t)
@@ -87,14 +92,19 @@ def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Po
             systems.strict = True
 
 
-def take(passes: Passes, point: Point, step: Step) -> tuple[Point | None, float]:
+def take(passes: Passes, point: Point, step: Step, may_bend: bool) -> tuple[Point | None, float]:
     """(the point after a step, the step's length): 1, or found on stored scores; None if the value does not fall."""
     new = passes.look(point.w + step.dw, point.b + step.db)
     slope = float(new.gradient @ step.dw) + new.slopes * step.db
     if good(point.value, new.value, slope, step.decrement, 1.0):
         return new, 1.0
-    t = search(passes, point, new.z - point.z, step)
-    return (passes.look(point.w + t * step.dw, point.b + t * step.db), t) if t > 0.0 else (None, t)
+    dz = new.z - point.z
+    t = search(passes, point, dz, step)
+    if t == 0.0:
+        return None, t
+    between = np.divide(new.u - point.u, dz, out=np.zeros(dz.size), where=dz != 0.0) if t < SHORT and may_bend else None
+    short = passes.look(point.w + t * step.dw, point.b + t * step.db)
+    return short if between is None else passes.bend(short, between), t
 
 
 def good(before: float, value: float, slope: float, decrement: float, t: float) -> bool:
