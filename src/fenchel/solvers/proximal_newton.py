@@ -22,6 +22,7 @@ LAG = 0.02  # fall of the violation in one step that lets the next one use the s
 DIRECT = 1500  # columns up to which a set is solved through its Gram matrix
 THIN = 2.0  # columns squared, relative to their stored values, up to which the Gram matrix is worth its size
 LOOSE, TIGHT = 0.3, 1e-2  # of the violation: what is left of it by the solution of a model on a larger set
+HARD = 2  # sets not solved by the steps allowed, after which all models are solved exactly
 SAMPLE = 20  # rows per column that give the curvature while steps are long
 SIZABLE = 50  # columns whose Gram matrix costs more than other passes
 FAR = 1e-3  # relative decrease of a step that counts as long
@@ -65,6 +66,7 @@ class ProximalNewton:
         self.secant: Any = 0.0  # curvatures that the last step showed, if it was too long
         self.progress = np.inf  # of the last step, relative to the value
         self.stuck = False  # no step could be made
+        self.hard = 0  # sets that were not solved by the steps allowed
         self.made_for: Any = (None, None, False)  # columns, curvatures, whether sampled, of the matrix at hand
         self.matrix = np.zeros((0, 0))
         self.draws = np.random.default_rng(0).random(self.problem.n)
@@ -91,6 +93,8 @@ class ProximalNewton:
             before, now = now, violation(xb, q, lam)
             if now <= INSIDE * worst or columns.chosen is None:
                 break
+        else:
+            self.hard += 1
         return point, xb[: x.size], float(xb[-1]) if self.free else 0.0, g
 
     def gradient(self, point: Point, xb: np.ndarray, g: np.ndarray) -> np.ndarray:
@@ -101,13 +105,14 @@ class ProximalNewton:
     def model_step(self, columns, point, xb, q, lam, now, before):
         """The minimiser of the second-order model."""
         curvatures = self.curvatures(point)
-        if columns.size <= DIRECT and columns.size**2 <= THIN * columns.stored:
+        thin = not columns.dense and columns.size**2 > THIN * columns.stored and self.hard < HARD
+        if columns.size <= DIRECT and not thin:
             return minimise(self.hessian(columns, curvatures, now <= LAG * before), q, xb, lam)
         scale = np.sqrt(self.problem.weights * curvatures)
         ridge = np.append(np.full(columns.size, self.ridge), np.zeros(self.free))
         model = ColumnModel(columns.columns(scale, bool(self.free)), scale.size, ridge, q, xb, lam)
         eta = min(LOOSE, max(now / self.lam, TIGHT) if self.lam else TIGHT)
-        return minimise_columns(model, eta, self.progress > FAR)
+        return minimise_columns(model, eta, self.progress > FAR and self.hard < HARD)
 
     def curvatures(self, point: Point) -> np.ndarray:
         """Of every row, for the model at this point."""

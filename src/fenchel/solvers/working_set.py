@@ -51,7 +51,9 @@ class WorkingSet(Solver):
         newton = ProximalNewton(oracle, lam, ridge)
         w, b = start.coef, start.intercept
         point = look(oracle, (oracle.scores(w) if w.any() else problem.offset) + b)
-        if problem.fit_intercept and not w.any():
+        if w.any():
+            newton.progress = 0.0  # a start that is given is near enough for the curvature of all rows
+        elif problem.fit_intercept:
             nothing = ColumnSet(oracle, np.zeros(0, dtype=np.int64))
             point, _, b, _ = newton.solve(nothing, point, np.zeros(0), b, np.zeros(0), lam)
         columns: ColumnSet | None = None
