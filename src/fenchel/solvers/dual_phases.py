@@ -28,11 +28,11 @@ from fenchel.solvers.free_newton import Newton
 
 FIRST, LOOKS = 3, 3  # epochs over all rows before the first look at them; looks before a copy is made
 EPOCHS, BETWEEN = 10, 2  # epochs before a look, at most; after a Newton step
-SLOW = 6  # epochs to that end: from there on Newton steps can pay
-STRIDE = 30.0  # ... that are expected to reduce the gap by this factor
+SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
-WORTH = 0.3  # the copy's gap, relative to the last one of all rows, at which these are looked at again
-SELDOM = 5  # ... and after so many rounds in any case
+COARSE = 1e-2  # the largest gap to aim at
+SURELY = 0.9  # of a gap that is aimed at
+SELDOM = 4  # rounds after which all rows are looked at in any case
 MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move
 SMALLER = 0.7  # share of the rows that is worth a copy
 MOST_WORK = 1e8  # stored values to walk before a solver gives an iterate
@@ -151,17 +151,28 @@ class Phases:
 
 
 class Pace:
-    """How many epochs to make before the next look, from what the last ones achieved."""
+    """How many epochs to make before the next look, from what the last ones achieved.
 
-    epochs = EPOCHS
+    Tolerances are mostly powers of ten: the next one below is aimed at.
+    """
+
+    rate = 0.0  # of log gap, per epoch
+
+    def learn(self, before: float, after: float, epochs: int) -> None:
+        self.rate = float(np.log(before / after)) / epochs if before > after > 0.0 else 0.0
+
+    def epochs(self, gap: float) -> int:
+        way = np.log(gap / (SURELY * aim(gap))) if gap > 0.0 else 1.0
+        return int(np.clip(np.ceil(way / max(self.rate, 1e-9)), 1, EPOCHS))
 
     @property
     def slow(self) -> bool:
-        return self.epochs >= SLOW
+        return self.rate < SLOW
 
-    def learn(self, before: float, after: float, epochs: int) -> None:
-        rate = np.log(before / after) / epochs if before > after > 0.0 else 0.0
-        self.epochs = int(np.clip(np.log(STRIDE) / max(rate, 1e-9), 1, EPOCHS))
+
+def aim(gap: float) -> float:
+    """The power of ten below a gap, 0.01 at most."""
+    return float(min(10.0 ** (np.ceil(np.log10(gap)) - 1.0), COARSE)) if gap > 0.0 else 0.0
 
 
 def inverse_bias_of(problem: Any, form: Any) -> float:
@@ -182,7 +193,7 @@ def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterat
     yield phases.first()
     phases.gap = 1.0
     for look in range(LOOKS):
-        before, epochs = phases.gap, min(phases.pace.epochs, FIRST + look)
+        before, epochs = phases.gap, min(phases.pace.epochs(phases.gap), FIRST + look)
         phases.epochs(epochs)
         yield phases.check(phases.look())
         phases.pace.learn(before, phases.gap, epochs)
@@ -203,7 +214,7 @@ def rounds(phases: Phases, newton: Newton | None) -> Any:
         stepping = newton if looked > 0 and before < NEAR and phases.pace.slow else None
         if stepping:
             yield from stepping.step()
-        epochs = BETWEEN if stepping else phases.pace.epochs
+        epochs = BETWEEN if stepping else phases.pace.epochs(before)
         phases.epochs(epochs)
         sums = phases.look()
         looked += 1
@@ -212,7 +223,7 @@ def rounds(phases: Phases, newton: Newton | None) -> Any:
             stepping.adapt(phases.gap / before if before > 0.0 else 1.0)
         else:
             phases.pace.learn(before, phases.gap, epochs)
-        if phases.gap > WORTH * last and looked % SELDOM > 0:
+        if phases.gap > aim(last) and looked % SELDOM > 0:
             yield phases.latest._replace(primal=None, dual=np.nan)
             continue
         own = phases.gap
