@@ -39,6 +39,8 @@ MOST_WORK = 1e8  # stored values to walk before a solver gives an iterate
 LIVELY = 10.0  # times the conjugate's curvature: how far the intercept goes at a time
 FAR, TYPICAL = 0.5, 10.0  # the margin, relative to the largest and to the mean wish of a row for another score
 
+Sums = tuple[float, float, float]
+
 
 class Phases:
     """u, v and b, and the rows to walk: `whole`, and `part` of them, which may be the whole. v has the part's columns."""
@@ -85,28 +87,36 @@ class Phases:
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, count, self.runs, self.random,
         )  # fmt: skip
 
-    def look(self) -> tuple[float, float, float]:
+    def look(self) -> Sums:
         """Sums over the part's rows: losses, conjugates, residuals (shares in the gap)."""
-        return self._look(self.part, self.part.p, self.v, self.part_z)
+        if self.part is self.whole:
+            return self._look_at_all(self.whole.p, apply_to(self.transfer, self.columns.original(self.v)))
+        part = self.part
+        row_scores(self.transfer, part.rows, part.p, part.offset, self.b, self.v, self.part_z)
+        return self._sums(part, part.p, self.part_z)
 
-    def _look(self, part: Part, p: np.ndarray, v: np.ndarray, z: np.ndarray) -> tuple[float, float, float]:
-        """z and the sums for the rows of positive p. The residual is that of Fenchel and Young, loss + loss*(u) - u z."""
+    def _look_at_all(self, p: np.ndarray, w: np.ndarray) -> Sums:
+        """The same over all rows with p > 0."""
+        self.oracle.scores_of(self.whole.rows, p, w, self.b, self.z)
+        return self._sums(self.whole, p, self.z)
+
+    def _sums(self, part: Part, p: np.ndarray, z: np.ndarray) -> Sums:
+        """The residual is that of Fenchel and Young, loss(z) + loss*(u) - u z."""
         self.oracle.passes += 0.5 * part.stored / self.whole.stored
-        row_scores(self.transfer, part.rows, p, part.offset, self.b, v, z)
         losses = loss_sums(self.loss, part.y, p, z, 0.0)[0]
         conjugates = conjugate_sum(self.loss, part.y, p, part.offset, part.u)
         return losses, conjugates, losses + conjugates - float((p * part.u) @ (z - part.offset))
 
-    def check(self, sums: tuple[float, float, float]) -> Iterate:
+    def check(self, sums: Sums) -> Iterate:
         """P and D, the rows that are not in the part looked at too."""
         v = self.columns.original(self.v)
+        w = apply_to(self.transfer, v)
         if self.part is not self.whole:
             self.whole.u[self.part.number] = self.part.u
-            rest = self._look(self.whole, self.outside, v, self.z)
+            rest = self._look_at_all(self.outside, w)
             self.z[self.part.number] = self.part_z
             sums = (sums[0] + rest[0], sums[1] + rest[1], sums[2] + rest[2])
         losses, conjugates, residual = sums
-        w = apply_to(self.transfer, v)
         regular = 0.5 * self.strength * float(w @ w)  # R*(v), and R(w) is what is left of <v, w>
         primal, dual = losses + self.strength * float(v @ w) - regular, -conjugates - regular
         free = self.oracle.problem.fit_intercept
