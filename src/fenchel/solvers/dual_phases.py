@@ -36,6 +36,7 @@ SELDOM = 4  # rounds after which all rows are looked at in any case
 MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move
 SMALLER = 0.7  # share of the rows that is worth a copy
 MOST_WORK = 1e8  # stored values to walk before a solver gives an iterate
+BIAS = 0.1  # weight of the intercept beside the features of a row
 LIVELY = 10.0  # times the conjugate's curvature: how far the intercept goes at a time
 FAR, TYPICAL = 0.5, 10.0  # the margin, relative to the largest and to the mean wish of a row for another score
 
@@ -188,13 +189,13 @@ def aim(gap: float) -> float:
 def inverse_bias_of(problem: Any, form: Any) -> float:
     """1 / strength of the proximal term in a free intercept (0: there is none).
 
-    It counts as much as all features of a row together; where these hardly count, so that multiplier steps would crawl,
-    several times the curvature that the loss's conjugate has at least.
+    It counts less than the features of a row, so that it does not swing; where these hardly count as much as they do, and
+    several times the curvature that the loss's conjugate has at least, so that it does not crawl.
     """
     if not problem.fit_intercept:
         return 0.0
-    smoothness = problem.smoothness or np.inf
-    return (form.typical or 1.0) / form.strength + LIVELY / smoothness
+    features = (form.typical or 1.0) / form.strength
+    return max(BIAS * features, min(features, 1.0)) + LIVELY / (problem.smoothness or np.inf)
 
 
 def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterate]:
