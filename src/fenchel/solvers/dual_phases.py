@@ -81,7 +81,7 @@ class Phases:
     def epochs(self, count: int) -> None:
         """Steps for all rows of the part, so many times."""
         part = self.part
-        count = max(min(count, int(MOST_WORK / max(part.stored, 1))), 1)
+        count = max(min(count, int(MOST_WORK / part.stored)), 1)
         self.oracle.passes += count * part.stored / self.whole.stored
         self.b, self.centre = dual_phase(
             self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
