@@ -15,10 +15,12 @@ import numpy as np
 from fenchel.certify import feasible
 from fenchel.data.accept import read_only, take
 from fenchel.data.dense import Dense
+from fenchel.data.transfer import Identity
 from fenchel.engines.local import Local
 from fenchel.kernels import passes
-from fenchel.kernels.dual_epoch import dual_epoch
 from fenchel.kernels.curvature_passes import curved_pass
+from fenchel.kernels.dual_epoch import dual_epoch
+from fenchel.kernels.dual_phase import row_scores
 from fenchel.kernels.gram import gram_pass
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, slope_sum
 
@@ -90,6 +92,19 @@ class Oracle:
 
         self.engine.map(work, self.blocks)
         return z
+
+    def scores_of(self, rows: Any, p: np.ndarray, w: np.ndarray, b: float, z: np.ndarray) -> None:
+        """z_i = <x_i, w> + offset_i + b for the rows with p_i > 0; `rows` is X or another matrix of as many rows."""
+        offset = self.problem.offset
+        if rows is not self.problem.rows:
+            row_scores(Identity(), rows, p, offset, b, w, z)
+            return
+
+        def work(block):
+            span = slice(block.start, block.stop)
+            row_scores(Identity(), block.rows, p[span], block.offset, b, w, z[span])
+
+        self.engine.map(work, self.blocks)
 
     def combine(self, u: np.ndarray) -> np.ndarray:
         """sum_i p_i u_i x_i."""

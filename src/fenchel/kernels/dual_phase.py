@@ -36,8 +36,8 @@ def shuffle(state, runs, count):
     one = np.uint64(1)
     for k in range(count):
         runs[k] = k
-    for k in range(count - one):
-        last = count - one - k
+    for k in range(one, count):
+        last = count - k
         other = next_random(state) % (last + one)
         runs[last], runs[other] = runs[other], runs[last]
 

@@ -32,7 +32,8 @@ class Part(NamedTuple):
 
     @property
     def stored(self) -> int:
-        return size(self.rows)
+        """Stored values, at least 1."""
+        return max(size(self.rows), 1)
 
     def take(self, index: np.ndarray, columns: Columns | Unchanged) -> Part:
         """A copy of the rows `index`, one behind the other in that order, its columns renamed."""

@@ -28,16 +28,19 @@ from fenchel.solvers.free_newton import Newton
 
 FIRST, LOOKS = 3, 3  # epochs over all rows before the first look at them; looks before a copy is made
 EPOCHS, BETWEEN = 10, 2  # epochs before a look, at most; after a Newton step
-SLOW = 6  # epochs to that end: from there on Newton steps can pay
-STRIDE = 30.0  # ... that are expected to reduce the gap by this factor
+SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
-WORTH = 0.3  # the copy's gap, relative to the last one of all rows, at which these are looked at again
-SELDOM = 5  # ... and after so many rounds in any case
+COARSE = 1e-2  # the largest gap to aim at
+SURELY = 0.9  # of a gap that is aimed at
+SELDOM = 4  # rounds after which all rows are looked at in any case
 MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move
 SMALLER = 0.7  # share of the rows that is worth a copy
 MOST_WORK = 1e8  # stored values to walk before a solver gives an iterate
+BIAS = 0.1  # weight of the intercept beside the features of a row
 LIVELY = 10.0  # times the conjugate's curvature: how far the intercept goes at a time
 FAR, TYPICAL = 0.5, 10.0  # the margin, relative to the largest and to the mean wish of a row for another score
+
+Sums = tuple[float, float, float]
 
 
 class Phases:
@@ -78,35 +81,43 @@ class Phases:
     def epochs(self, count: int) -> None:
         """Steps for all rows of the part, so many times."""
         part = self.part
-        count = max(min(count, int(MOST_WORK / max(part.stored, 1))), 1)
+        count = max(min(count, int(MOST_WORK / part.stored)), 1)
         self.oracle.passes += count * part.stored / self.whole.stored
         self.b, self.centre = dual_phase(
             self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, count, self.runs, self.random,
         )  # fmt: skip
 
-    def look(self) -> tuple[float, float, float]:
+    def look(self) -> Sums:
         """Sums over the part's rows: losses, conjugates, residuals (shares in the gap)."""
-        return self._look(self.part, self.part.p, self.v, self.part_z)
+        if self.part is self.whole:
+            return self._look_at_all(self.whole.p, apply_to(self.transfer, self.columns.original(self.v)))
+        part = self.part
+        row_scores(self.transfer, part.rows, part.p, part.offset, self.b, self.v, self.part_z)
+        return self._sums(part, part.p, self.part_z)
 
-    def _look(self, part: Part, p: np.ndarray, v: np.ndarray, z: np.ndarray) -> tuple[float, float, float]:
-        """z and the sums for the rows of positive p. The residual is that of Fenchel and Young, loss + loss*(u) - u z."""
+    def _look_at_all(self, p: np.ndarray, w: np.ndarray) -> Sums:
+        """The same over all rows with p > 0."""
+        self.oracle.scores_of(self.whole.rows, p, w, self.b, self.z)
+        return self._sums(self.whole, p, self.z)
+
+    def _sums(self, part: Part, p: np.ndarray, z: np.ndarray) -> Sums:
+        """The residual is that of Fenchel and Young, loss(z) + loss*(u) - u z."""
         self.oracle.passes += 0.5 * part.stored / self.whole.stored
-        row_scores(self.transfer, part.rows, p, part.offset, self.b, v, z)
         losses = loss_sums(self.loss, part.y, p, z, 0.0)[0]
         conjugates = conjugate_sum(self.loss, part.y, p, part.offset, part.u)
         return losses, conjugates, losses + conjugates - float((p * part.u) @ (z - part.offset))
 
-    def check(self, sums: tuple[float, float, float]) -> Iterate:
+    def check(self, sums: Sums) -> Iterate:
         """P and D, the rows that are not in the part looked at too."""
         v = self.columns.original(self.v)
+        w = apply_to(self.transfer, v)
         if self.part is not self.whole:
             self.whole.u[self.part.number] = self.part.u
-            rest = self._look(self.whole, self.outside, v, self.z)
+            rest = self._look_at_all(self.outside, w)
             self.z[self.part.number] = self.part_z
             sums = (sums[0] + rest[0], sums[1] + rest[1], sums[2] + rest[2])
         losses, conjugates, residual = sums
-        w = apply_to(self.transfer, v)
         regular = 0.5 * self.strength * float(w @ w)  # R*(v), and R(w) is what is left of <v, w>
         primal, dual = losses + self.strength * float(v @ w) - regular, -conjugates - regular
         free = self.oracle.problem.fit_intercept
@@ -151,29 +162,40 @@ class Phases:
 
 
 class Pace:
-    """How many epochs to make before the next look, from what the last ones achieved."""
+    """How many epochs to make before the next look, from what the last ones achieved.
 
-    epochs = EPOCHS
+    Tolerances are mostly powers of ten: the next one below is aimed at.
+    """
+
+    rate = 0.0  # of log gap, per epoch
+
+    def learn(self, before: float, after: float, epochs: int) -> None:
+        self.rate = float(np.log(before / after)) / epochs if before > after > 0.0 else 0.0
+
+    def epochs(self, gap: float) -> int:
+        way = np.log(gap / (SURELY * aim(gap))) if gap > 0.0 else 1.0
+        return int(np.clip(np.ceil(way / max(self.rate, 1e-9)), 1, EPOCHS))
 
     @property
     def slow(self) -> bool:
-        return self.epochs >= SLOW
+        return self.rate < SLOW
 
-    def learn(self, before: float, after: float, epochs: int) -> None:
-        rate = np.log(before / after) / epochs if before > after > 0.0 else 0.0
-        self.epochs = int(np.clip(np.log(STRIDE) / max(rate, 1e-9), 1, EPOCHS))
+
+def aim(gap: float) -> float:
+    """The power of ten below a gap, 0.01 at most."""
+    return float(min(10.0 ** (np.ceil(np.log10(gap)) - 1.0), COARSE)) if gap > 0.0 else 0.0
 
 
 def inverse_bias_of(problem: Any, form: Any) -> float:
     """1 / strength of the proximal term in a free intercept (0: there is none).
 
-    It counts as much as all features of a row together; where these hardly count, so that multiplier steps would crawl,
-    several times the curvature that the loss's conjugate has at least.
+    It counts less than the features of a row, so that it does not swing; where these hardly count as much as they do, and
+    several times the curvature that the loss's conjugate has at least, so that it does not crawl.
     """
     if not problem.fit_intercept:
         return 0.0
-    smoothness = problem.smoothness or np.inf
-    return (form.typical or 1.0) / form.strength + LIVELY / smoothness
+    features = (form.typical or 1.0) / form.strength
+    return max(BIAS * features, min(features, 1.0)) + LIVELY / (problem.smoothness or np.inf)
 
 
 def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterate]:
@@ -182,7 +204,7 @@ def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterat
     yield phases.first()
     phases.gap = 1.0
     for look in range(LOOKS):
-        before, epochs = phases.gap, min(phases.pace.epochs, FIRST + look)
+        before, epochs = phases.gap, min(phases.pace.epochs(phases.gap), FIRST + look)
         phases.epochs(epochs)
         yield phases.check(phases.look())
         phases.pace.learn(before, phases.gap, epochs)
@@ -203,7 +225,7 @@ def rounds(phases: Phases, newton: Newton | None) -> Any:
         stepping = newton if looked > 0 and before < NEAR and phases.pace.slow else None
         if stepping:
             yield from stepping.step()
-        epochs = BETWEEN if stepping else phases.pace.epochs
+        epochs = BETWEEN if stepping else phases.pace.epochs(before)
         phases.epochs(epochs)
         sums = phases.look()
         looked += 1
@@ -212,7 +234,7 @@ def rounds(phases: Phases, newton: Newton | None) -> Any:
             stepping.adapt(phases.gap / before if before > 0.0 else 1.0)
         else:
             phases.pace.learn(before, phases.gap, epochs)
-        if phases.gap > WORTH * last and looked % SELDOM > 0:
+        if phases.gap > aim(last) and looked % SELDOM > 0:
             yield phases.latest._replace(primal=None, dual=np.nan)
             continue
         own = phases.gap

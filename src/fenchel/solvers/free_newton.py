@@ -82,7 +82,7 @@ class Newton:
         count = free.rows.size
         shift = free.rho + self.damping * self.scale
         x, held, work = np.zeros(count), np.zeros(count, dtype=bool), np.empty((4, count))
-        steps = int(max(min(STEPS, MOST_WORK / max(part.stored, 1)), 10))
+        steps = int(max(min(STEPS, MOST_WORK / part.stored), 10))
         first, taken = 0.0, 0
         for _ in range(GOES):
             if taken * part.stored > MOST_WORK / GOES:
