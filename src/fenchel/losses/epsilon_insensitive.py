@@ -30,7 +30,8 @@ class EpsilonInsensitive(NamedTuple):
         require(1.0 <= self.p < math.inf, "p", "at least 1", self.p)
 
     def value(self, z, y):
-        return power(max(0.0, abs(z - y) - self.epsilon), self.p) / self.p
+        a = max(0.0, abs(z - y) - self.epsilon)
+        return a if self.p == 1.0 else power(a, self.p) / self.p
 
     def slope(self, z, y):
         a = abs(z - y) - self.epsilon
@@ -47,11 +48,11 @@ class EpsilonInsensitive(NamedTuple):
 
     def dual_step(self, u, z, q, y):
         r = z + q * u - y
-        a = abs(r) - self.epsilon
-        if a <= 0.0:
-            return 0.0
+        a = max(0.0, abs(r) - self.epsilon)
         if self.p == 1.0:
             return math.copysign(min(1.0, a / q), r)
+        if a == 0.0:
+            return 0.0
         if self.p == 2.0:
             return math.copysign(a / (1.0 + q), r)
         return math.copysign(power_slope(a, q, self.p), r)

@@ -22,6 +22,12 @@ def entropy_term(t):
 @helper
 def power(x, p):
     """x^p for x >= 0, inf where it overflows (plain Python would raise)."""
+    if p == 1.0:
+        return x
+    if p == 0.0:
+        return 1.0
+    if p == 2.0:
+        return x * x
     if x > 0.0 and p * math.log(x) > 709.782712893384:
         return math.inf
     return x**p
