@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.certify import feasible
+from fenchel.data.accept import read_only, take
 from fenchel.data.dense import Dense
 from fenchel.engines.local import Local
 from fenchel.kernels import passes
@@ -40,6 +41,20 @@ class PlaneRecipe(NamedTuple):
     share: float
     centre: tuple[np.ndarray, float] | None
     reach: float
+
+
+class SomeRows(NamedTuple):
+    """Some rows of a problem, copied together: what an oracle asks of a problem."""
+
+    rows: Any
+    y: np.ndarray
+    weights: np.ndarray
+    offset: np.ndarray
+    n: int
+    d: int
+    compiled_loss: Any
+    regularizer: Any
+    fit_intercept: bool
 
 
 class Oracle:
@@ -116,6 +131,13 @@ class Oracle:
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """sum_i weights_i x_i x_i', weights >= 0: rows of weight 0 cost nothing."""
+        total = self.upper_gram(weights)
+        lower = np.tril_indices(self.problem.d, -1)
+        total[lower] = total.T[lower]
+        return total
+
+    def upper_gram(self, weights: np.ndarray) -> np.ndarray:
+        """The same on and above the diagonal; below, anything."""
         self.passes += 0.5
         d = self.problem.d
 
@@ -127,13 +149,14 @@ class Oracle:
             gram_pass(block.rows, part, out)
             return (out,)
 
-        total = self.engine.sum(work, self.blocks)[0]
-        if isinstance(self.problem.rows, Dense):
-            return total
-        diagonal = np.diag(total).copy()
-        total += total.T
-        np.fill_diagonal(total, diagonal)
-        return total
+        return self.engine.sum(work, self.blocks)[0]
+
+    def take(self, index: np.ndarray, scale: float = 1.0) -> Oracle:
+        """An oracle of some rows only, copied together, their weights times `scale`; it counts its own passes."""
+        problem = self.problem
+        y, p, offset = map(read_only, (problem.y[index], scale * problem.weights[index], problem.offset[index]))
+        shared = (index.size, problem.d, problem.compiled_loss, problem.regularizer, problem.fit_intercept)
+        return Oracle(SomeRows(take(problem.rows, index), y, p, offset, *shared), self.engine)
 
     def slopes(self, w: np.ndarray, b: float) -> np.ndarray:
         """The slope of every row's loss at (w, b)."""

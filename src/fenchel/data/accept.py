@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.data.csr import CSR, csr_block, unsigned
-from fenchel.data.dense import Dense, dense_block
+from fenchel.data.csr import CSR, csr_block, csr_take, unsigned
+from fenchel.data.dense import Dense, dense_block, dense_take
 from fenchel.errors import InputError
 
 
@@ -41,6 +41,12 @@ def read_only(array: np.ndarray) -> np.ndarray:
 def block(rows: Any, start: int, stop: int) -> Any:
     """Rows start..stop as a view."""
     return dense_block(rows, start, stop) if isinstance(rows, Dense) else csr_block(rows, start, stop)
+
+
+def take(rows: Any, index: np.ndarray) -> Any:
+    """The rows of the numbers in `index`, copied together."""
+    taken = dense_take(rows, index) if isinstance(rows, Dense) else csr_take(rows, index)
+    return type(taken)(*map(read_only, taken))
 
 
 def size(rows: Any) -> int:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel.data.transfer import apply
+from fenchel.jit import kernel
 
 
 class CSR(NamedTuple):
@@ -77,3 +78,23 @@ def unsigned(array: np.ndarray) -> np.ndarray:
 
 def csr_block(rows: CSR, start: int, stop: int) -> CSR:
     return CSR(rows.indptr[start : stop + 1], rows.indices, rows.values)
+
+
+def csr_take(rows: CSR, index: np.ndarray) -> CSR:
+    """Some rows, copied together."""
+    lengths = (rows.indptr[1:] - rows.indptr[:-1])[index]
+    indptr = np.zeros(index.size + 1, rows.indptr.dtype)
+    np.cumsum(lengths, out=indptr[1:])
+    indices, values = np.empty(int(indptr[-1]), rows.indices.dtype), np.empty(int(indptr[-1]), rows.values.dtype)
+    copy_rows(rows, index.astype(np.uint64), indptr, indices, values)
+    return CSR(indptr, indices, values)
+
+
+@kernel
+def copy_rows(rows, index, indptr, indices, values):
+    """The entries of the rows of `index`, one row after the other."""
+    for k in range(np.uint64(index.size)):
+        start, to = rows.indptr[index[k]], indptr[k]
+        for j in range(indptr[k + np.uint64(1)] - to):
+            indices[to + j] = rows.indices[start + j]
+            values[to + j] = rows.values[start + j]

@@ -71,3 +71,8 @@ class Dense(NamedTuple):
 
 def dense_block(rows: Dense, start: int, stop: int) -> Dense:
     return Dense(rows.values[start:stop])
+
+
+def dense_take(rows: Dense, index: np.ndarray) -> Dense:
+    """Some rows, copied together."""
+    return Dense(rows.values[index])

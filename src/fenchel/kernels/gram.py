@@ -10,7 +10,7 @@ from fenchel.jit import kernel
 
 @kernel(fastmath=True)
 def gram_pass(rows, weights, out):
-    """out += sum_i weights_i x_i x_i' in the entries where the column is not left of the row's place in x_i's order."""
+    """out += sum_i weights_i x_i x_i' on and above the diagonal, as columns are in order within a row."""
     for i in range(np.uint64(weights.size)):
         if weights[i] != 0.0:
             add_outer(rows, i, weights[i], out)
