@@ -2,11 +2,11 @@
 
 import os
 import pickle
-import re
 import shutil
 import stat
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import fenchel
-from fenchel import jit_cache, losses, typed
+from fenchel import jit_cache, kernel_sources, losses, typed
 from fenchel.certify import slopes_pass
 from fenchel.data.accept import accept_matrix
 from fenchel.data.rows import axpy, dot, sqnorm
@@ -396,11 +396,63 @@ def test_editing_a_loss_gives_the_new_answer(tmp_path):
     assert answers == [-1.0, -3.0]
 
 
-def test_every_source_that_is_compiled_is_part_of_the_stamp():
-    marks = re.compile(r"^@(kernel|helper|method)\b", re.MULTILINE)
-    compiled = {file.relative_to(SOURCES) for file in SOURCES.rglob("*.py") if marks.search(file.read_text())}
-    assert len(compiled) > 10
-    assert {file.parts[0] for file in compiled} <= set(jit_cache.COMPILED_SOURCES)
+COMPILE = """
+import numpy as np, scipy.sparse as sp, fenchel
+from numba.core import compiler
+from fenchel.kernel_sources import reachable
+from fenchel.jit_cache import DiskCache, _modules
+
+asked, stack, missed = [], [], []
+inner = compiler.compile_extra
+
+def watched(typing, target, func, args, *more, **options):
+    name = func.__module__
+    if stack:
+        if name.startswith("fenchel.") and name != "fenchel.typed" and name not in stack[-1]:
+            missed.append((name, func.__name__))
+        return inner(typing, target, func, args, *more, **options)
+    stack.append(frozenset().union(*map(reachable, [name, *_modules(args)])))
+    asked.append(func.__name__)
+    try:
+        return inner(typing, target, func, args, *more, **options)
+    finally:
+        stack.pop()
+
+compiler.compile_extra = watched
+X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, -1.0]])
+for loss, y in (("hinge", [1, -1, 1, -1]), ("softmax", [0, 1, 2, 1]), ("roc_area", [1, -1, 1, -1])):
+    assert fenchel.solve(fenchel.Problem(sp.csr_matrix(X), y, loss=loss, alpha=0.1)).converged
+assert fenchel.solve(fenchel.Problem(X, [1, -1, 1, -1], loss="hinge", alpha=0.1), solver="dual_ascent").converged
+print(len(asked), missed)
+"""
+
+
+def test_everything_compiled_into_a_kernel_is_among_its_sources(tmp_path):
+    out, err = start(COMPILE, environment(tmp_path / "cache")).communicate(timeout=300)
+    assert not err
+    asked, missed = out.split(maxsplit=1)
+    assert int(asked) > 10
+    assert missed.strip() == "[]"
+
+
+def test_sources_follow_imports_through_packages_and_functions():
+    assert kernel_sources.reachable("fenchel.kernels.passes") >= {"fenchel.losses.protocol", "fenchel.typed"}
+    assert "fenchel.losses.hinge" not in kernel_sources.reachable("fenchel.kernels.passes")
+    whole = kernel_sources._imported("fenchel.losses", ["Hinge"])
+    assert {"fenchel.losses.hinge", "fenchel.losses.logistic", "fenchel.losses"} <= set(whole)
+    assert kernel_sources._imported("fenchel", ["typed", "losses"]) == ["fenchel.typed", "fenchel.losses"]
+
+
+def test_entries_that_nobody_reads_are_removed(folder):
+    run()
+    (kept,) = entries(folder)
+    old = kept.with_name("old.nbk")
+    shutil.copy(kept, old)
+    for entry, age in ((old, 90), (kept, 50)):
+        os.utime(entry, (time.time() - age * 86400,) * 2)
+    run()
+    assert entries(folder) == [kept]
+    assert time.time() - kept.stat().st_mtime < 3600  # it was read just now
 
 
 def test_import_is_light():

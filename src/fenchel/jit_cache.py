@@ -1,7 +1,7 @@
 """Where compiled kernels are kept between processes, and why they can be trusted.
 
 numba's own cache watches only the file of the kernel: after editing a loss it still runs the old one. Here the key of
-an entry holds a digest of every source file that can be compiled into a kernel, so an edit simply misses. An entry is
+an entry holds a digest of every source file that can be compiled into it (`kernel_sources.py`), so an edit misses. An entry is
 read only if the folder and the file belong to the user and nobody else may write there, and only after its sha256 has
 been checked; anything else is compiled again, with one warning. Kernels specialised to a user's own class are not kept:
 nothing here could tell when that class changes.
@@ -11,6 +11,7 @@ The folder is $FENCHEL_CACHE_DIR, else $XDG_CACHE_HOME/fenchel, else ~/.cache/fe
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pickle
@@ -18,8 +19,9 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,40 +30,21 @@ import llvmlite
 import numba
 from numba.core import compiler, serialize
 from numba.core.caching import _Cache
-from numba.core.types import BaseTuple, NamedTuple, NamedUniTuple  # type: ignore[attr-defined]
+from numba.core.types import BaseTuple, Dispatcher, NamedTuple, NamedUniTuple  # type: ignore[attr-defined]
 
+from fenchel.kernel_sources import digest
 from fenchel.typed import is_ours
 
 MAGIC = b"FENCHEL-KERNEL-1"
-KEEP = 3  # folders of earlier versions that are left alone
-COMPILED_SOURCES = [
-    "typed.py",
-    "jit.py",
-    "certify.py",
-    "dual_point.py",
-    "vector_certify.py",
-    "set_certify.py",
-    "structured_certify.py",
-    "marginal_certify.py",
-    "kernel_methods",
-    "losses",
-    "multiclass",
-    "measures",
-    "structured",
-]
-COMPILED_SOURCES += ["data", "projections", "kernels"]
+KEEP = 3  # folders of other compilers that are left alone
+UNUSED = 60 * 86400.0  # seconds after which an entry that nobody has read is removed
 
 
 @cache
-def source_stamp() -> str:
-    """Digest of every source that can end up in a kernel, and of what compiles it."""
-    root = Path(__file__).parent
-    digest = hashlib.sha256(repr((numba.__version__, llvmlite.__version__, sys.version_info[:3])).encode())
-    for name in COMPILED_SOURCES:
-        place = root / name
-        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place] * place.exists():
-            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()[:24]
+def tools_stamp() -> str:
+    """Of what compiles the kernels."""
+    versions = repr((numba.__version__, llvmlite.__version__, sys.version_info[:3]))
+    return hashlib.sha256(versions.encode()).hexdigest()[:24]
 
 
 def cache_root() -> Path | None:
@@ -84,11 +67,11 @@ def is_private(info: os.stat_result) -> bool:
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder for this version of the sources, made if need be; None (with one warning) if it cannot be trusted."""
+    """The folder for these compilers, made if need be; None (with one warning) if it cannot be trusted."""
     root = cache_root()
     if root is None:
         return _refuse("there is no home directory")
-    folder = root / f"kernels-{source_stamp()}"
+    folder = root / f"kernels-{tools_stamp()}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for place in (root, folder):
@@ -109,15 +92,21 @@ def _refuse(why: str) -> Path | None:
 
 
 def _prune(root: Path, current: Path) -> None:
+    """Folders of other compilers, but for the last few, and entries that have not been read for long."""
     others = [p for p in root.glob("kernels-*") if p != current and not p.is_symlink()]
     for old in sorted(others, key=lambda p: p.stat().st_mtime, reverse=True)[KEEP:]:
         shutil.rmtree(old, ignore_errors=True)
+    with os.scandir(current) as entries:
+        for entry in entries:
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime > UNUSED:
+                os.unlink(entry)
 
 
 class DiskCache(_Cache):
     """numba's cache interface for one kernel."""
 
     def __init__(self, py_func: Callable):
+        self._module = py_func.__module__
         self._name = f"{py_func.__module__}.{py_func.__qualname__}"
         self._ours = py_func.__module__.split(".")[0] == "fenchel"
         self._enabled = True
@@ -170,7 +159,8 @@ class DiskCache(_Cache):
         folder = cache_folder()
         if folder is None:
             return None
-        key = repr((self._name, [str(t) for t in sig], target_context.codegen().magic_tuple()))
+        sources = digest([self._module, *_modules(sig)])
+        key = repr((self._name, sources, [str(t) for t in sig], target_context.codegen().magic_tuple()))
         return folder / f"{self._name.rsplit('.', 1)[-1]}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.nbk"
 
     def _read(self, path: Path) -> bytes | None:
@@ -180,6 +170,7 @@ class DiskCache(_Cache):
                 if not is_private(os.fstat(source.fileno())):
                     return self._warn(f"in {path} is owned or writable by someone else")
                 content = source.read()
+                _touch(source.fileno())
         except OSError as error:
             return self._warn(f"cannot be read from {path}: {error}")
         body = content[len(MAGIC) + 32 :]
@@ -199,3 +190,20 @@ def _cacheable(numba_type: Any) -> bool:
     if isinstance(numba_type, (NamedTuple, NamedUniTuple)) and not is_ours(numba_type.instance_class):
         return False
     return all(map(_cacheable, numba_type)) if isinstance(numba_type, BaseTuple) else True
+
+
+def _modules(types: Any) -> Iterator[str]:
+    """Where the classes and functions among the types come from."""
+    for numba_type in types:
+        if isinstance(numba_type, (NamedTuple, NamedUniTuple)):
+            yield numba_type.instance_class.__module__
+        if isinstance(numba_type, Dispatcher):
+            yield numba_type.dispatcher.py_func.__module__
+        if isinstance(numba_type, BaseTuple):
+            yield from _modules(numba_type)
+
+
+def _touch(handle: int) -> None:
+    """So that what is in use is not removed; a folder that is read-only keeps its times."""
+    with contextlib.suppress(OSError):
+        os.utime(handle)

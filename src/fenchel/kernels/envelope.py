@@ -1,63 +1,104 @@
-"""The smoothed losses of the proximal point method in the dual, row by row from stored scores.
+"""The smoothed losses of the proximal point method in the dual.
 
 phi(z) = max over u of u z - loss*(u) - gamma/2 (u - u0)^2. The maximiser is the dual step u = dual_step(u0, z, gamma), and
 with x = z - gamma (u - u0) one has u in the subdifferential of the loss at x and phi = loss(x) + gamma/2 (u^2 - u0^2).
+Where the loss is linear between x and z, phi = loss(z) - gamma/2 (u - u0)^2 and nothing bends.
 gamma = 0 is the loss itself.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from fenchel.jit import kernel
-from fenchel.losses.protocol import curvature, dual_step, value, value_and_slope
+from fenchel.losses.protocol import curvature, dual_step, slope, value, value_and_slope
+from fenchel.typed import helper
 
 STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
-PROBE = 1e-3  # half width, in units of gamma, over which the change of u is measured
+PROBE = 1e-3  # width, in units of gamma, over which the change of u is measured
 
 
-@kernel
-def envelope_pass(loss, y, p, z, u0, gamma, u, h):
-    """u and its rate of change h = du/dz; returns (sum p phi, sum p loss, sum p of the Fenchel-Young residuals of u)."""
-    total, losses, residual = 0.0, 0.0, 0.0
-    for i in range(z.size):
+@helper
+def smoothed_loss(loss, z, u0, gamma, y):
+    """(phi, its derivative u, loss at z, Fenchel-Young residual of u at z), without branches."""
+    u = dual_step(loss, u0, z, gamma, y)
+    move = gamma * (u - u0)
+    f, at_x = value(loss, z, y), value(loss, z - move, y)
+    return at_x + 0.5 * move * (u + u0), u, f, f - at_x - u * move
+
+
+@kernel(fastmath=True)
+def smoothed_rows(loss, y, p, offset, gamma, u0, z, u, t, step):
+    """u at scores z, step = u - old u and t = p du/dz.
+
+    Returns (sum p phi, sum p loss, sum p of the Fenchel-Young residuals, sum p u, sum t, sum t (x - offset)).
+    """
+    total, losses, residual, slopes, bend, kinks = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    width = PROBE * gamma
+    for i in range(np.uint64(y.size)):
+        phi, new, f, miss = smoothed_loss(loss, z[i], u0[i], gamma, y[i])
+        rise = dual_step(loss, u0[i], z[i] + width, gamma, y[i]) - new
+        total += p[i] * phi if p[i] > 0.0 else 0.0
+        losses += p[i] * f if p[i] > 0.0 else 0.0
+        residual += p[i] * miss if p[i] > 0.0 else 0.0
+        slopes += p[i] * new
+        t[i] = p[i] * (rise / width)
+        bend += t[i]
+        kinks += t[i] * (z[i] - gamma * (new - u0[i]) - offset[i])
+        step[i] = new - u[i]
+        u[i] = new
+    return total, losses, residual, slopes, bend, kinks
+
+
+@kernel(fastmath=True)
+def curved_rows(loss, y, p, offset, z, u, t, step):
+    """The same for a differentiable loss and gamma = 0."""
+    total, slopes, bend, kinks = 0.0, 0.0, 0.0, 0.0
+    for i in range(np.uint64(y.size)):
+        t[i], step[i] = 0.0, 0.0
         if p[i] > 0.0:
-            f = value(loss, z[i], y[i])
-            u[i] = dual_step(loss, u0[i], z[i], gamma, y[i])
-            x = z[i] - gamma * (u[i] - u0[i])
-            at_x = value(loss, x, y[i])
-            total += p[i] * (at_x + 0.5 * gamma * (u[i] - u0[i]) * (u[i] + u0[i]))
-            losses += p[i] * f
-            residual += p[i] * (f - at_x - u[i] * (z[i] - x))
-            width = PROBE * gamma
-            right = dual_step(loss, u0[i], z[i] + width, gamma, y[i])
-            left = dual_step(loss, u0[i], z[i] - width, gamma, y[i])
-            h[i] = (right - left) / (2.0 * width)
-    return total, losses, residual
-
-
-@kernel
-def curved_pass(loss, y, p, z, u, h):
-    """The same for a differentiable loss and gamma = 0: u the slopes, h their rate of change."""
-    total = 0.0
-    for i in range(z.size):
-        if p[i] > 0.0:
-            f, u[i] = value_and_slope(loss, z[i], y[i])
+            f, new = value_and_slope(loss, z[i], y[i])
             total += p[i] * f
-            h[i] = min(curvature(loss, z[i], y[i]), STEEPEST)
-    return total
+            slopes += p[i] * new
+            t[i] = p[i] * min(curvature(loss, z[i], y[i]), STEEPEST)
+            bend += t[i]
+            kinks += t[i] * (z[i] - offset[i])
+            step[i] = new - u[i]
+            u[i] = new
+    return total, total, 0.0, slopes, bend, kinks
 
 
-@kernel
-def envelope_line(loss, y, p, z, dz, t, u0, gamma):
-    """(sum p phi, its derivative in t) at scores z + t dz."""
-    total, derivative = 0.0, 0.0
-    for i in range(z.size):
+@kernel(fastmath=True)
+def smoothed_along(loss, y, p, z, dz, t, u0, gamma):
+    """(sum p phi, its first and its second derivative in t) at scores z + t dz."""
+    total, first, second = 0.0, 0.0, 0.0
+    width = PROBE * gamma
+    for i in range(np.uint64(z.size)):
+        at = z[i] + t * dz[i]
+        phi, u, _, _ = smoothed_loss(loss, at, u0[i], gamma, y[i])
+        total += p[i] * phi if p[i] > 0.0 else 0.0
+        first += p[i] * u * dz[i]
+        second += p[i] * (dual_step(loss, u0[i], at + width, gamma, y[i]) - u) * (dz[i] * dz[i])
+    return total, first, second / width
+
+
+@kernel(fastmath=True)
+def curved_along(loss, y, p, z, dz, t):
+    """The same for a differentiable loss and gamma = 0."""
+    total, first, second = 0.0, 0.0, 0.0
+    for i in range(np.uint64(z.size)):
         if p[i] > 0.0:
             at = z[i] + t * dz[i]
-            if gamma > 0.0:
-                u = dual_step(loss, u0[i], at, gamma, y[i])
-                f = value(loss, at - gamma * (u - u0[i]), y[i]) + 0.5 * gamma * (u - u0[i]) * (u + u0[i])
-            else:
-                f, u = value_and_slope(loss, at, y[i])
+            f, u = value_and_slope(loss, at, y[i])
             total += p[i] * f
-            derivative += p[i] * u * dz[i]
-    return total, derivative
+            first += p[i] * u * dz[i]
+            second += p[i] * min(curvature(loss, at, y[i]), STEEPEST) * (dz[i] * dz[i])
+    return total, first, second
+
+
+@kernel
+def bent_within(loss, y, p, z, u, reach, out):
+    """out_i: whether row i counts and its loss is not linear with slope u within `reach` of its score."""
+    for i in range(z.size):
+        flat = slope(loss, z[i] - reach, y[i]) == u[i] and slope(loss, z[i] + reach, y[i]) == u[i]
+        out[i] = p[i] > 0.0 and not flat

@@ -1,0 +1,83 @@
+"""Passes over all rows of an oracle with the smoothed losses of `kernels/envelope.py`, block by block.
+
+Scores, losses and sums are kernels of their own, so that none is compiled for every pair of a loss and a storage; a block
+is still in the cache when the rows whose u changed, and only those, are walked again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.kernels.envelope import curved_along, curved_rows, smoothed_along, smoothed_rows
+from fenchel.kernels.passes import combine_pass, scores_pass
+
+TINY = 1e-300
+
+
+class RowState:
+    """What is known of every row: score z, centre u0, dual variable u and t = p du/dz."""
+
+    def __init__(self, u0: np.ndarray, u: np.ndarray):
+        self.u0, self.u = u0, u
+        self.z, self.t = np.zeros(u.size), np.zeros(u.size)
+
+
+class Sums(NamedTuple):
+    """sum p phi, sum p loss, sum p of the Fenchel-Young residuals, sum p u, sum t, sum t (x - offset)."""
+
+    value: float
+    risk: float
+    residual: float
+    slopes: float
+    bend: float
+    kinks: float
+
+
+def smoothed_sums(
+    oracle: Any, w: np.ndarray, b: float, gamma: float, rows: RowState, g: np.ndarray, border: np.ndarray, fresh: bool
+) -> Sums:
+    """Scores at (w, b) (those stored, unless `fresh`), dual variables and curvatures in one pass, into `rows`.
+
+    g += sum p (change of u) x, and border, if it has entries, becomes sum t x.
+    """
+    oracle.passes += 1.0 if fresh else 0.5
+    loss = oracle.problem.compiled_loss
+
+    def work(block):
+        part = slice(block.start, block.stop)
+        z, u0, u, t, p = rows.z[part], rows.u0[part], rows.u[part], rows.t[part], block.p
+        change, bent, step = np.zeros(w.size), np.zeros(border.size), np.empty(z.size)
+        if fresh:
+            scores_pass(block.rows, block.offset, w, z)
+            z += b
+        if gamma > 0.0:
+            sums = smoothed_rows(loss, block.y, p, block.offset, gamma, u0, z, u, t, step)
+        else:
+            sums = curved_rows(loss, block.y, p, block.offset, z, u, t, step)
+        combine_pass(block.rows, p, step, change)
+        if bent.size:
+            combine_pass(block.rows, p, np.divide(t, np.maximum(p, TINY), out=step), bent)
+        return *sums, change, bent
+
+    *sums, change, bent = oracle.engine.sum(work, oracle.blocks)
+    g += change
+    border[:] = bent
+    return Sums(*sums)
+
+
+def smoothed_line(
+    oracle: Any, z: np.ndarray, dz: np.ndarray, t: float, u0: np.ndarray, gamma: float
+) -> tuple[float, float, float]:
+    """(sum p phi, its derivatives in t) at scores z + t dz: no pass over X."""
+    loss = oracle.problem.compiled_loss
+
+    def work(block):
+        part = slice(block.start, block.stop)
+        if gamma > 0.0:
+            return smoothed_along(loss, block.y, block.p, z[part], dz[part], t, u0[part], gamma)
+        return curved_along(loss, block.y, block.p, z[part], dz[part], t)
+
+    value, slope, bend = oracle.engine.sum(work, oracle.blocks)
+    return value, slope, bend

@@ -1,0 +1,32 @@
+"""Sub-samples to start from: the first steps, which find the region of the solution, need few rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+PER_FEATURE = 40  # rows: fewer would be fitted too well
+BENT = 20  # rows with curvature, per feature, below which a smaller gamma would fit the sample and not the rest
+ROUGH = 0.1  # relative gap at which a sub-sample of a differentiable loss is left
+MOST_STEPS = 50
+SMALLEST_SHARE, LARGEST_SHARE, GROWTH = 1 / 64, 1 / 3, 8
+
+
+def sizes(n: int, d: int) -> list[int]:
+    """Numbers of rows, growing; none if the problem is too small for it to pay."""
+    found = []
+    m = max(PER_FEATURE * d, int(n * SMALLEST_SHARE))
+    while m <= LARGEST_SHARE * n:
+        found.append(m)
+        m *= GROWTH
+    return found
+
+
+def strided(n: int, m: int) -> np.ndarray:
+    """m row numbers, one at random from each of m strides: rising, and spread over data in any order."""
+    stride = n // m
+    return np.arange(m) * stride + np.random.default_rng(0).integers(0, stride, m)
+
+
+def smallest_gamma(d: int, m: int) -> float:
+    """Relative to the first: scores found on m rows are off by about sqrt(d / m), and less smoothing helps little."""
+    return 1.5 * float(np.sqrt(d / m))

@@ -1,0 +1,92 @@
+"""SemismoothNewton: sub-samples, rows left out and checked, free intercepts, threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel
+from fenchel import losses
+from fenchel.data.accept import accept_matrix, take
+from fenchel.engines import Local
+from fenchel.solvers import SemismoothNewton, row_reduction
+from fenchel.solvers.subsample import sizes, strided
+
+
+def classes(n=4000, d=6, seed=0, storage=np.asarray, **options):
+    """Two classes, with one feature that few rows have and that is large there."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    X[:, -1] = 30.0 * (rng.random(n) < 0.002)
+    y = np.where(X @ rng.standard_normal(d) + 0.5 * rng.standard_normal(n) > 0.3, 1.0, -1.0)
+    return fenchel.Problem(storage(X), y, loss=options.pop("loss", "hinge"), **options)
+
+
+def solved(problem, tol=1e-9, **options):
+    result = fenchel.solve(problem, solver=SemismoothNewton(), tol=tol, max_time=60, **options)
+    assert result.status is fenchel.Status.CERTIFIED, result
+    return result
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1e-4, 10.0])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_optimum_of_another_solver(alpha, fit_intercept):
+    weights = np.random.default_rng(1).uniform(0.0, 2.0, 4000)
+    problem = classes(alpha=alpha, fit_intercept=fit_intercept, sample_weight=weights, offset=0.1 * weights)
+    certificate = solved(problem).certificate
+    other = fenchel.solve(problem, solver="bundle", tol=1e-4, max_time=60).certificate
+    assert other.dual <= certificate.primal * (1 + 1e-9)
+    assert certificate.dual <= other.primal * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("moves", [1e-9, 1.0, 1e9])
+def test_rows_that_should_not_have_been_left_out_come_back(moves, monkeypatch):
+    expected = solved(classes(alpha=1e-5)).certificate
+    monkeypatch.setattr(row_reduction, "MOVES", moves)
+    monkeypatch.setattr(row_reduction, "SMOOTHINGS", min(moves, 3.0))
+    certificate = solved(classes(alpha=1e-5)).certificate
+    assert certificate.primal == pytest.approx(expected.primal, rel=1e-8)
+
+
+def test_what_is_claimed_on_all_rows_is_true():
+    """Claims of values come from all rows: no primal value is too low, no dual value much too high."""
+    problem = classes(alpha=1e-5, fit_intercept=True, loss=losses.EpsilonInsensitive(0.1))
+    best = solved(problem).certificate
+    result = fenchel.solve(problem, solver=SemismoothNewton(), tol=1e-6)
+    slack = 1e-7 * best.primal
+    assert all(point.primal >= best.dual - slack for point in result.trace)
+    assert all(point.dual <= best.primal + slack for point in result.trace)
+
+
+def test_a_start_from_another_alpha_is_no_worse_than_none():
+    problem, near = classes(alpha=1e-4, loss=losses.Quantile(0.9)), classes(alpha=2e-4, loss=losses.Quantile(0.9))
+    cold, warm = solved(problem), solved(problem, start=solved(near))
+    assert warm.certificate.primal == pytest.approx(cold.certificate.primal, rel=1e-8)
+    assert warm.n_iter <= cold.n_iter
+
+
+def test_threads_change_no_bit():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((30000, 30))
+    problem = fenchel.Problem(X, X[:, 0] + rng.standard_normal(30000), loss="quantile", alpha=1e-4, fit_intercept=True)
+    one, two = (solved(problem, tol=1e-6, engine=Local(threads)) for threads in (1, 2))
+    assert np.array_equal(one.coef, two.coef) and np.array_equal(one.dual_point, two.dual_point)
+    assert one.passes == two.passes
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+def test_rows_taken_are_the_rows(storage):
+    X = sp.random(50, 7, 0.3, random_state=0).toarray()
+    index = np.array([3, 4, 20, 49])
+    rows = take(accept_matrix(storage(X))[1], index)
+    again = rows.values if storage is np.asarray else sp.csr_matrix(rows[::-1], shape=(4, 7)).toarray()
+    assert np.array_equal(again, X[index])
+
+
+def test_sub_samples_grow_and_are_spread():
+    assert sizes(1000, 10) == []
+    found = sizes(1_000_000, 50)
+    assert found == sorted(found) and found[-1] <= 1_000_000 / 3 and found[0] >= 40 * 50
+    sample = strided(1000, 100)
+    assert np.array_equal(sample // 10, np.arange(100))
