@@ -6,7 +6,7 @@ Update       A differentiable loss: Newton steps with a line search on stored sc
              (`kernels/envelope.py`), by (semismooth) Newton steps, then u0 <- u and gamma <- gamma / 3, and so on. Only rows
              near a kink have curvature, so the Gram matrix is that of few rows.
              The first steps are made on sub-samples (`subsample.py`), the last ones on the rows near a kink
-             (`row_reduction.py`, which holds a copy of them), checked with all rows.
+             (`row_reduction.py`), checked with all rows. Both are working copies: at most 0.6 of X at a time.
 Certificate  u, which the smoothing gives for free
 Reference    Rockafellar (1976) for the proximal point method; Li, Sun and Toh (2018) for semismooth Newton on it
 """
