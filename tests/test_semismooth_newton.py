@@ -59,6 +59,13 @@ def test_what_is_claimed_on_all_rows_is_true():
     assert all(point.dual <= best.primal + slack for point in result.trace)
 
 
+def test_a_start_from_another_alpha_is_no_worse_than_none():
+    problem, near = classes(alpha=1e-4, loss=losses.Quantile(0.9)), classes(alpha=2e-4, loss=losses.Quantile(0.9))
+    cold, warm = solved(problem), solved(problem, start=solved(near))
+    assert warm.certificate.primal == pytest.approx(cold.certificate.primal, rel=1e-8)
+    assert warm.n_iter <= cold.n_iter
+
+
 def test_threads_change_no_bit():
     rng = np.random.default_rng(2)
     X = rng.standard_normal((30000, 30))

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.data.rows import axpy, dot
 from fenchel.jit import kernel
 from fenchel.losses.protocol import curvature, dual_step, slope, value, value_and_slope
 from fenchel.typed import helper
 
 STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
 PROBE = 1e-3  # width, in units of gamma, over which the change of u is measured
-CHUNK = 256  # rows between the walks for scores and for sums
 
 
 @helper
@@ -30,9 +28,12 @@ def smoothed_loss(loss, z, u0, gamma, y):
 
 
 @kernel(fastmath=True)
-def smoothed_rows(loss, y, p, gamma, u0, z, u, t, step):
-    """u at scores z, step = p (u - old u) and t = p du/dz; returns the sums that need no second look at the rows."""
-    total, losses, residual, slopes = 0.0, 0.0, 0.0, 0.0
+def smoothed_rows(loss, y, p, offset, gamma, u0, z, u, t, step):
+    """u at scores z, step = u - old u and t = p du/dz.
+
+    Returns (sum p phi, sum p loss, sum p of the Fenchel-Young residuals, sum p u, sum t, sum t (x - offset)).
+    """
+    total, losses, residual, slopes, bend, kinks = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     width = PROBE * gamma
     for i in range(np.uint64(y.size)):
         phi, new, f, miss = smoothed_loss(loss, z[i], u0[i], gamma, y[i])
@@ -42,15 +43,17 @@ def smoothed_rows(loss, y, p, gamma, u0, z, u, t, step):
         residual += p[i] * miss if p[i] > 0.0 else 0.0
         slopes += p[i] * new
         t[i] = p[i] * (rise / width)
-        step[i] = p[i] * (new - u[i])
+        bend += t[i]
+        kinks += t[i] * (z[i] - gamma * (new - u0[i]) - offset[i])
+        step[i] = new - u[i]
         u[i] = new
-    return total, losses, residual, slopes
+    return total, losses, residual, slopes, bend, kinks
 
 
 @kernel(fastmath=True)
-def curved_rows(loss, y, p, z, u, t, step):
+def curved_rows(loss, y, p, offset, z, u, t, step):
     """The same for a differentiable loss and gamma = 0."""
-    total, slopes = 0.0, 0.0
+    total, slopes, bend, kinks = 0.0, 0.0, 0.0, 0.0
     for i in range(np.uint64(y.size)):
         t[i], step[i] = 0.0, 0.0
         if p[i] > 0.0:
@@ -58,60 +61,31 @@ def curved_rows(loss, y, p, z, u, t, step):
             total += p[i] * f
             slopes += p[i] * new
             t[i] = p[i] * min(curvature(loss, z[i], y[i]), STEEPEST)
-            step[i] = p[i] * (new - u[i])
+            bend += t[i]
+            kinks += t[i] * (z[i] - offset[i])
+            step[i] = new - u[i]
             u[i] = new
-    return total, total, 0.0, slopes
+    return total, total, 0.0, slopes, bend, kinks
 
 
 @kernel(fastmath=True)
-def envelope_pass(loss, rows, y, p, offset, w, b, gamma, fresh, u0, z, u, t, change, border):
-    """One pass: scores (those in z, unless `fresh`), u, and t = p du/dz; change += sum p (u - old u) x.
-
-    border += sum t x, if it has entries. Returns (sum p phi, sum p loss, sum p of the Fenchel-Young residuals,
-    sum p u, sum t, sum t (x - offset) with x the scores at which u are slopes). Only rows whose u changed or, for
-    the border, bend are touched a second time, while they are in the cache.
-    """
-    total, losses, residual, slopes, bend, kinks = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    bordered, n = border.size > 0, np.uint64(y.size)
-    step = np.empty(CHUNK)
-    for first in range(np.uint64(0), n, np.uint64(CHUNK)):
-        stop = min(first + np.uint64(CHUNK), n)
-        if fresh:
-            for i in range(first, stop):
-                z[i] = dot(rows, i, w) + offset[i] + b
-        part = slice(first, stop)
-        some = step[: stop - first]
-        if gamma > 0.0:
-            sums = smoothed_rows(loss, y[part], p[part], gamma, u0[part], z[part], u[part], t[part], some)
-        else:
-            sums = curved_rows(loss, y[part], p[part], z[part], u[part], t[part], some)
-        total += sums[0]
-        losses += sums[1]
-        residual += sums[2]
-        slopes += sums[3]
-        for i in range(first, stop):
-            if step[i - first] != 0.0:
-                axpy(rows, i, step[i - first], change)
-            if bordered and t[i] > 0.0:
-                bend += t[i]
-                kinks += t[i] * (z[i] - gamma * (u[i] - u0[i]) - offset[i])
-                axpy(rows, i, t[i], border)
-    return total, losses, residual, slopes, bend, kinks
-
-
-@kernel(fastmath=True)
-def envelope_line(loss, y, p, z, dz, t, u0, gamma):
+def smoothed_along(loss, y, p, z, dz, t, u0, gamma):
     """(sum p phi, its first and its second derivative in t) at scores z + t dz."""
     total, first, second = 0.0, 0.0, 0.0
-    if gamma > 0.0:
-        width = PROBE * gamma
-        for i in range(np.uint64(z.size)):
-            at = z[i] + t * dz[i]
-            phi, u, _, _ = smoothed_loss(loss, at, u0[i], gamma, y[i])
-            total += p[i] * phi if p[i] > 0.0 else 0.0
-            first += p[i] * u * dz[i]
-            second += p[i] * (dual_step(loss, u0[i], at + width, gamma, y[i]) - u) * (dz[i] * dz[i])
-        return total, first, second / width
+    width = PROBE * gamma
+    for i in range(np.uint64(z.size)):
+        at = z[i] + t * dz[i]
+        phi, u, _, _ = smoothed_loss(loss, at, u0[i], gamma, y[i])
+        total += p[i] * phi if p[i] > 0.0 else 0.0
+        first += p[i] * u * dz[i]
+        second += p[i] * (dual_step(loss, u0[i], at + width, gamma, y[i]) - u) * (dz[i] * dz[i])
+    return total, first, second / width
+
+
+@kernel(fastmath=True)
+def curved_along(loss, y, p, z, dz, t):
+    """The same for a differentiable loss and gamma = 0."""
+    total, first, second = 0.0, 0.0, 0.0
     for i in range(np.uint64(z.size)):
         if p[i] > 0.0:
             at = z[i] + t * dz[i]

@@ -6,7 +6,7 @@ Update       A differentiable loss: Newton steps with a line search on stored sc
              (`kernels/envelope.py`), by (semismooth) Newton steps, then u0 <- u and gamma <- gamma / 3, and so on. Only rows
              near a kink have curvature, so the Gram matrix is that of few rows.
              The first steps are made on sub-samples (`subsample.py`), the last ones on the rows near a kink
-             (`row_reduction.py`, which holds a copy of them), checked with all rows.
+             (`row_reduction.py`), checked with all rows. Both are working copies: at most 0.6 of X at a time.
 Certificate  u, which the smoothing gives for free
 Reference    Rockafellar (1976) for the proximal point method; Li, Sun and Toh (2018) for semismooth Newton on it
 """
@@ -29,6 +29,8 @@ SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it to
 LONG = 6  # Newton steps
 REFRESH = 20  # Newton steps after which sums are made afresh instead of changed
 INNER, FIRST_INNER = 3.0, 1.0  # inner error, relative to the error that smoothing makes, at which gamma shrinks
+WARM = 0.1  # of the first gamma, if dual variables are known
+PROBED = 2000  # rows that the first gamma is found with
 LEAST = 1e-9  # gamma, relative to the first one
 EXACT = 1e-15  # relative inner error below which rounding rules
 
@@ -48,23 +50,25 @@ class SemismoothNewton(Solver):
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
         w, b, gamma = start.coef.copy(), start.intercept, 0.0
-        u0 = np.zeros(problem.n) if start.dual_point is None else start.dual_point.copy()
-        if start.dual_point is None and not w.any():
+        warm = start.dual_point is not None
+        u0 = start.dual_point.copy() if warm else np.zeros(problem.n)
+        if not warm and not w.any():
             w, b, gamma = yield from sampled(oracle, w, b)
-        gamma = gamma or first_gamma(problem, oracle, w, b, u0)
+        if gamma == 0.0 and not problem.smooth_loss:
+            gamma = (WARM if warm else 1.0) * first_gamma(oracle, w, b)
         yield from follow(SmoothedProblem(oracle, w, b, gamma, u0))
 
 
 def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tuple[np.ndarray, float, float]]:
     """(w, b, gamma) to go on with, found on sub-samples; gamma = 0 if there are none, or the loss needs none."""
-    problem, gamma, scale = oracle.problem, 0.0, 0.0
-    for m in sizes(problem.n, problem.d):
+    problem, gamma = oracle.problem, 0.0
+    levels = sizes(problem.n, problem.d)
+    scale = first_gamma(oracle, w, b) if levels and not problem.smooth_loss else 0.0
+    for m in levels:
         sample = strided(problem.n, m)
         part = oracle.take(sample, 1.0 / max(float(problem.weights[sample].sum()), 1e-300))
-        if gamma == 0.0:
-            gamma = scale = first_gamma(problem, part, w, b, np.zeros(m))
         least = scale * smallest_gamma(problem.d, m)
-        work = SmoothedProblem(part, w, b, max(gamma, least), np.zeros(m))
+        work = SmoothedProblem(part, w, b, max(gamma or scale, least), np.zeros(m))
         yield from roughly(work, least)
         oracle.passes += part.passes * m / problem.n
         w, b, gamma = work.w, work.b, SHRINK * work.gamma
@@ -134,16 +138,19 @@ def dual_point(work: SmoothedProblem, claim: Claim) -> np.ndarray | Callable[[],
     return lambda: np.where(bend > 0.0, u - claim.share * bend / np.maximum(p, 1e-300), u)
 
 
-def first_gamma(problem: Any, oracle: Any, w: np.ndarray, b: float, u0: np.ndarray) -> float:
+def first_gamma(oracle: Any, w: np.ndarray, b: float) -> float:
     """Twice the least, about, at which half of the rows bend: with none the first step would be a plain gradient step."""
-    if problem.smooth_loss:
-        return 0.0
-    probe = SmoothedProblem(oracle, w, b, 1.0, u0)
+    n = oracle.problem.n
+    few = oracle.take(strided(n, PROBED)) if n > PROBED else oracle
+    p = few.problem.weights
+    probe, half = SmoothedProblem(few, w, b, 1.0, np.zeros(p.size)), 0.5 * float(p.sum())
+    if half == 0.0:
+        return 1.0
 
     def bent(gamma: float) -> bool:
         probe.gamma = gamma
         probe.look(fresh=False)
-        return 2.0 * float(oracle.problem.weights @ (probe.rows.t > 0.0)) >= float(oracle.problem.weights.sum())
+        return float(p @ (probe.rows.t > 0.0)) >= half
 
     gamma = 1.0
     while bent(gamma) and gamma > 1e-18:

@@ -1,4 +1,8 @@
-"""Passes over all rows of an oracle with the smoothed losses of `kernels/envelope.py`, block by block."""
+"""Passes over all rows of an oracle with the smoothed losses of `kernels/envelope.py`, block by block.
+
+Scores, losses and sums are kernels of their own, so that none is compiled for every pair of a loss and a storage; a block
+is still in the cache when the rows whose u changed, and only those, are walked again.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.kernels.envelope import envelope_line, envelope_pass
+from fenchel.kernels.envelope import curved_along, curved_rows, smoothed_along, smoothed_rows
+from fenchel.kernels.passes import combine_pass, scores_pass
+
+TINY = 1e-300
 
 
 class RowState:
@@ -40,11 +47,18 @@ def smoothed_sums(
 
     def work(block):
         part = slice(block.start, block.stop)
-        change, bent = np.zeros(w.size), np.zeros(border.size)
-        sums = envelope_pass(
-            loss, block.rows, block.y, block.p, block.offset, w, b, gamma, fresh,
-            rows.u0[part], rows.z[part], rows.u[part], rows.t[part], change, bent,
-        )  # fmt: skip
+        z, u0, u, t, p = rows.z[part], rows.u0[part], rows.u[part], rows.t[part], block.p
+        change, bent, step = np.zeros(w.size), np.zeros(border.size), np.empty(z.size)
+        if fresh:
+            scores_pass(block.rows, block.offset, w, z)
+            z += b
+        if gamma > 0.0:
+            sums = smoothed_rows(loss, block.y, p, block.offset, gamma, u0, z, u, t, step)
+        else:
+            sums = curved_rows(loss, block.y, p, block.offset, z, u, t, step)
+        combine_pass(block.rows, p, step, change)
+        if bent.size:
+            combine_pass(block.rows, p, np.divide(t, np.maximum(p, TINY), out=step), bent)
         return *sums, change, bent
 
     *sums, change, bent = oracle.engine.sum(work, oracle.blocks)
@@ -61,7 +75,9 @@ def smoothed_line(
 
     def work(block):
         part = slice(block.start, block.stop)
-        return envelope_line(loss, block.y, block.p, z[part], dz[part], t, u0[part], gamma)
+        if gamma > 0.0:
+            return smoothed_along(loss, block.y, block.p, z[part], dz[part], t, u0[part], gamma)
+        return curved_along(loss, block.y, block.p, z[part], dz[part], t)
 
     value, slope, bend = oracle.engine.sum(work, oracle.blocks)
     return value, slope, bend
