@@ -74,7 +74,9 @@ def _always(problem: Any) -> bool:
 
 RULES: list[Rule] = [
     Rule("working_set", _always, "few of the columns matter, and Newton steps on those are cheap"),
-    Rule("newton_cg", _truncated_newton, "the loss has curvature, so Newton steps on products with the Hessian are few"),
+    Rule(
+        "newton_cg", _truncated_newton, "the loss has curvature, so Newton steps on products with the Hessian are few"
+    ),
     Rule("semismooth_newton", _cheap_factor, "few features, so Newton steps are cheap"),
     Rule(
         "block_frank_wolfe",

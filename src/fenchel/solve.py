@@ -30,7 +30,9 @@ STALL_CHECKS = (
     15  # evaluations of the gap among the iterations without progress after which a solve may count as stalled
 )
 STALL_FACTOR = 0.95
-TRIAL = 0.3  # of the passes that the next solver would need: what a solver may take before it must look like ending sooner
+TRIAL = (
+    0.3  # of the passes that the next solver would need: what a solver may take before it must look like ending sooner
+)
 
 
 ORACLES: dict[str, type[Oracle]] = {
