@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from fenchel import compat, solvers
 from fenchel.errors import IncompatibleError
+from fenchel.losses.protocol import curvature
 from fenchel.solvers.base import Solver
 from fenchel.solvers.newton_passes import FACTOR, costs_of
 from fenchel.solvers.newton_system import FACTORED
@@ -35,6 +36,8 @@ STEPS = 30.0  # of semismooth Newton, about
 ACTIVE = 0.15  # share of the rows near a kink in such a step, about
 CHEAP = 12.0  # passes: a factor of all rows that costs less makes Newton steps cheap beside what they save
 ROWS_PER_VARIABLE = 2.0  # at which a max hinge has enough rows with curvature: 2.8 of USPS pays, 1.3 of MNIST does not
+DEAR = 100.0  # passes: a factor that costs more is not made
+FEW, FAR = 4, 50.0  # targets and scores at which a loss is asked whether it is flat
 TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
 
 
@@ -51,6 +54,15 @@ def _newton_passes(problem: Any) -> float:
 def _cheap_factor(problem: Any) -> bool:
     costs = costs_of(problem)
     return costs.factor <= CHEAP * costs.product or problem.d <= TINY_FACTOR
+
+
+def _wide_and_flat(problem: Any) -> bool:
+    """A factor would cost more than the dual epochs, and rows may have no curvature (squared hinge, Huber, ...)."""
+    if problem.family != "scalar" or not problem.smooth_loss:
+        return False
+    costs = costs_of(problem)
+    ends = (curvature(problem.loss, z, float(y)) for y in problem.y[:FEW] for z in (-FAR, FAR))
+    return costs.factor > DEAR * costs.product and any(end == 0.0 for end in ends)
 
 
 def _wide_scores(problem: Any) -> bool:
@@ -75,6 +87,9 @@ def _always(problem: Any) -> bool:
 RULES: list[Rule] = [
     Rule("working_set", _always, "few of the columns matter, and Newton steps on those are cheap"),
     Rule(
+        "dual_ascent", _wide_and_flat, "rows whose loss is flat drop out of the dual steps, and factors would be dear"
+    ),
+    Rule(
         "newton_cg", _truncated_newton, "the loss has curvature, so Newton steps on products with the Hessian are few"
     ),
     Rule("semismooth_newton", _cheap_factor, "few features, so Newton steps are cheap"),
@@ -85,14 +100,9 @@ RULES: list[Rule] = [
     ),
     Rule("block_ascent", _wide_scores, "at least as many features as rows, so few exact dual steps do it"),
     Rule("lbfgs", _always, "loss and regularizer are differentiable"),
-    Rule(
-        "pairwise_ascent",
-        _pairs,
-        "the loss has kinks, and steps on pairs of rows keep the free intercept's constraint",
-        _newton_passes,
-    ),
     Rule("dual_ascent", _always, "a dual step costs one row and never loses ground", _newton_passes),
     Rule("semismooth_newton", _always, "Newton steps, where dual steps come to little"),
+    Rule("pairwise_ascent", _pairs, "steps on pairs of rows keep the free intercept's constraint"),
     Rule("block_ascent", _always, "a step on all scores of a row is exact and never loses ground"),
     Rule("proximal_gradient", _always, "the loss is differentiable and the regularizer has a prox"),
     Rule("bundle", _always, "cutting planes need only value and slope"),

@@ -96,18 +96,13 @@ def solve(
     ('CERTIFIED', True)
     """
     _validate(tol, max_iter, max_time, callback)
-    if solver == "auto":
-        choices = choose.candidates(problem)
-    else:
-        chosen = solvers.make(solver)
-        compat.require_fit(chosen, problem)
-        choices = [choose.Choice(chosen, "asked for")]
-    run = Run(problem, tol, max_iter, max_time, callback, ORACLES[problem.family](problem, engine))
-    begin = _start(problem, start)
     with (
-        one_blas_thread(),
-        np.errstate(all="ignore"),
-    ):  # what overflows is found by its value, here and in the certificate
+        one_blas_thread(),  # also for what comes before: idle BLAS threads keep a core busy for some 20 ms
+        np.errstate(all="ignore"),  # what overflows is found by its value, here and in the certificate
+    ):
+        choices = _choices(problem, solver)
+        run = Run(problem, tol, max_iter, max_time, callback, ORACLES[problem.family](problem, engine))
+        begin = _start(problem, start)
         for choice in choices:
             status = run.with_solver(choice, begin)
             if status is not Status.STALLED and status is not Status.NONFINITE:
@@ -117,6 +112,14 @@ def solve(
             return run.result(status)
         except KeyboardInterrupt:  # during the last certificate: what is known so far needs one
             return run.result(Status.INTERRUPTED)
+
+
+def _choices(problem: Any, solver: str | Solver) -> list[choose.Choice]:
+    if solver == "auto":
+        return choose.candidates(problem)
+    chosen = solvers.make(solver)
+    compat.require_fit(chosen, problem)
+    return [choose.Choice(chosen, "asked for")]
 
 
 @cache
@@ -190,7 +193,8 @@ class Run:
         self.own_primal, self.own_dual = np.inf, -np.inf
         self.waits, self.rebuilds, self.solver_began = choice.solver.waits, choice.solver.rebuilds, self.seconds
         self.certified_gap = np.inf
-        self.allowed, self.passes_began, self.gaps = choice.passes, self.oracle.passes, []
+        self.allowed, self.passes_began = choice.passes, self.oracle.passes
+        self.gaps: list[tuple[float, float]] = []
         iterates = choice.solver.iterates(self.oracle, begin)
         try:
             return self.pull(iterates, name)
