@@ -10,9 +10,20 @@ import numpy as np
 from fenchel.data.rows import axpy, dot
 from fenchel.jit import kernel
 from fenchel.losses.protocol import local_model
+from fenchel.typed import helper
 
 STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
 FULL = 1e150  # a product of factors beyond which its logarithm is taken
+
+
+@helper
+def with_factor(total, product, weight, p, factor):
+    """total + weight log(product), still to be taken, with p log(factor) added: one logarithm for rows of one weight."""
+    if factor == 1.0:
+        return total, product, weight
+    if p != weight or product > FULL:
+        return total + weight * math.log(product), factor, p
+    return total, product * factor, weight
 
 
 @kernel(fastmath=True)
@@ -27,11 +38,7 @@ def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
             z[i] = dot(rows, i, w) + offset[i] + b
             rest, factor, slope, curvature = local_model(loss, z[i], y[i])
             total += p[i] * rest
-            if factor != 1.0:  # one logarithm for many rows of the same weight
-                if p[i] != shared or product > FULL:
-                    total += shared * math.log(product)
-                    product, shared = 1.0, p[i]
-                product *= factor
+            total, product, shared = with_factor(total, product, shared, p[i], factor)
             u[i] = slope
             h[i] = p[i] * min(curvature, STEEPEST)
             if slope != 0.0:
@@ -58,11 +65,7 @@ def line_pass(loss, y, p, z, dz, t):
         if p[i] > 0.0:
             rest, factor, slope, _ = local_model(loss, z[i] + t * dz[i], y[i])
             total += p[i] * rest
-            if factor != 1.0:
-                if p[i] != shared or product > FULL:
-                    total += shared * math.log(product)
-                    product, shared = 1.0, p[i]
-                product *= factor
+            total, product, shared = with_factor(total, product, shared, p[i], factor)
             derivative += p[i] * slope * dz[i]
     return total + shared * math.log(product), derivative
 
@@ -75,10 +78,6 @@ def curved_pass(loss, y, p, z, u, h):
         if p[i] > 0.0:
             rest, factor, u[i], curvature = local_model(loss, z[i], y[i])
             total += p[i] * rest
-            if factor != 1.0:
-                if p[i] != shared or product > FULL:
-                    total += shared * math.log(product)
-                    product, shared = 1.0, p[i]
-                product *= factor
+            total, product, shared = with_factor(total, product, shared, p[i], factor)
             h[i] = min(curvature, STEEPEST)
     return total + shared * math.log(product)

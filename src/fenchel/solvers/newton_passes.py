@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.data.accept import block, read_only, size
-from fenchel.data.csr import CSR, unsigned
+from fenchel.data.accept import block, size
 from fenchel.data.dense import Dense
 from fenchel.kernels.curvature_passes import bent_pass, line_pass, newton_pass
 from fenchel.kernels.gram import gram_pass
+from fenchel.solvers.subsample import sizes, strided
 
 CHUNK = 1024  # rows of a dense Gram matrix at a time
 MOST_PARTS = 4  # of a Gram matrix: each has one of its own, whatever the number of threads
@@ -44,17 +44,6 @@ class Point(NamedTuple):
     u: np.ndarray
     h: np.ndarray
     bent: np.ndarray  # sum h x, if the intercept is free
-
-
-class Sample(NamedTuple):
-    """Some rows of a problem, copied, with weights that sum to 1."""
-
-    rows: Any
-    y: np.ndarray
-    weights: np.ndarray
-    offset: np.ndarray
-    n: int
-    d: int
 
 
 class Passes:
@@ -165,27 +154,11 @@ def add_dense_gram(X: np.ndarray, h: np.ndarray, out: np.ndarray) -> None:
         out += scaled.T @ scaled
 
 
-def samples(problem: Any, rng: np.random.Generator) -> Iterator[Sample]:
-    """Growing samples of the rows, one from each of equally many runs of rows; none if there are too few rows."""
-    n, d, p = problem.n, problem.d, problem.weights
-    count = max(PER_FEATURE * d, n // SMALLEST)
-    while count <= LARGEST * n:
-        edges = np.linspace(0, n, count + 1).astype(int)
-        chosen = edges[:-1] + (rng.random(count) * np.diff(edges)).astype(int)
-        total = float(p[chosen].sum())
+def samples(oracle: Any) -> Iterator[Any]:
+    """Growing samples of the rows with weights that sum to 1; none if there are too few rows."""
+    problem = oracle.problem
+    for m in sizes(problem.n, problem.d):
+        chosen = strided(problem.n, m)
+        total = float(problem.weights[chosen].sum())
         if total > 0.0:
-            y, weights, offset = map(read_only, (problem.y[chosen], p[chosen] / total, problem.offset[chosen]))
-            yield Sample(pick(problem, chosen), y, weights, offset, count, d)
-        count *= GROWTH
-
-
-def pick(problem: Any, chosen: np.ndarray) -> Any:
-    """A copy of some rows."""
-    X = problem.X[chosen]
-    if isinstance(problem.rows, Dense):
-        return Dense(read_only(X))
-    return CSR(*map(read_only, (unsigned(X.indptr), unsigned(X.indices), X.data)))
-
-
-PER_FEATURE, SMALLEST, GROWTH = 40, 64, 8  # rows of the first sample: 40 d, at least n / 64; then 8 times as many
-LARGEST = 0.25  # of all rows
+            yield oracle.take(chosen, 1.0 / total).problem

@@ -59,7 +59,7 @@ def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
     """Better and better ones."""
     problem, rng = oracle.problem, np.random.default_rng(0)
     w, b, at_zero = np.zeros(problem.d), 0.0, None
-    for sample in samples(problem, rng):
+    for sample in samples(oracle):
         passes = Passes(oracle, sample)
         here = passes.look(w, b)
         at_zero = here.value if at_zero is None else at_zero

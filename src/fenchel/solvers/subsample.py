@@ -22,9 +22,9 @@ def sizes(n: int, d: int) -> list[int]:
 
 
 def strided(n: int, m: int) -> np.ndarray:
-    """m row numbers, one at random from each of m strides: rising, and spread over data in any order."""
-    stride = n // m
-    return np.arange(m) * stride + np.random.default_rng(0).integers(0, stride, m)
+    """m row numbers, one at random from each of m runs of rows: rising, and spread over data in any order."""
+    edges = np.linspace(0, n, m + 1).astype(int)
+    return edges[:-1] + (np.random.default_rng(0).random(m) * np.diff(edges)).astype(int)
 
 
 def smallest_gamma(d: int, m: int) -> float:
