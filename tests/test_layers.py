@@ -30,7 +30,7 @@ LAYERS = [
     {"problem", "vector_problem", "set_problem", "structured_problem", "kernels"},
     {"certify", "dual_point", "vector_certify", "set_certify", "structured_certify", "marginal_certify", "engines"},
     {"oracle", "vector_oracle", "set_oracle", "structured_oracle"},
-    {"solvers", "choose", "compat"},
+    {"solvers", "choose", "compat", "pace"},
     {"solve", "instances", "kernel_methods"},
     {"estimators", "model", "model_check", "model_file", "model_format", "model_parts"}
     | {"structured_model", "structured_check", "structured_file"},

@@ -18,6 +18,7 @@ from fenchel import choose, compat, solvers
 from fenchel.certify import judge_of
 from fenchel.errors import InputError, SolveError
 from fenchel.oracle import Oracle
+from fenchel.pace import Pace
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
 from fenchel.set_oracle import SetOracle
 from fenchel.solvers.base import Solver, Start
@@ -25,15 +26,6 @@ from fenchel.structured_oracle import StructuredOracle
 from fenchel.vector_oracle import VectorOracle
 
 log = logging.getLogger("fenchel")
-
-STALL_CHECKS = (
-    15  # evaluations of the gap among the iterations without progress after which a solve may count as stalled
-)
-STALL_FACTOR = 0.95
-TRIAL = (
-    0.3  # of the passes that the next solver would need: what a solver may take before it must look like ending sooner
-)
-
 
 ORACLES: dict[str, type[Oracle]] = {
     "scalar": Oracle,
@@ -104,7 +96,7 @@ def solve(
         run = Run(problem, tol, max_iter, max_time, callback, ORACLES[problem.family](problem, engine))
         begin = _start(problem, start)
         for choice in choices:
-            status = run.with_solver(choice, begin)
+            status = run.with_solver(choice, begin, last=choice is choices[-1])
             if status is not Status.STALLED and status is not Status.NONFINITE:
                 break
             begin = run.restart(begin)
@@ -184,17 +176,14 @@ class Run:
     def seconds(self) -> float:
         return time.perf_counter() - self.began
 
-    def with_solver(self, choice: choose.Choice, begin: Start) -> Status:
+    def with_solver(self, choice: choose.Choice, begin: Start, last: bool) -> Status:
         """Run one solver until something says stop."""
         name = type(choice.solver).__name__
         self.names.append(name)
         self.reasons.append(f"{name}: {choice.reason}")
-        self.progress = [(self.iteration, len(self.trace), np.inf)]
-        self.own_primal, self.own_dual = np.inf, -np.inf
-        self.waits, self.rebuilds, self.solver_began = choice.solver.waits, choice.solver.rebuilds, self.seconds
+        self.pace = Pace(choice.solver, self.iteration, self.oracle.passes, choice.passes, last)
+        self.rebuilds, self.solver_began = choice.solver.rebuilds, self.seconds
         self.certified_gap = np.inf
-        self.allowed, self.passes_began = choice.passes, self.oracle.passes
-        self.gaps: list[tuple[float, float]] = []
         iterates = choice.solver.iterates(self.oracle, begin)
         try:
             return self.pull(iterates, name)
@@ -220,7 +209,7 @@ class Run:
                 return Status.MAX_ITER
             if self.seconds + self.last_certificate() >= self.max_time:
                 return Status.MAX_TIME
-            if self.stalled() or self.too_slow():
+            if self.pace.stalled(self.iteration) or self.pace.too_slow(self.iteration, self.tol * abs(self.primal)):
                 return Status.STALLED
             self.iteration += 1
         return Status.STALLED
@@ -234,9 +223,7 @@ class Run:
         if iterate.primal is None:
             return
         self.trace.append(TracePoint(self.iteration, self.oracle.passes, self.seconds, iterate.primal, iterate.dual))
-        self.own_primal = min(self.own_primal, iterate.primal)
-        self.own_dual = max(self.own_dual, iterate.dual) if iterate.dual == iterate.dual else self.own_dual
-        self.gaps.append((self.oracle.passes - self.passes_began, self.own_primal - self.own_dual))
+        self.pace.record(self.iteration, self.oracle.passes, iterate.primal, iterate.dual)
         if np.isfinite(iterate.primal) and iterate.primal < self.primal and self.sound(iterate):
             self.best, self.primal = iterate, iterate.primal
         if self.lower is not None and self.lower.dual > self.primal + 1e-9 * abs(self.primal):
@@ -281,7 +268,7 @@ class Run:
         found, point = judge_of(self.problem).certificate(self.problem, best.coef, best.intercept, u)
         if self.lower is not None and found.dual < self.lower.dual:  # a claim too good: the truth counts from now on
             self.lower = self.lower._replace(dual=found.dual, dual_point=point)
-            self.own_dual = min(self.own_dual, found.dual)
+            self.pace.dual = min(self.pace.dual, found.dual)
         self.certified_gap = self.gap()
         old = self.certified
         if old is not None and old[0].dual > found.dual:  # every dual point ever certified remains a bound
@@ -312,32 +299,6 @@ class Run:
             raise
         except Exception as error:
             raise SolveError(f"the callback raised {type(error).__name__}: {error}", self.partial()) from error
-
-    def stalled(self) -> bool:
-        """No progress of this solver's own gap (of its primal value, if it claims no dual one) over many iterations:
-        as many as the solver asks for, or half as many as were made before."""
-        if not np.isfinite(self.own_primal):
-            return False
-        claims = np.isfinite(self.own_dual)
-        measure = max(self.own_primal - self.own_dual, 0.0) if claims else self.own_primal
-        where, evaluated, level = self.progress[-1]
-        if measure < STALL_FACTOR * level if claims else measure < level - 1e-9 * abs(level):
-            self.progress.append((self.iteration, len(self.trace), measure))
-            return False
-        enough = len(self.trace) - evaluated > STALL_CHECKS
-        return enough and self.iteration - where > max(self.waits, where // 2)
-
-    def too_slow(self) -> bool:
-        """Whether, going on as it did in the second half of its passes, this solver would take more than the next one."""
-        if not self.gaps or self.gaps[-1][0] <= TRIAL * self.allowed:
-            return False
-        used, gap = self.gaps[-1]
-        earlier = next(g for passes, g in reversed(self.gaps) if passes <= 0.5 * used or passes == self.gaps[0][0])
-        goal = self.tol * abs(self.primal)
-        if not (gap > goal > 0.0 and np.isfinite(earlier)):
-            return False
-        rest = 0.5 * used * np.log(gap / goal) / max(np.log(earlier / gap), 1e-12)
-        return rest > (self.allowed if used <= self.allowed else TRIAL * self.allowed)
 
     def restart(self, begin: Start) -> Start:
         if self.best is None:

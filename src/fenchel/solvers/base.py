@@ -40,6 +40,9 @@ class Solver:
         "scalar",
     )  # of problems; "free vector" is a vector of scores with free intercepts
     waits: ClassVar[int] = 100  # iterations without progress after which a solve counts as stalled, at least
+    halves: ClassVar[int] = (
+        0  # iterations in which its gap halves, or `auto` goes on to the next solver (0: any number)
+    )
     rebuilds: ClassVar[bool] = False  # its dual points are made by repeating the run, and cost as much
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 

@@ -62,6 +62,7 @@ class NewtonCG(Solver):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
+    halves: ClassVar[int] = 40
     needs: ClassVar[Needs] = Needs(loss=("curvature",), regularizer=("quadratic",))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:

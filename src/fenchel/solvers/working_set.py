@@ -42,6 +42,7 @@ class WorkingSet(Solver):
     'CERTIFIED'
     """
 
+    halves: ClassVar[int] = 60
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("soft_threshold",))
     waits: ClassVar[int] = 30
 

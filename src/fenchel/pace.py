@@ -1,0 +1,68 @@
+"""Whether a solver still makes progress, and whether another one would be there sooner."""
+
+from __future__ import annotations
+
+import math
+
+from fenchel.solvers.base import Solver
+
+STALL_CHECKS = 15  # evaluations of the gap, among the iterations without progress, before a solve counts as stalled
+STALL_FACTOR = 0.95
+# Of the passes that the next solver would need: what a solver may take before it must look like ending sooner.
+TRIAL = 0.3
+
+
+class Pace:
+    """The values that one solver claims, over its iterations and passes.
+
+    `allowed` are the passes that the next solver would need (infinite: not known); `last`: there is no next one.
+    """
+
+    def __init__(self, solver: Solver, iteration: int, passes: float, allowed: float, last: bool):
+        self.waits = solver.waits
+        self.halves = 0 if last else solver.halves
+        self.allowed = math.inf if last else allowed
+        self.began, self.first = passes, iteration
+        self.primal, self.dual = math.inf, -math.inf
+        self.evaluated = 0
+        self.progress = (iteration, 0, math.inf)  # iteration, evaluations and measure when there was progress last
+        self.halved = (iteration, math.inf)  # iteration and gap when it had halved last
+        self.gaps: list[tuple[float, float]] = []  # passes used so far, gap
+
+    def record(self, iteration: int, passes: float, primal: float, dual: float) -> None:
+        """An iterate's values."""
+        self.evaluated += 1
+        self.primal = min(self.primal, primal)
+        self.dual = max(self.dual, dual) if dual == dual else self.dual
+        gap = self.primal - self.dual
+        self.gaps.append((passes - self.began, gap))
+        if gap <= 0.5 * self.halved[1]:
+            self.halved = (iteration, gap)
+
+    def stalled(self, iteration: int) -> bool:
+        """No progress of the gap (of the primal value, if no dual one is claimed) over many iterations: as many as the
+        solver asks for, or half as many as were made before."""
+        if not math.isfinite(self.primal):
+            return False
+        claims = math.isfinite(self.dual)
+        measure = max(self.primal - self.dual, 0.0) if claims else self.primal
+        where, evaluated, level = self.progress
+        if measure < STALL_FACTOR * level if claims else measure < level - 1e-9 * abs(level):
+            self.progress = (iteration, self.evaluated, measure)
+            return False
+        enough = self.evaluated - evaluated > STALL_CHECKS
+        return enough and iteration - where > max(self.waits, where // 2)
+
+    def too_slow(self, iteration: int, goal: float) -> bool:
+        """Whether the gap has not halved for long, or the solver, going on as it did in the second half of its passes,
+        would reach the goal later than the next one."""
+        if self.halves and iteration - self.halved[0] > self.halves and math.isfinite(self.halved[1]):
+            return True
+        if not self.gaps or self.gaps[-1][0] <= TRIAL * self.allowed:
+            return False
+        used, gap = self.gaps[-1]
+        earlier = next(g for passes, g in reversed(self.gaps) if passes <= 0.5 * used or passes == self.gaps[0][0])
+        if not (gap > goal > 0.0 and math.isfinite(earlier)):
+            return False
+        rest = 0.5 * used * math.log(gap / goal) / max(math.log(earlier / gap), 1e-12)
+        return rest > (self.allowed if used <= self.allowed else TRIAL * self.allowed)

@@ -1,0 +1,92 @@
+"""When a solver counts as stalled, and when `auto` hands on to the next one."""
+
+import numpy as np
+import pytest
+
+import fenchel
+from fenchel import choose
+from fenchel.pace import Pace
+from fenchel.solvers import DualAscent, SemismoothNewton
+from fenchel.solvers.base import Solver
+
+
+def run(gaps, solver=None, allowed=np.inf, last=False, goal=1e-6):
+    """(iteration at which it stalls, at which it is too slow); one pass per iteration; None: never."""
+    pace = Pace(solver or Solver(), 0, 0.0, allowed, last)
+    stalled = slow = None
+    for k, gap in enumerate(gaps):
+        pace.record(k, float(k + 1), 1.0 + gap, 1.0)
+        if stalled is None and pace.stalled(k):
+            stalled = k
+        if slow is None and pace.too_slow(k, goal):
+            slow = k
+    return stalled, slow
+
+
+def test_geometric_progress_is_neither():
+    assert run(0.7 ** np.arange(100), allowed=100.0, goal=1e-9) == (None, None)
+    assert run(0.9 ** np.arange(100), allowed=100.0, goal=1e-9)[1] is not None  # which would take 197 passes
+
+
+def test_no_progress_at_all_is_a_stall():
+    stalled, _ = run(np.ones(300))
+    assert 100 <= stalled <= 130
+
+
+@pytest.mark.parametrize(("power", "handed_on"), [(1.0, True), (8.0, False)])
+def test_sublinear_progress_is_handed_on_if_the_next_solver_would_be_there_sooner(power, handed_on):
+    t = np.arange(1, 1000)
+    _, slow = run((1.0 / t) ** power, allowed=100.0)
+    assert (slow is not None) == handed_on
+    if handed_on:
+        assert 25 <= slow <= 100  # not before it was tried, not after the next one would have ended
+    assert run((1.0 / t) ** power, allowed=100.0, last=True)[1] is None
+    assert run((1.0 / t) ** power)[1] is None
+
+
+def test_a_gap_that_does_not_halve_is_handed_on_unless_there_is_nobody():
+    slowly = 0.98 ** np.arange(400)  # halves in 35
+    assert run(slowly, solver=SemismoothNewton()) == (None, None)
+    still = np.concatenate([0.5 ** np.arange(10), 0.5**9 * 0.999 ** np.arange(200)])
+    assert run(still, solver=SemismoothNewton())[1] == 10 + SemismoothNewton.halves
+    assert run(still, solver=SemismoothNewton(), last=True)[1] is None
+
+
+def problem(n, d, alpha, **options):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d)) * np.arange(1, d + 1) ** -0.3
+    y = np.where(X @ rng.standard_normal(d) + rng.standard_normal(n) > 0, 1.0, -1.0)
+    return fenchel.Problem(X, y, alpha=alpha, **options)
+
+
+def test_auto_starts_with_dual_steps_and_ends_with_newton_where_those_come_to_little():
+    hard = problem(1200, 200, 1e-6, loss="hinge")
+    result = fenchel.solve(hard, tol=1e-6)
+    assert result.converged
+    assert result.solver == "DualAscent then SemismoothNewton"
+    assert len(result.trace) > 2
+    easy = fenchel.solve(problem(1200, 200, 1e-2, loss="hinge"), tol=1e-6)
+    assert (easy.converged, easy.solver) == (True, "DualAscent")
+
+
+FIRST = {
+    "few features": ({"loss": "hinge"}, 2000, 20, "SemismoothNewton"),
+    "curvature": ({"loss": "logistic"}, 300, 20, "NewtonCG"),
+    "curvature, wide": ({"loss": "logistic"}, 50, 900, "NewtonCG"),
+    "flat parts, wide": ({"loss": "squared_hinge"}, 50, 900, "DualAscent"),
+    "kinks, wide": ({"loss": "hinge", "fit_intercept": True}, 50, 900, "DualAscent"),
+    "L1": ({"loss": "logistic", "regularizer": "l1"}, 50, 30, "WorkingSet"),
+}
+
+
+@pytest.mark.parametrize("case", FIRST)
+def test_first_choice(case):
+    options, n, d, name = FIRST[case]
+    assert type(choose.candidates(problem(n, d, 1e-3, **options))[0].solver).__name__ == name
+
+
+def test_estimates_do_not_depend_on_the_clock():
+    choices = [choose.candidates(problem(400, 200, 1e-3, loss="hinge"))[0] for _ in range(3)]
+    assert {type(c.solver) for c in choices} == {DualAscent}
+    assert len({c.passes for c in choices}) == 1
+    assert 0.0 < choices[0].passes < np.inf
