@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,8 +16,9 @@ import scipy.sparse as sp
 import fenchel
 from fenchel.cli import main
 from fenchel.data import mapped, write_store
-from fenchel.data.accept import accept_matrix, walk
+from fenchel.data.accept import accept_matrix
 from fenchel.data.convert import convert
+from fenchel.data.walk import at_most, walk
 from fenchel.data.write_store import RowBlock
 from fenchel.engines import Local, local
 from fenchel.errors import InputError
@@ -198,14 +199,36 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
         write_store.write_store(tmp_path / "mixed", [RowBlock(X, y), RowBlock(sp.csr_matrix(X), y)])
 
 
-def test_walk_covers_every_row_once():
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_walk_covers_every_row_once_in_order_and_keeps_few_results(threads):
     X, _ = data(True)
     rows = accept_matrix(X)[1]
-    spans = [(s.start, s.stop) for s, _ in walk(rows, 300, values=50)]
-    assert len(spans) > 10
-    assert spans[0][0] == 0
-    assert spans[-1][1] == 300
-    assert all(a[1] == b[0] for a, b in itertools.pairwise(spans))
+    begun = []
+
+    def work(span, part):
+        begun.append(span.start)
+        return span.start, span.stop
+
+    with at_most(threads):
+        spans, most = [], 0
+        for span in walk(rows, 300, work, values=20):
+            spans.append(span)
+            most = max(most, len(begun) - len(spans))
+    assert len(spans) > 30
+    assert (spans[0][0], spans[-1][1]) == (0, 300)
+    assert all(a[1] == b[0] for a, b in pairwise(spans))
+    assert most <= 2 * threads + 1
+
+
+def test_an_error_in_a_walk_is_raised():
+    rows = accept_matrix(np.ones((50, 2)))[1]
+
+    def work(span, part):
+        if span.start == 20:
+            raise OSError("the disk is gone")
+
+    with at_most(2), pytest.raises(OSError, match="gone"):
+        list(walk(rows, 50, work, values=20))
 
 
 # --- fenchel convert -------------------------------------------------------------------------------------------------

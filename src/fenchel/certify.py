@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.data.accept import accept_vector, walk
+from fenchel.data.accept import accept_vector
 from fenchel.data.rows import axpy, sized_dot, sqnorm
 from fenchel.data.sums import add
+from fenchel.data.walk import walk
 from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.losses.protocol import conjugate, dual_domain, slope, value
@@ -175,12 +176,17 @@ def dual_value(problem: Any, u: np.ndarray) -> DualValue:
 
 def combined(problem: Any, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
     """(-sum_i p_i u_i x_i, the size that its rounding is proportional to)."""
-    v, block_v, part, spread = np.zeros(problem.d), np.empty(problem.d), np.zeros(problem.d), 0.0
     chunk = max(CHUNK, int(problem.d * problem.n / (problem.X.size if problem.X.size else 1)))
-    for span, rows in walk(problem.rows, problem.n):
-        spread += combine_pass(rows, p[span], u[span], chunk, part, block_v)
-        v += block_v
-    return v, spread
+
+    def work(span: slice, rows: Any) -> tuple[np.ndarray, float]:
+        part, v = np.zeros(problem.d), np.empty(problem.d)
+        return v, combine_pass(rows, p[span], u[span], chunk, part, v)
+
+    total, spread = np.zeros(problem.d), 0.0
+    for v, more in walk(problem.rows, problem.n, work):
+        total += v
+        spread += more
+    return total, spread
 
 
 def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
@@ -222,13 +228,13 @@ def slopes_at(problem: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
 
 def _primal_pass(problem, coef, intercept, z, size):
     """primal_pass over one block of rows after the other."""
-    totals, magnitude = [], 0.0
-    for span, rows in walk(problem.rows, problem.n):
+
+    def work(span: slice, rows: Any) -> tuple[float, float]:
         arguments = (problem.y[span], problem.weights[span], problem.offset[span], coef, intercept, z[span], size[span])
-        total, larger = primal_pass(problem.compiled_loss, rows, *arguments)
-        totals.append(total)
-        magnitude += larger
-    return sum_of(totals), magnitude
+        return primal_pass(problem.compiled_loss, rows, *arguments)
+
+    found = list(walk(problem.rows, problem.n, work))
+    return sum_of([total for total, _ in found]), sum(magnitude for _, magnitude in found)
 
 
 def sum_of(totals: list[float]) -> float:

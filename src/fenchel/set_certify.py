@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from fenchel.certify import EPS, SAFETY, Judge, blur, combined
-from fenchel.data.accept import walk
 from fenchel.data.rows import sized_dot
+from fenchel.data.walk import walk
 from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.result import Certificate
@@ -94,8 +94,8 @@ def slopes_mixture(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixture:
 def _scores(problem: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(scores, the sizes that their rounding is proportional to)."""
     z, size, w = np.empty(problem.n), np.empty(problem.n), np.ascontiguousarray(w, dtype=np.float64)
-    for span, rows in walk(problem.rows, problem.n):
-        set_scores_pass(rows, w, z[span], size[span])
+    for _ in walk(problem.rows, problem.n, lambda span, rows: set_scores_pass(rows, w, z[span], size[span])):
+        pass
     return z, size
 
 

@@ -16,6 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 from fenchel import choose, compat, solvers
 from fenchel.certify import judge_of
+from fenchel.data.walk import at_most
 from fenchel.errors import InputError, SolveError
 from fenchel.oracle import Oracle
 from fenchel.pace import Pace
@@ -89,6 +90,7 @@ def solve(
     """
     _validate(tol, max_iter, max_time, callback)
     with (
+        at_most(getattr(engine, "threads", None)),
         one_blas_thread(),  # also for what comes before: idle BLAS threads keep a core busy for some 20 ms
         np.errstate(all="ignore"),  # what overflows is found by its value, here and in the certificate
     ):

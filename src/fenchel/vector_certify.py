@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.certify import CHUNK, EPS, SAFETY, Judge, blur, sum_of
-from fenchel.data.accept import walk
 from fenchel.data.rows import row_column, row_entry, row_span, sqnorm
 from fenchel.data.sums import add
+from fenchel.data.walk import walk
 from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.multiclass.protocol import conjugate, dual_prox, into_domain, slopes, value
@@ -118,19 +118,30 @@ class VectorDual(NamedTuple):
     blur: float = 0.0
 
 
+def _combined(problem: Any, U: np.ndarray) -> tuple[np.ndarray, float]:
+    """(-sum_i p_i x_i u_i', the size that its rounding is proportional to)."""
+    p, shape = problem.weights, (problem.features, problem.outputs)
+    chunk = max(CHUNK, int(problem.features * problem.n / (problem.X.size if problem.X.size else 1)))
+
+    def work(span: slice, rows: Any) -> tuple[np.ndarray, float]:
+        part, V = np.zeros(shape), np.empty(shape)
+        return V, vector_combine_pass(rows, p[span], U[span], chunk, part, V)
+
+    total, spread = np.zeros(shape), 0.0
+    for V, more in walk(problem.rows, problem.n, work):
+        total += V
+        spread += more
+    return total, spread
+
+
 def vector_dual_value(problem: Any, U: np.ndarray) -> VectorDual:
     """D at a feasible point near U; -inf if there is none to be had."""
     if U.shape != problem.dual_shape or not np.isfinite(U).all():
         return VectorDual(-np.inf, np.zeros(problem.dual_shape), 0.0, 0.0)
     U = feasible_matrix(problem, U)
     regularizer, p = problem.penalty, problem.weights
-    V, part = np.empty((problem.features, problem.outputs)), np.zeros((problem.features, problem.outputs))
-    chunk = max(CHUNK, int(problem.features * problem.n / (problem.X.size if problem.X.size else 1)))
-    total_V, spread = np.zeros(V.shape), 0.0
-    for span, rows in walk(problem.rows, problem.n):
-        spread += vector_combine_pass(rows, p[span], U[span], chunk, part, V)
-        total_V += V
-    v = total_V.ravel()
+    V, spread = _combined(problem, U)
+    v = V.ravel()
     if not np.isfinite(v).all():
         return VectorDual(-np.inf, U, 0.0, 0.0)
     scale = regularizer.dual_scale(v)
@@ -189,13 +200,13 @@ def _primal(problem: Any, w: np.ndarray) -> tuple[float, float, np.ndarray, np.n
     """(risk, its size, scores, sizes of the scores)."""
     Z, size = np.empty(problem.dual_shape), np.empty(problem.n)
     W = np.ascontiguousarray(w.reshape(-1, problem.outputs))
-    totals, magnitude = [], 0.0
-    for span, rows in walk(problem.rows, problem.n):
+
+    def work(span: slice, rows: Any) -> tuple[float, float]:
         arguments = (rows, problem.y[span], problem.weights[span], W, problem.features, Z[span], size[span])
-        total, larger = vector_primal_pass(problem.compiled_loss, *arguments)
-        totals.append(total)
-        magnitude += larger
-    return sum_of(totals), magnitude, Z, size
+        return vector_primal_pass(problem.compiled_loss, *arguments)
+
+    found = list(walk(problem.rows, problem.n, work))
+    return sum_of([total for total, _ in found]), sum(magnitude for _, magnitude in found), Z, size
 
 
 def vector_certificate(problem: Any, w: np.ndarray, b: float, U: np.ndarray) -> tuple[Certificate, np.ndarray]:

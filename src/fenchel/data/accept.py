@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import scipy.sparse as sp
 
 from fenchel.data.csr import CSR, csr_block, csr_take, unsigned
 from fenchel.data.dense import Dense, dense_block, dense_take
-from fenchel.data.mapped import release
 from fenchel.data.stored import Stored
 from fenchel.errors import InputError
 
@@ -51,19 +49,6 @@ def read_only(array: np.ndarray) -> np.ndarray:
 def block(rows: Any, start: int, stop: int) -> Any:
     """Rows start..stop as a view."""
     return dense_block(rows, start, stop) if isinstance(rows, Dense) else csr_block(rows, start, stop)
-
-
-def walk(rows: Any, n: int, values: int = 1 << 22) -> Iterator[tuple[slice, Any]]:
-    """(row numbers, those rows) of one block after the other, each of about so many stored values.
-
-    Blocks that are mapped from disk are let go of when the next one is asked for.
-    """
-    step = max(int(n * values / max(size(rows), 1)), 1)
-    for a in range(0, n, step):
-        b = min(a + step, n)
-        part = block(rows, a, b)
-        yield slice(a, b), part
-        release(part)
 
 
 def take(rows: Any, index: np.ndarray) -> Any:
