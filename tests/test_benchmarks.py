@@ -15,9 +15,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the package live
 
 from benchmarks import data_sets, latency, table, tasks
 from benchmarks.entrants import ENTRANTS, Entrant, Fenchel
+from benchmarks.floating import restore
 from benchmarks.measure import Cell, Outcome, Reference, measure
 from benchmarks.objective import LOSSES, primal
 from benchmarks.tasks import Task
+
+
+@pytest.fixture(autouse=True)
+def plain_floats():
+    """Some peers switch subnormal numbers off for the whole process when they are loaded."""
+    yield
+    restore()
+    assert np.float64(5e-324) * 1.0 > 0.0
 
 
 def small(loss="hinge", fit_intercept=False, alpha=0.05, n=60, d=6, seed=0, penalty="l2", weighted=False):

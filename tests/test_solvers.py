@@ -95,6 +95,9 @@ def test_a_pair_that_does_not_fit_says_what_is_missing_why_and_who_can():
 
 def test_auto_says_which_solver_and_why():
     result = fenchel.solve(problem(LOSSES["logistic"], REGULARIZERS["l2"]))
+    assert result.solver == "NewtonCG"
+    assert "curvature" in result.reason
+    result = fenchel.solve(problem(LOSSES["hinge"], REGULARIZERS["l2"]))
     assert result.solver == "SemismoothNewton"
     assert "few features" in result.reason
     result = fenchel.solve(problem(LOSSES["logistic"], REGULARIZERS["q_norm"]))
