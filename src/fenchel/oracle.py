@@ -16,7 +16,7 @@ from fenchel.certify import feasible
 from fenchel.data.accept import read_only, take
 from fenchel.data.dense import Dense
 from fenchel.data.transfer import Identity
-from fenchel.engines.local import Local
+from fenchel.engines.local import Local, spans
 from fenchel.kernels import passes
 from fenchel.kernels.curvature_passes import curved_pass
 from fenchel.kernels.dual_epoch import dual_epoch
@@ -192,13 +192,12 @@ class Oracle:
 
     def curved(self, z: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """(sum p loss, slopes, curvatures) at scores z of a differentiable loss: no pass over X."""
-        loss, u, h = self.problem.compiled_loss, np.zeros(z.size), np.zeros(z.size)
+        problem, u, h = self.problem, np.zeros(z.size), np.zeros(z.size)
 
-        def work(block):
-            rows = slice(block.start, block.stop)
-            return (curved_pass(loss, block.y, block.p, z[rows], u[rows], h[rows]),)
+        def work(at):
+            return (curved_pass(problem.compiled_loss, problem.y[at], problem.weights[at], z[at], u[at], h[at]),)
 
-        return self.engine.sum(work, self.blocks)[0], u, h
+        return self.engine.sum(work, spans(problem.n))[0], u, h
 
     def best_intercept(self, z: np.ndarray, b: float) -> float:
         """The intercept that minimises the risk at scores z (0 if it is fixed): no pass over X."""

@@ -22,6 +22,7 @@ from fenchel.data.mapped import fetch, is_mapped, release
 from fenchel.errors import InputError
 
 SMALLEST_BLOCK = 1 << 18  # stored values: about half a millisecond of work, well above the cost of handing it out
+SMALLEST_SPAN = 1 << 14  # rows, for work on vectors: some tenths of a millisecond
 MOST_BLOCKS = 64  # unless blocks would become larger than ...
 LARGEST_BLOCK = 1 << 22  # stored values: some of them at a time are all that data on disk hold in memory
 
@@ -53,6 +54,13 @@ def cut(rows: Any, n: int, d: int) -> list[int]:
     else:
         inner = np.linspace(0, n, count + 1)[1:-1].astype(int)
     return sorted({0, n, *(int(i) for i in inner)})
+
+
+def spans(n: int) -> list[slice]:
+    """Row numbers in runs, for work on vectors of length n without the rows themselves."""
+    count = max(min(n // SMALLEST_SPAN, MOST_BLOCKS), 1)
+    edges = np.linspace(0, n, count + 1).astype(int)
+    return [slice(int(a), int(b)) for a, b in pairwise(edges)]
 
 
 @cache
@@ -101,7 +109,7 @@ class Local:
             for a, b in pairwise(edges)
         ]
 
-    def map(self, function: Callable[..., Any], blocks: list[Block], *arguments: Any) -> list[Any]:
+    def map(self, function: Callable[..., Any], blocks: list[Any], *arguments: Any) -> list[Any]:
         """function(block, *arguments) for every block, results in block order."""
         threads = min(self.threads or os.cpu_count() or 1, len(blocks))
         if blocks and isinstance(blocks[0], Block) and is_mapped(blocks[0].rows):
@@ -110,7 +118,7 @@ class Local:
             return [function(b, *arguments) for b in blocks]
         return list(_pool(threads).map(lambda b: function(b, *arguments), blocks))
 
-    def sum(self, function: Callable[..., tuple], blocks: list[Block], *arguments: Any) -> tuple:
+    def sum(self, function: Callable[..., tuple], blocks: list[Any], *arguments: Any) -> tuple:
         """The sum of what the blocks return, term by term, in block order."""
         results = self.map(function, blocks, *arguments)
         totals = list(results[0])

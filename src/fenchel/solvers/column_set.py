@@ -31,9 +31,10 @@ class Part(NamedTuple):
     stop: int
 
 
-def edges(rows: Any, n: int) -> list[int]:
-    """Row numbers at which the data are cut into few parts of equal numbers of stored values."""
-    count = int(min(max(size(rows) // SMALLEST_PART, 1), MOST_PARTS, n))
+def edges(rows: Any, n: int, chosen: int) -> list[int]:
+    """Row numbers at which the data are cut into few parts of equal numbers of stored values in so many dense columns."""
+    stored = n * chosen if isinstance(rows, Dense) else size(rows)
+    count = int(min(max(stored // SMALLEST_PART, 1), MOST_PARTS, n))
     inner = np.linspace(0, n, count + 1)[1:-1].astype(int)
     if hasattr(rows, "indptr"):
         goals = np.linspace(0, int(rows.indptr[-1]), count + 1)[1:-1]
@@ -49,7 +50,7 @@ class ColumnSet:
         self.chosen = chosen
         self.place: Any = slice(None) if chosen is None else chosen  # in vectors of all columns
         self.size = problem.d if chosen is None else chosen.size
-        parts = [Part(block(problem.rows, a, b), a, b) for a, b in pairwise(edges(problem.rows, problem.n))]
+        parts = [Part(block(problem.rows, a, b), a, b) for a, b in pairwise(edges(problem.rows, problem.n, self.size))]
         self.dense = isinstance(problem.rows, Dense)
         if chosen is not None:
             oracle.passes += 0.5 if chosen.size else 0.0

@@ -13,7 +13,7 @@ from fenchel.kernels.dual_rules import Ascent, Majorised
 from fenchel.regularizers import L2
 from fenchel.solvers.row_order import blocks
 
-EPOCHS = 8
+EPOCHS = 6
 BIAS = 0.05  # weight of the intercept in a row's curvature, relative to its features
 ROWS_PER_FEATURE = 20.0  # beyond which rows say too much of the same for steps on one of them to go far
 

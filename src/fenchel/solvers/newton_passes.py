@@ -13,6 +13,7 @@ import numpy as np
 
 from fenchel.data.accept import block, size
 from fenchel.data.dense import Dense
+from fenchel.engines.local import spans
 from fenchel.kernels.curvature_passes import bent_pass, line_pass, newton_pass
 from fenchel.kernels.gram import gram_pass
 from fenchel.solvers.subsample import sizes, strided
@@ -87,11 +88,8 @@ class Passes:
     def along(self, z: np.ndarray, dz: np.ndarray, t: float) -> tuple[float, float]:
         """(risk, its derivative) at stored scores z + t dz."""
 
-        def work(block):
-            at = slice(block.start, block.stop)
-            return line_pass(self.problem.compiled_loss, block.y, block.p, z[at], dz[at], t)
-
-        return self.oracle.engine.sum(work, self.blocks)
+        loss, y, p = self.problem.compiled_loss, self.sample.y, self.sample.weights
+        return self.oracle.engine.sum(lambda at: line_pass(loss, y[at], p[at], z[at], dz[at], t), spans(z.size))
 
     def product(self, h: np.ndarray, v: np.ndarray, shift: float) -> np.ndarray:
         """sum_i h_i (<x_i, v> + shift) x_i."""
