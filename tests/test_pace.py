@@ -6,7 +6,7 @@ import pytest
 import fenchel
 from fenchel import choose
 from fenchel.pace import Pace
-from fenchel.solvers import DualAscent, SemismoothNewton
+from fenchel.solvers import DualAscent, NewtonCG
 from fenchel.solvers.base import Solver
 
 
@@ -46,10 +46,10 @@ def test_sublinear_progress_is_handed_on_if_the_next_solver_would_be_there_soone
 
 def test_a_gap_that_does_not_halve_is_handed_on_unless_there_is_nobody():
     slowly = 0.98 ** np.arange(400)  # halves in 35
-    assert run(slowly, solver=SemismoothNewton()) == (None, None)
+    assert run(slowly, solver=NewtonCG()) == (None, None)
     still = np.concatenate([0.5 ** np.arange(10), 0.5**9 * 0.999 ** np.arange(200)])
-    assert run(still, solver=SemismoothNewton())[1] == 10 + SemismoothNewton.halves
-    assert run(still, solver=SemismoothNewton(), last=True)[1] is None
+    assert run(still, solver=NewtonCG())[1] == 10 + NewtonCG.halves
+    assert run(still, solver=NewtonCG(), last=True)[1] is None
 
 
 def problem(n, d, alpha, **options):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from fenchel.solvers.base import Solver
+if TYPE_CHECKING:
+    from fenchel.solvers.base import Solver
 
 STALL_CHECKS = 15  # evaluations of the gap, among the iterations without progress, before a solve counts as stalled
 STALL_FACTOR = 0.95

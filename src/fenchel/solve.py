@@ -9,30 +9,29 @@ import logging
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from fenchel import choose, compat, solvers
 from fenchel.certify import judge_of
 from fenchel.data.walk import at_most
 from fenchel.errors import InputError, SolveError
-from fenchel.oracle import Oracle
 from fenchel.pace import Pace
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
-from fenchel.set_oracle import SetOracle
-from fenchel.solvers.base import Solver, Start
-from fenchel.structured_oracle import StructuredOracle
-from fenchel.vector_oracle import VectorOracle
+
+if TYPE_CHECKING:  # solvers and oracles are imported by the first solve that needs them
+    from fenchel.choose import Choice
+    from fenchel.solvers.base import Solver, Start
 
 log = logging.getLogger("fenchel")
 
-ORACLES: dict[str, type[Oracle]] = {
-    "scalar": Oracle,
-    "vector": VectorOracle,
-    "set": SetOracle,
-    "structured": StructuredOracle,
+ORACLES = {
+    "scalar": "oracle.Oracle",
+    "vector": "vector_oracle.VectorOracle",
+    "set": "set_oracle.SetOracle",
+    "structured": "structured_oracle.StructuredOracle",
 }
 
 
@@ -95,7 +94,7 @@ def solve(
         np.errstate(all="ignore"),  # what overflows is found by its value, here and in the certificate
     ):
         choices = _choices(problem, solver)
-        run = Run(problem, tol, max_iter, max_time, callback, ORACLES[problem.family](problem, engine))
+        run = Run(problem, tol, max_iter, max_time, callback, _oracle(problem, engine))
         begin = _start(problem, start)
         for choice in choices:
             status = run.with_solver(choice, begin, last=choice is choices[-1])
@@ -108,7 +107,14 @@ def solve(
             return run.result(Status.INTERRUPTED)
 
 
-def _choices(problem: Any, solver: str | Solver) -> list[choose.Choice]:
+def _oracle(problem: Any, engine: Any) -> Any:
+    module, name = ORACLES[problem.family].split(".")
+    return getattr(import_module(f"fenchel.{module}"), name)(problem, engine)
+
+
+def _choices(problem: Any, solver: str | Solver) -> list[Choice]:
+    from fenchel import choose, compat, solvers
+
     if solver == "auto":
         return choose.candidates(problem)
     chosen = solvers.make(solver)
@@ -140,6 +146,8 @@ def _validate(tol: Any, max_iter: Any, max_time: Any, callback: Any) -> None:
 
 
 def _start(problem: Any, start: Any) -> Start:
+    from fenchel.solvers.base import Start
+
     if start is None:
         return Start(problem.regularizer.start(problem.d))
     if isinstance(start, Result):
@@ -178,7 +186,7 @@ class Run:
     def seconds(self) -> float:
         return time.perf_counter() - self.began
 
-    def with_solver(self, choice: choose.Choice, begin: Start, last: bool) -> Status:
+    def with_solver(self, choice: Choice, begin: Start, last: bool) -> Status:
         """Run one solver until something says stop."""
         name = type(choice.solver).__name__
         self.names.append(name)
@@ -306,7 +314,7 @@ class Run:
         if self.best is None:
             return begin
         u = self.dual_point() if self.lower is not None else None
-        return Start(self.best.coef, self.best.intercept, u)
+        return begin._replace(coef=self.best.coef, intercept=self.best.intercept, dual_point=u)
 
     def partial(self) -> Result | None:
         return self.result(Status.STALLED) if self.best is not None else None

@@ -45,7 +45,6 @@ class SemismoothNewton(Solver):
     'CERTIFIED'
     """
 
-    halves: ClassVar[int] = 40
     needs: ClassVar[Needs] = Needs(regularizer=("hessian", "few_features"))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from fenchel.kernels.column_descent import gram_descent
 
@@ -91,6 +90,8 @@ def spread(values: np.ndarray, places: np.ndarray, size: int) -> np.ndarray:
 
 def solved(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     """A^-1 b, with as much ridge as A needs to have a factor."""
+    from scipy.linalg.lapack import dpotrf, dpotrs
+
     ridge = RIDGE * float(np.diag(A).max())
     for _ in range(5):
         A.flat[:: A.shape[0] + 1] += ridge
