@@ -18,7 +18,7 @@ from fenchel.cli import main
 from fenchel.data import mapped, write_store
 from fenchel.data.accept import accept_matrix
 from fenchel.data.convert import convert
-from fenchel.data.walk import at_most, walk
+from fenchel.data.walk import VALUES, at_most, walk
 from fenchel.data.write_store import RowBlock
 from fenchel.engines import Local, local
 from fenchel.errors import InputError
@@ -218,6 +218,20 @@ def test_walk_covers_every_row_once_in_order_and_keeps_few_results(threads):
     assert (spans[0][0], spans[-1][1]) == (0, 300)
     assert all(a[1] == b[0] for a, b in pairwise(spans))
     assert most <= 2 * threads + 1
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_certificate_of_several_blocks_is_that_of_the_definition(threads):
+    rng = np.random.default_rng(0)
+    X, w, u = rng.standard_normal((130_000, 20)), rng.standard_normal(20), rng.random(130_000) - 0.5
+    y = X @ w + rng.standard_normal(130_000)
+    problem = fenchel.Problem(X, y, loss="squared", alpha=0.5)
+    assert X.size > 2 * VALUES
+    with at_most(threads):
+        found = fenchel.certify(problem, 0.9 * w, dual_point=u)
+    v = -X.T @ u / y.size
+    assert found.primal == pytest.approx(np.mean((0.9 * X @ w - y) ** 2) / 2 + 0.25 * np.sum((0.9 * w) ** 2), rel=1e-12)
+    assert found.dual == pytest.approx(-np.mean(u**2 / 2 + u * y) - v @ v, rel=1e-12)
 
 
 def test_an_error_in_a_walk_is_raised():
