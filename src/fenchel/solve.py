@@ -211,7 +211,7 @@ class Run:
             self.record(iterate)
             if iterate.primal is not None and not self.usable(iterate):
                 return Status.NONFINITE
-            if self.due(iterate) and self.certify_best():
+            if (self.due(iterate) or self.rehearse()) and self.certify_best():
                 return Status.CERTIFIED
             if self.callback is not None and self.stop_asked(iterate, name):
                 return Status.STOPPED_BY_CALLBACK
@@ -223,6 +223,10 @@ class Run:
                 return Status.STALLED
             self.iteration += 1
         return Status.STALLED
+
+    def rehearse(self) -> bool:
+        """At half of the time allowed, if there was no certificate yet: to learn what it costs."""
+        return self.certify_seconds == 0.0 and self.best is not None and self.seconds > 0.5 * self.max_time
 
     def last_certificate(self) -> float:
         """Seconds to be kept for it."""
