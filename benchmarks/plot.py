@@ -24,7 +24,7 @@ def draw(path: Path, tasks: list[dict[str, Any]]) -> None:
     rows = math.ceil(len(tasks) / COLUMNS)
     figure, axes = plt.subplots(rows, COLUMNS, figsize=(4.2 * COLUMNS, 3.2 * rows), squeeze=False)
     names = sorted({cell["entrant"] for task in tasks for cell in task["cells"]})
-    styles = {name: (f"C{k % 10}", "osv^Dx+"[k // 10 % 7 if k >= 10 else k % 7]) for k, name in enumerate(names)}
+    styles = {name: (f"C{k % 10}", "osv^Dx+"[k % 7]) for k, name in enumerate(names)}
     for axis, task in zip(axes.flat, tasks, strict=False):
         for name in names:
             points = sorted(

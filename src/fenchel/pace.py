@@ -24,7 +24,7 @@ class Pace:
         self.waits = solver.waits
         self.halves = 0 if last else solver.halves
         self.allowed = math.inf if last else allowed
-        self.began, self.first = passes, iteration
+        self.began = passes
         self.primal, self.dual = math.inf, -math.inf
         self.evaluated = 0
         self.progress = (iteration, 0, math.inf)  # iteration, evaluations and measure when there was progress last
