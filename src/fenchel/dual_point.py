@@ -3,16 +3,18 @@
 For a differentiable loss the slopes at w are the dual point of w, and the gap they give shrinks with the square of the
 distance to the optimum. A loss with kinks has many slopes at a kink, and an optimal w has many rows exactly there: the
 right mixture must be found. Candidates are the slopes of the smoothed losses, and for regularizers with a quadratic
-part exact coordinate steps from the best of them. Nothing here is trusted: `certify` recomputes D at whatever comes out.
+part the mixture at the kinks that fits -sum_i p_i u_i x_i = grad R(w) best, and exact coordinate steps from the best of
+all. Nothing here is trusted: `certify` recomputes D at whatever comes out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fenchel.certify import dual_value, slopes_at
+from fenchel.certify import dual_value, slopes_at, slopes_pass
 from fenchel.data.rows import axpy, mapped_dot, sqnorm
 from fenchel.data.transfer import Identity, Soft
 from fenchel.jit import kernel
@@ -23,6 +25,8 @@ SMOOTHINGS = 10.0 ** np.arange(-9, 1)
 ROUNDS = 30
 SWEEPS = 200  # per round
 GOOD = 1e-9  # relative gap at which improving stops
+NEAR = 10.0 ** np.arange(-10, -1)  # how near to a kink, relative to the scores, counts as at it
+FEW = 5_000_000  # numbers in the least-squares problem of the kinks
 
 
 @kernel
@@ -63,6 +67,9 @@ def best_dual_point(problem: Any, coef: np.ndarray, intercept: float) -> np.ndar
         best = found if found.dual > best.dual else best
     quadratic = _quadratic_part(problem.regularizer)
     if quadratic is not None:
+        for candidate in _fitted_at_kinks(problem, coef, z, spread, quadratic[0]):
+            found = dual_value(problem, candidate)
+            best = found if found.dual > best.dual else best
         best = _coordinate_steps(problem, intercept, best, *quadratic)
     return best.point
 
@@ -75,6 +82,45 @@ def _quadratic_part(regularizer: Any) -> tuple[float, Any] | None:
         strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
         return strength, Soft(regularizer.alpha * regularizer.l1_ratio / strength)
     return None
+
+
+def _fitted_at_kinks(problem: Any, coef: np.ndarray, z: np.ndarray, spread: float, strength: float) -> Iterator[Any]:
+    """Slopes at z, those of the rows near a kink fitted to the gradient of R between the slopes on either side.
+
+    At the optimum grad R(w) = -sum_i p_i u_i x_i on the columns where R is differentiable, and sum_i p_i u_i = 0 with a
+    free intercept: bounded least squares in the u_i of the kinks, for every set of rows that a nearness gives.
+    """
+    from scipy.optimize import lsq_linear
+
+    columns = np.flatnonzero(coef) if isinstance(problem.regularizer, ElasticNet) else np.arange(problem.d)
+    gradient = strength * coef + (problem.regularizer.alpha - strength) * np.sign(coef)
+    p, before = problem.weights, 0
+    for near in NEAR * spread:
+        low, high = _slopes(problem, z - near), _slopes(problem, z + near)
+        free = np.flatnonzero((low < high) & (p > 0.0))
+        if free.size * (columns.size + 1) > FEW:
+            return
+        if free.size == before:
+            continue
+        before, u = free.size, 0.5 * (low + high)
+        u[free] = 0.0
+        missing = (_combined(problem, u) - gradient)[columns]
+        A = _dense(problem.X[free])[:, columns].T * p[free]
+        if problem.fit_intercept:
+            A, missing = np.vstack([A, p[free]]), np.append(missing, -float(p @ u))
+        unit = p[free].max()
+        u[free] = lsq_linear(A / unit, missing / unit, bounds=(low[free], high[free])).x
+        yield u
+
+
+def _slopes(problem: Any, z: np.ndarray) -> np.ndarray:
+    u = np.empty(problem.n)
+    slopes_pass(problem.compiled_loss, problem.y, z, u)
+    return u
+
+
+def _dense(X: Any) -> np.ndarray:
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
 
 
 def _coordinate_steps(problem: Any, intercept: float, best: Any, strength: float, transfer: Any) -> Any:
