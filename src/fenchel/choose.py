@@ -109,14 +109,16 @@ RULES: list[Rule] = [
 ]
 
 
-def candidates(problem: Any) -> list[Choice]:
-    """All solvers that fit, the preferred one first; a later one takes over if an earlier one stalls or is too slow."""
+def candidates(problem: Any, remote: bool = False) -> list[Choice]:
+    """All solvers that fit, the preferred one first; a later one takes over if an earlier one stalls or is too slow.
+
+    `remote`: the rows are on a cluster."""
     found: dict[str, Choice] = {}
     for rule in RULES:
         solver = solvers.SOLVERS[rule.name]
-        if rule.name not in found and compat.fits(solver, problem) and rule.when(problem):
+        if rule.name not in found and compat.fits(solver, problem, remote) and rule.when(problem):
             found[rule.name] = Choice(solver(), rule.reason, rule.passes(problem))
     if not found:
-        lacks = "; ".join(f"{cls.__name__}: {compat.missing(cls, problem)[0]}" for cls in solvers.SOLVERS.values())
+        lacks = "; ".join(f"{cls.__name__}: {compat.missing(cls, problem, remote)[0]}" for cls in solvers.SOLVERS.values())
         raise IncompatibleError(f"no solver fits {problem!r}. {lacks}")
     return list(found.values())

@@ -131,11 +131,14 @@ KINDS = {
 }
 
 
-def missing(solver: Solver | type[Solver], problem: Any) -> list[str]:
-    """What the problem lacks for this solver, as sentences."""
+REMOTE = "the rows are on a cluster (the method looks at them one by one)"
+
+
+def missing(solver: Solver | type[Solver], problem: Any, remote: bool = False) -> list[str]:
+    """What the problem lacks for this solver, as sentences; `remote`: its rows are on a cluster."""
     if problem.kind not in solver.kinds:
         return [KINDS[problem.kind].format(name=type(problem.loss).__name__)]
-    lacks = []
+    lacks = [REMOTE] if (remote or getattr(problem, "remote", False)) and not solver.remote else []
     for words, table, thing in (
         (solver.needs.loss, LOSS, problem.loss),
         (solver.needs.regularizer, REGULARIZER, problem.regularizer),
@@ -147,21 +150,21 @@ def missing(solver: Solver | type[Solver], problem: Any) -> list[str]:
     return lacks
 
 
-def fits(solver: Solver | type[Solver], problem: Any) -> bool:
+def fits(solver: Solver | type[Solver], problem: Any, remote: bool = False) -> bool:
     """True if the solver claims to solve the problem."""
-    return not missing(solver, problem)
+    return not missing(solver, problem, remote)
 
 
-def who_can(problem: Any) -> list[str]:
+def who_can(problem: Any, remote: bool = False) -> list[str]:
     """Names of the solvers that fit the problem."""
-    return [cls.__name__ for cls in solvers.SOLVERS.values() if fits(cls, problem)]
+    return [cls.__name__ for cls in solvers.SOLVERS.values() if fits(cls, problem, remote)]
 
 
-def require_fit(solver: Solver, problem: Any) -> None:
+def require_fit(solver: Solver, problem: Any, remote: bool = False) -> None:
     """Raise IncompatibleError unless the solver fits the problem."""
-    lacks = missing(solver, problem)
+    lacks = missing(solver, problem, remote)
     if lacks:
-        can = ", ".join(who_can(problem)) or "none yet"
+        can = ", ".join(who_can(problem, remote)) or "none yet"
         raise IncompatibleError(
             f"{type(solver).__name__} cannot solve this problem: {'; '.join(lacks)}. Solvers that can: {can}."
         )

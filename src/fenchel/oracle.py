@@ -49,6 +49,8 @@ class PlaneRecipe(NamedTuple):
 class SomeRows(NamedTuple):
     """Some rows of a problem, copied together: what an oracle asks of a problem."""
 
+    is_sample = True
+
     rows: Any
     y: np.ndarray
     weights: np.ndarray
@@ -68,6 +70,9 @@ class Oracle:
         self.engine = engine if engine is not None else Local()
         self.blocks = self.engine.blocks(problem)
         self.passes = 0.0
+
+    def close(self) -> None:
+        """Let go of what is held elsewhere: here, of nothing."""
 
     def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
         """(sum p loss, its gradient in w, its derivative in b) in one fused pass."""

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from fenchel import losses, regularizers
-from fenchel.data.accept import accept_matrix, accept_vector, read_only
-from fenchel.data.stored import targets_of
+from fenchel.data.accept import accept_matrix, accept_vector, aligned, read_only
+from fenchel.data.store import StoredRows
+from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.typed import compilable, is_ours
 
@@ -72,6 +73,7 @@ class Problem:
         self.regularizer = regularizers.make(regularizer, alpha)
         self.fit_intercept = bool(fit_intercept)
         self.X, self.rows = accept_matrix(X)
+        self.folder = folder_of(X)
         self.n, self.d = self.X.shape
         self.regularizer.validate(self.d)
         self.y = read_only(self._accept_targets(y))
@@ -115,6 +117,35 @@ class Problem:
         total = float(relative.sum())
         with np.errstate(over="ignore"):
             return relative / total, float(total * largest)
+
+    def part(self, a: int, b: int) -> Problem:
+        """Rows a .. b - 1 as a problem in which they keep the weights that they have here. Made to travel: what is on
+        disk is read where the part arrives, and what is compiled is compiled there."""
+        new = object.__new__(type(self))
+        vectors = {name: getattr(self, name)[a:b] for name in ("y", "weights", "offset")}
+        X = self.X[a:b] if self.folder is None else StoredRows(self.folder, a, b)
+        new.__dict__.update(self.__dict__ | vectors | {"X": X, "rows": None, "compiled_loss": None, "n": b - a})
+        for cached in ("digest", "smoothness"):
+            new.__dict__.pop(cached, None)
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        X = self.X if self.folder is None or isinstance(self.X, StoredRows) else StoredRows(self.folder, 0, self.n)
+        return self.__dict__ | {"X": X, "rows": None, "compiled_loss": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.settle()
+
+    def settle(self) -> None:
+        """After a journey: the rows are read and looked at, the loss is made ready to be compiled. Arrays may have
+        arrived at odd addresses, where BLAS and kernels are others, which round otherwise."""
+        X = self.X.read() if isinstance(self.X, StoredRows) else aligned(self.X)
+        self.__dict__["X"], self.__dict__["rows"] = accept_matrix(X)
+        self.__dict__["compiled_loss"] = compilable(self.loss)
+        self.__dict__["weights"] = np.array(self.weights)  # may be written to, as at home: kernels are compiled for either
+        for name in ("y", "offset"):
+            self.__dict__[name] = read_only(aligned(getattr(self, name)))
 
     @property
     def kind(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fenchel import measures, regularizers
 from fenchel.data.accept import accept_matrix, accept_vector, read_only
-from fenchel.data.stored import targets_of
+from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.problem import Problem
 
@@ -56,6 +56,7 @@ class SetProblem(Problem):
             raise InputError(f"measure {name} has no free intercept: {idle}{advice}; use fit_intercept=False")
         self.fit_intercept = False
         self.X, self.rows = accept_matrix(X)
+        self.folder = folder_of(X)
         self.n, self.d = self.X.shape
         self.regularizer.validate(self.d)
         self.y = read_only(accept_vector(y, self.n, "y"))

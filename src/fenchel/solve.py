@@ -93,32 +93,28 @@ def solve(
         one_blas_thread(),  # also for what comes before: idle BLAS threads keep a core busy for some 20 ms
         np.errstate(all="ignore"),  # what overflows is found by its value, here and in the certificate
     ):
-        choices = _choices(problem, solver)
+        choices = _choices(problem, solver, getattr(engine, "remote", False))
         run = Run(problem, tol, max_iter, max_time, callback, _oracle(problem, engine))
-        begin = _start(problem, start)
-        for choice in choices:
-            status = run.with_solver(choice, begin, last=choice is choices[-1])
-            if status is not Status.STALLED and status is not Status.NONFINITE:
-                break
-            begin = run.restart(begin)
         try:
-            return run.result(status)
-        except KeyboardInterrupt:  # during the last certificate: what is known so far needs one
-            return run.result(Status.INTERRUPTED)
+            return run.through(choices, _start(problem, start))
+        finally:
+            run.oracle.close()
 
 
 def _oracle(problem: Any, engine: Any) -> Any:
+    if hasattr(engine, "oracle"):  # its rows are elsewhere
+        return engine.oracle(problem)
     module, name = ORACLES[problem.family].split(".")
     return getattr(import_module(f"fenchel.{module}"), name)(problem, engine)
 
 
-def _choices(problem: Any, solver: str | Solver) -> list[Choice]:
+def _choices(problem: Any, solver: str | Solver, remote: bool) -> list[Choice]:
     from fenchel import choose, compat, solvers
 
     if solver == "auto":
-        return choose.candidates(problem)
+        return choose.candidates(problem, remote)
     chosen = solvers.make(solver)
-    compat.require_fit(chosen, problem)
+    compat.require_fit(chosen, problem, remote)
     return [choose.Choice(chosen, "asked for")]
 
 
@@ -185,6 +181,18 @@ class Run:
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.began
+
+    def through(self, choices: list[Choice], begin: Start) -> Result:
+        """One solver after the other, as long as they end without an answer."""
+        for choice in choices:
+            status = self.with_solver(choice, begin, last=choice is choices[-1])
+            if status is not Status.STALLED and status is not Status.NONFINITE:
+                break
+            begin = self.restart(begin)
+        try:
+            return self.result(status)
+        except KeyboardInterrupt:  # during the last certificate: what is known so far needs one
+            return self.result(Status.INTERRUPTED)
 
     def with_solver(self, choice: Choice, begin: Start, last: bool) -> Status:
         """Run one solver until something says stop."""

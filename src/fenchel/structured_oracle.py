@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.engines.tree import added
 from fenchel.kernels import structured_passes as passes
 from fenchel.oracle import Oracle, Plane
 from fenchel.structured import Gibbs, Pool
@@ -52,10 +53,7 @@ class StructuredOracle(Oracle):
         for _, _, bad in results:
             if bad >= 0:
                 raise bad_example(problem, int(bad), w)
-        value, gradient = results[0][0], results[0][1]
-        for part, slope, _ in results[1:]:
-            value += part
-            gradient += slope
+        value, gradient = added([(value, gradient) for value, gradient, _ in results])
         return value, gradient, labels
 
     def plane(self, w: np.ndarray, b: float, centre: Any = None, reach: float = np.inf) -> Plane:

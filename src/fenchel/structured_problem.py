@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -57,6 +58,12 @@ class StructuredProblem(Problem):
         self.first = read_only(np.concatenate([[0], np.cumsum(self.model.sizes)]).astype(np.int64))
         self._frozen = True
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__.copy()
+
+    def settle(self) -> None:
+        """After a journey the examples are as they were."""
+
     @property
     def kind(self) -> str:
         return "structured log" if self.log else "structured"
@@ -70,14 +77,20 @@ class StructuredProblem(Problem):
         """A kernel whose first argument is the model."""
         return (kernel if self.compiled else kernel.py_func)(self.model, *arguments)
 
-    def cut(self) -> list[Examples]:
-        """Ranges of examples with about equal numbers of label entries; the cut depends on the data only."""
+    def cut(self, edges: Sequence[int] | None = None) -> list[Examples]:
+        """Ranges of examples: as given, or with about equal numbers of label entries, depending on the data only."""
+        if edges is None:
+            edges = self._edges()
+        elif edges[0] != 0 or edges[-1] != self.n:
+            raise InputError(f"cut must go from 0 to the number of examples, {self.n}; got {edges[0]} to {edges[-1]}")
+        return [Examples(self.weights[a:b], a, b) for a, b in pairwise(edges)]
+
+    def _edges(self) -> list[int]:
         count = int(min(max(self.model.work // max(SMALLEST_BLOCK, 4 * self.d), 1), MOST_BLOCKS, self.n))
         if not self.compiled:
             count = 1  # plain Python gains nothing from threads
         goals = np.linspace(0, int(self.first[-1]), count + 1)[1:-1]
-        edges = sorted({0, self.n, *(int(i) for i in np.searchsorted(self.first, goals))})
-        return [Examples(self.weights[a:b], a, b) for a, b in pairwise(edges)]
+        return sorted({0, self.n, *(int(i) for i in np.searchsorted(self.first, goals))})
 
     @property
     def smoothness(self) -> float | None:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fenchel import multiclass, regularizers
 from fenchel.data.accept import accept_matrix, read_only
-from fenchel.data.stored import targets_of
+from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.problem import Problem
 from fenchel.regularizers.base import Regularizer
@@ -42,6 +42,7 @@ class VectorProblem(Problem):
         self.fit_intercept = False  # of one score: solvers see free intercepts as variables
         self.free = bool(fit_intercept)
         self.X, self.rows = accept_matrix(X)
+        self.folder = folder_of(X)
         self.n, self.features = self.X.shape
         self.y = read_only(self._accept_targets(y))
         self.outputs = self.loss.outputs(self.y)

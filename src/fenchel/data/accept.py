@@ -57,6 +57,14 @@ def take(rows: Any, index: np.ndarray) -> Any:
     return type(taken)(*map(read_only, taken))
 
 
+def aligned(X: Any) -> Any:
+    """An array or CSR matrix whose numbers lie at addresses that are multiples of their sizes."""
+    if isinstance(X, np.ndarray):
+        return np.require(X, requirements=("C", "A"))
+    X.data, X.indices, X.indptr = map(aligned, (X.data, X.indices, X.indptr))
+    return X
+
+
 def size(rows: Any) -> int:
     """How many stored values the rows have."""
     if isinstance(rows, Dense):

@@ -19,7 +19,7 @@ import itertools
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -51,13 +51,37 @@ def open_store(folder: str | os.PathLike[str]) -> Stored:
     edges = manifest["edges"]
     for k, (a, b) in enumerate(itertools.pairwise(edges)):
         _check_block(place, manifest, arrays, k, a, b)
+    return Stored(_matrix(manifest, arrays), arrays["y"], arrays.get("groups"), manifest["labels"], manifest["features"], place)
+
+
+class StoredRows(NamedTuple):
+    """Rows a .. b - 1 of a folder: a note of a few bytes, read where it arrives."""
+
+    folder: Path
+    a: int
+    b: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.b - self.a, int(_read_manifest(self.folder)["columns"])
+
+    def read(self) -> Any:
+        """The rows, mapped, after the blocks that they touch were checked."""
+        manifest = _read_manifest(self.folder)
+        arrays = arrays_of(self.folder, manifest)
+        for k, (a, b) in enumerate(itertools.pairwise(manifest["edges"])):
+            if a < self.b and self.a < b:
+                _check_block(self.folder, manifest, arrays, k, a, b)
+        return _matrix(manifest, arrays)[self.a : self.b]
+
+
+def _matrix(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     n, d = manifest["rows"], manifest["columns"]
     if manifest["storage"] == "dense":
-        X: Any = arrays["values"].reshape(n, d)
-    else:
-        X = sp.csr_matrix((arrays["values"], arrays["columns"], arrays["starts"]), shape=(n, d), copy=False)
-        X.has_sorted_indices = X.has_canonical_format = True  # as _check_block found
-    return Stored(X, arrays["y"], arrays.get("groups"), manifest["labels"], manifest["features"], place)
+        return arrays["values"].reshape(n, d)
+    X = sp.csr_matrix((arrays["values"], arrays["columns"], arrays["starts"]), shape=(n, d), copy=False)
+    X.has_sorted_indices = X.has_canonical_format = True  # as _check_block found
+    return X
 
 
 def _read_manifest(place: Path) -> dict[str, Any]:

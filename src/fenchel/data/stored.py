@@ -35,3 +35,8 @@ def targets_of(X: Any, y: Any, groups: Any = None) -> tuple[Any, Any]:
     if not isinstance(X, Stored):
         return y, groups
     return (X.y if y is None else y), (X.groups if groups is None else groups)
+
+
+def folder_of(X: Any) -> Path | None:
+    """Where the data lie, if they are on disk."""
+    return X.folder if isinstance(X, Stored) else None

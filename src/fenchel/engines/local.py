@@ -1,14 +1,14 @@
 """The engine of one machine: row blocks over threads.
 
-The cut into blocks depends on the data only, never on the number of threads, and block results are added in block
-order: the answer is the same bit for bit on one core and on many, and for data in memory and on disk. Kernels release the
+The cut into blocks depends on the data only, never on the number of threads, and block results are added in a fixed
+order (`tree.py`): the answer is the same bit for bit on one core and on many, and for data in memory and on disk. Kernels release the
 GIL, so threads are enough. Rows that are mapped from disk are read a block ahead and let go of after use.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +19,7 @@ import numpy as np
 
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import fetch, is_mapped, release
+from fenchel.engines.tree import added
 from fenchel.errors import InputError
 
 SMALLEST_BLOCK = 1 << 18  # stored values: about half a millisecond of work, well above the cost of handing it out
@@ -90,24 +91,38 @@ def _streamed(function: Callable[..., Any], blocks: list[Block], ahead: int) -> 
 class Local:
     """All cores of this machine (`threads=None`), or so many.
 
+    `cut` are the row numbers at which the data are cut into blocks, from 0 to n; None cuts them by their size. On the same
+    cut every engine gives the same answer, bit for bit.
+
     >>> Local(threads=2)
-    Local(threads=2)
+    Local(threads=2, cut=None)
     """
 
     threads: int | None = None
+    cut: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise InputError(f"threads must be None or an integer of at least 1, got {self.threads!r}")
+        if self.cut is not None and (len(self.cut) < 2 or any(a >= b for a, b in pairwise(self.cut))):
+            raise InputError(f"cut must be rising row numbers from 0 to n, got {self.cut!r}")
 
     def blocks(self, problem: Any) -> list[Block]:
         if hasattr(problem, "cut"):  # examples that are not rows
-            return problem.cut()
-        edges = cut(problem.rows, problem.n, problem.d)
+            return problem.cut(self.cut)
+        edges = self.edges(problem)
         return [
             Block(block(problem.rows, a, b), problem.y[a:b], problem.weights[a:b], problem.offset[a:b], a, b)
             for a, b in pairwise(edges)
         ]
+
+    def edges(self, problem: Any) -> Sequence[int]:
+        """Where the rows of a problem are cut."""
+        if self.cut is None or getattr(problem, "is_sample", False):
+            return cut(problem.rows, problem.n, problem.d)
+        if self.cut[0] != 0 or self.cut[-1] != problem.n:
+            raise InputError(f"cut must go from 0 to the number of rows, {problem.n}; got {self.cut[0]} to {self.cut[-1]}")
+        return self.cut
 
     def map(self, function: Callable[..., Any], blocks: list[Any], *arguments: Any) -> list[Any]:
         """function(block, *arguments) for every block, results in block order."""
@@ -119,10 +134,5 @@ class Local:
         return list(_pool(threads).map(lambda b: function(b, *arguments), blocks))
 
     def sum(self, function: Callable[..., tuple], blocks: list[Any], *arguments: Any) -> tuple:
-        """The sum of what the blocks return, term by term, in block order."""
-        results = self.map(function, blocks, *arguments)
-        totals = list(results[0])
-        for result in results[1:]:
-            for k, part in enumerate(result):
-                totals[k] += part  # in place for arrays: the first block's own
-        return tuple(totals)
+        """The sum of what the blocks return, term by term, in the order of `tree.py`."""
+        return added(self.map(function, blocks, *arguments))

@@ -44,6 +44,7 @@ class Solver:
         0  # iterations in which its gap halves, or `auto` goes on to the next solver (0: any number)
     )
     rebuilds: ClassVar[bool] = False  # its dual points are made by repeating the run, and cost as much
+    remote: ClassVar[bool] = False  # it asks for sums over the rows only, so that they may lie on a cluster
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:

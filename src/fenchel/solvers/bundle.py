@@ -44,6 +44,7 @@ class Bundle(Solver):
     patience: int = 10
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
     needs: ClassVar[Needs] = Needs()
+    remote: ClassVar[bool] = True
 
     @property
     def rebuilds(self) -> bool:  # type: ignore[override]

@@ -45,6 +45,7 @@ class LBFGS(Solver):
     memory: int = 20
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector", "structured log")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("gradient",))
+    remote: ClassVar[bool] = True
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         here = evaluate(oracle, pack(oracle, start.coef, start.intercept))

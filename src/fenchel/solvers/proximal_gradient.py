@@ -34,6 +34,7 @@ class ProximalGradient(Solver):
 
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("prox",))
+    remote: ClassVar[bool] = True
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         regularizer, d = oracle.problem.regularizer, oracle.problem.d

@@ -1,0 +1,111 @@
+"""What runs on a worker: blocks of rows that stay there, and answers that are sums over them.
+
+A block is an ordinary problem of some rows (`Problem.part`), and is asked what an oracle is asked. Nothing here knows of Dask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from fenchel.data import accept
+from fenchel.engines.local import Block
+from fenchel.engines.tree import largest_nodes
+from fenchel.solve import ORACLES, one_blas_thread
+
+
+class Whole:
+    """The engine of one block: it is not cut any further."""
+
+    threads = 1
+
+    def blocks(self, problem: Any) -> list[Any]:
+        if problem.family == "structured":
+            return problem.cut((0, problem.n))
+        return [Block(problem.rows, problem.y, problem.weights, problem.offset, 0, problem.n)]
+
+    def map(self, function: Callable[..., Any], blocks: list[Any], *arguments: Any) -> list[Any]:
+        return [function(block, *arguments) for block in blocks]
+
+    def sum(self, function: Callable[..., tuple], blocks: list[Any], *arguments: Any) -> tuple:
+        (block,) = blocks
+        return function(block, *arguments)
+
+
+class Holder:
+    """One block, and what is kept with it from one question to the next."""
+
+    def __init__(self, problem: Any):
+        self.problem = problem
+        family = "scalar" if problem.family == "set" else problem.family  # of a measure's rows only scores are asked
+        module, name = ORACLES[family].split(".")
+        self.oracle = getattr(import_module(f"fenchel.{module}"), name)(problem, Whole())
+        self.kept: dict[str, Any] = {}
+
+    def answer(self, question: str, *arguments: Any) -> Any:
+        """What the oracle says, or a function of `fenchel.cluster.questions`."""
+        own = getattr(import_module("fenchel.cluster.questions"), question, None)
+        if own is not None:
+            return own(self, *arguments)
+        return getattr(self.oracle, question)(*arguments)
+
+
+class Range(Holder):
+    """Some examples of a structured problem, whose model the worker holds as a whole."""
+
+    def __init__(self, problem: Any, a: int, b: int):
+        super().__init__(problem)
+        self.oracle.blocks = [block for block in problem.cut(sorted({0, a, b, problem.n})) if block.start == a]
+
+
+def hold(problem: Any) -> Holder:
+    """The block, made ready."""
+    return Holder(problem)
+
+
+def hold_range(problem: Any, a: int, b: int) -> Holder:
+    """Some examples of a problem, made ready."""
+    return Range(problem, a, b)
+
+
+def ask(
+    holders: Sequence[Holder], numbers: Sequence[int], count: int, summed: bool, question: str, arguments: tuple,
+    shares: Sequence[tuple],
+) -> dict:  # fmt: skip
+    """The answers of the blocks with these numbers: the largest sums of the tree (`summed`), or one by one."""
+    arguments, shares = aligned(arguments), [aligned(share) for share in shares]
+    with one_blas_thread(), np.errstate(all="ignore"):
+        answers = _on_threads(
+            lambda holder, share: holder.answer(question, *arguments, *share), holders, shares, _threads()
+        )
+    found = dict(zip(numbers, answers, strict=True))
+    return largest_nodes(count, found) if summed else found
+
+
+def aligned(arguments: Any) -> Any:
+    """Arrays as they were before they travelled: messages may leave them at odd addresses, where BLAS and compiled
+    kernels are others, which round otherwise."""
+    if isinstance(arguments, tuple):
+        return tuple(map(aligned, arguments))
+    return accept.aligned(arguments) if isinstance(arguments, np.ndarray) else arguments
+
+
+def _threads() -> int:
+    """Those of the worker that this runs on."""
+    from distributed import get_worker
+
+    try:
+        return int(get_worker().state.nthreads)
+    except ValueError:  # not on a worker
+        return 1
+
+
+def _on_threads(function: Callable[..., Any], holders: Sequence[Any], shares: Sequence[Any], threads: int) -> list[Any]:
+    if threads == 1 or len(holders) == 1:
+        return list(map(function, holders, shares))
+    with ThreadPoolExecutor(min(threads, len(holders))) as pool:
+        return list(pool.map(function, holders, shares))

@@ -1,0 +1,107 @@
+"""The oracle whose rows are with the workers of a cluster: the same questions, answered by sums that travel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from fenchel.oracle import Oracle, Plane
+from fenchel.set_oracle import SetOracle
+from fenchel.structured_oracle import LabelRecipe, StructuredOracle
+from fenchel.vector_oracle import VectorOracle
+
+
+class Remote:
+    """What every family shares. Per question the variables go out once to each worker and a sum comes back from each;
+    only `scores`, `combine` and what else is about single rows moves a number per row."""
+
+    def __init__(self, problem: Any, team: Any):
+        self.problem, self.team, self.passes = problem, team, 0.0
+        self.engine = None
+        self.edges = np.concatenate([[0], np.cumsum(team.each("size"))])
+
+    def close(self) -> None:
+        self.team.close()
+
+    def shares(self, vector: np.ndarray) -> list[tuple[np.ndarray]]:
+        """Every block's part of a vector with an entry per row."""
+        return [(vector[a:b],) for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)]
+
+
+class RemoteRows(Remote, Oracle):
+    """Losses of one score per row."""
+
+    def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
+        self.passes += 1.0
+        value, gradient, slopes = self.team.sum("risk", w, b, shapes=((), (self.problem.d,), ()))
+        return value, gradient, slopes
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        self.passes += 0.5
+        return np.concatenate(self.team.each("scores", w))
+
+    def combine(self, u: np.ndarray) -> np.ndarray:
+        self.passes += 0.5
+        shapes = ((self.problem.d,),)
+        return self.team.sum("combined", shares=self.shares(np.asarray(u)), shapes=shapes)[0]
+
+    def norms(self) -> np.ndarray:
+        self.passes += 0.5
+        return np.concatenate(self.team.each("norms"))
+
+    def upper_gram(self, weights: np.ndarray) -> np.ndarray:
+        self.passes += 0.5
+        return self.team.sum("grams", shares=self.shares(weights))[0]
+
+
+class RemoteSet(RemoteRows, SetOracle):
+    """Measures: scores travel, and the measure's slopes travel back."""
+
+    risk = SetOracle.risk
+
+
+class RemoteVector(RemoteRows, VectorOracle):
+    """Losses of several scores per row."""
+
+    def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
+        self.passes += 1.0
+        value, gradient = self.team.sum("risk_alone", w, shapes=((), (self.problem.d,)))
+        return value, gradient, 0.0
+
+    def score_matrix(self, w: np.ndarray) -> np.ndarray:
+        self.passes += 0.5
+        return np.concatenate(self.team.each("score_matrix", w))
+
+
+class RemoteStructured(Remote, StructuredOracle):
+    """Structured outputs: sums of features come back; the best labels only where planes are mixed for a certificate."""
+
+    def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
+        self.passes += 1.0
+        value, gradient = self.team.sum("risk_alone", w, shapes=((), (self.problem.d,)))
+        return value, gradient, 0.0
+
+    def plane(self, w: np.ndarray, b: float, centre: Any = None, reach: float = np.inf) -> Plane:
+        value, gradient, _ = self.risk(w)
+        recipe: Any = LabelRecipe(np.array(w), None)
+        return Plane(value, gradient, value - float(gradient @ w), 0.0, recipe)
+
+    def mix(self, parts: Iterable[tuple[float, Any]]) -> Any:
+        if self.problem.log:
+            return super().mix(parts)
+        return super().mix((weight, LabelRecipe(recipe.coef, self.labels(recipe.coef))) for weight, recipe in parts)
+
+    def labels(self, w: np.ndarray) -> np.ndarray:
+        """The best labels of all examples, flat."""
+        self.passes += 1.0
+        return np.concatenate(self.team.each("labels", w))
+
+
+KINDS = {"scalar": RemoteRows, "vector": RemoteVector, "set": RemoteSet, "structured": RemoteStructured}
+
+
+def oracle_of(problem: Any, team: Any) -> Any:
+    """The oracle of a problem's family."""
+    return KINDS[problem.family](problem, team)

@@ -1,0 +1,192 @@
+"""Blocks pinned to the workers of a Dask cluster, and rounds of questions to them.
+
+Every task is bound to the worker that holds its blocks, so Dask never moves one. If a worker is lost, its blocks are placed
+anew on the others, from where they came from, and only they are asked again; since sums are added in the order of the tree
+(`engines/tree.py`), the answer is the same bit for bit.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fenchel.cluster.holder import aligned, ask
+from fenchel.engines.tree import completed, missing
+from fenchel.errors import SolveError
+
+log = logging.getLogger("fenchel")
+
+LOOK = 1.0  # seconds after which a round that is not complete is looked into
+LATE, SLOW = 10.0, 20.0  # seconds, and times those of the others, after which a worker is named as slow
+TRIES = 5  # of a round, each with other workers
+
+Shapes = tuple[tuple[int, ...], ...] | None
+Place = Callable[[int, str], Any]  # (number of a block, address of a worker) -> a future of its holder
+
+
+class Team:
+    """Who holds which block. `place(number, worker)` puts a block somewhere, also again after a loss."""
+
+    def __init__(self, client: Any, count: int, place: Place, where: Sequence[str] | None = None, timeout: float = 60.0):
+        self.client, self.count, self.place, self.timeout = client, count, place, timeout
+        workers = self._workers()
+        if not workers:
+            raise SolveError(f"the cluster at {client.scheduler.address} has no workers", None)
+        self.where = list(where) if where is not None else spread(count, workers)
+        self.held = [place(k, self.where[k]) for k in range(count)]
+        self.refused: set[str] = set()  # workers that gave no, or a wrong, answer
+        self.rounds = 0
+
+    def sum(self, question: str, *arguments: Any, shapes: Shapes = None, shares: Sequence[tuple] | None = None) -> tuple:
+        """The sum of the blocks' answers, term by term; `shapes` are those that the terms must have."""
+        return completed(self.count, self._round(question, arguments, shares, shapes, True))
+
+    def each(self, question: str, *arguments: Any, shares: Sequence[tuple] | None = None) -> list[Any]:
+        """The answer of every block, in order."""
+        found = self._round(question, arguments, shares, None, False)
+        return [found[k] for k in range(self.count)]
+
+    def _round(self, question: str, arguments: tuple, shares: Any, shapes: Shapes, summed: bool) -> dict:
+        self.rounds += 1
+        found: dict = {}
+        doubted: dict[int, str] = {}  # block -> the worker whose answer for it was NaN
+        for _ in range(TRIES):
+            todo = missing(self.count, found) if summed else [k for k in range(self.count) if k not in found]
+            if not todo:
+                return found
+            answers, lost = self._ask(todo, question, arguments, shares, summed)
+            for worker, answer in answers.items():
+                fault = self._fault(answer, shapes, doubted) if summed else ""
+                if not fault:
+                    found |= answer
+                    continue
+                blocks = [k for a, b in answer for k in range(a, b)]
+                doubted |= dict.fromkeys(blocks, worker)
+                self.refused.add(worker)
+                lost.add(worker)
+                log.warning("worker %s answered %s to %r for blocks %s", worker, fault, question, blocks)
+            if lost:
+                self._replace(lost)
+        raise SolveError(f"no answer to {question!r} from blocks {todo} in {TRIES} tries, each on other workers", None)
+
+    def _fault(self, answer: dict, shapes: Shapes, doubted: dict[int, str]) -> str:
+        """What is wrong with an answer. NaN from two workers is what the data give."""
+        for terms in answer.values():
+            if shapes is not None and tuple(np.shape(term) for term in terms) != shapes:
+                return f"with shapes {[np.shape(term) for term in terms]} instead of {list(shapes)}"
+        if not any(np.isnan(part).any() for terms in answer.values() for part in terms):
+            return ""
+        before = {doubted[k] for a, b in answer for k in range(a, b) if k in doubted}
+        self.refused -= before
+        return "" if before or len(self._workers()) == 1 else "NaN"
+
+    def _ask(self, todo: list[int], question: str, arguments: tuple, shares: Any, summed: bool) -> tuple[dict, set[str]]:
+        """({worker: answer}, workers that gave none)."""
+        pending = {}
+        for worker in dict.fromkeys(self.where[k] for k in todo):
+            own = [k for k in todo if self.where[k] == worker]
+            given = [() if shares is None else shares[k] for k in own]
+            task = (ask, [self.held[k] for k in own], own, self.count, summed, question, arguments, given)
+            pending[worker] = self.client.submit(*task, workers=[worker], pure=False, retries=0)
+        return self._collect(pending, question)
+
+    def _collect(self, pending: dict[str, Any], question: str) -> tuple[dict, set[str]]:
+        from distributed import wait
+
+        answers: dict[str, dict] = {}
+        lost: set[str] = set()
+        began, named, first = time.perf_counter(), set(), None
+        while pending:
+            try:
+                wait(list(pending.values()), timeout=LOOK)
+            except TimeoutError:
+                pass
+            for worker, future in list(pending.items()):
+                if future.done():
+                    answer = self._result(worker, future, question)
+                    del pending[worker]
+                    first = time.perf_counter() - began if first is None else first
+                    if answer is None:
+                        lost.add(worker)
+                    else:
+                        answers[worker] = answer
+            if pending:
+                gone = set(pending) - set(self._workers())
+                waited = time.perf_counter() - began
+                slow = {w for w in pending if waited > max(LATE, SLOW * (first or 0.0))}
+                for worker in slow - named:
+                    log.warning("worker %s is slow: no answer to %r for %.0f s", worker, question, waited)
+                named |= slow
+                late = set(pending) if waited > self.timeout and first is not None else set()
+                for worker in gone | late:
+                    self.client.cancel([pending.pop(worker)], force=True)
+                    lost.add(worker)
+        return answers, lost
+
+    def _result(self, worker: str, future: Any, question: str) -> dict | None:
+        """The answer; None if the worker, or what it held, is gone."""
+        from distributed.scheduler import KilledWorker
+
+        if future.status in ("cancelled", "lost"):
+            self._workers()  # says so if it is the scheduler that is gone
+            return None
+        try:
+            return {key: aligned(value) for key, value in future.result().items()}
+        except KilledWorker:
+            return None
+        except Exception as error:
+            if "Dependency" in type(error).__name__ or "FutureCancelled" in type(error).__name__:
+                return None
+            raise
+
+    def _workers(self) -> list[str]:
+        """Addresses of the workers that are there."""
+        try:
+            return sorted(self.client.nthreads())
+        except (OSError, TimeoutError, RuntimeError) as error:
+            raise SolveError(f"the scheduler of the cluster is gone ({error or type(error).__name__})", None) from error
+
+    def _replace(self, lost: set[str]) -> None:
+        """Put the blocks of lost workers on the others, the emptiest first."""
+        there = [w for w in self._workers() if w not in lost and w not in self.refused]
+        blocks = [k for k in range(self.count) if self.where[k] in lost]
+        if not there:
+            there = self._wait_for_worker(lost, blocks)
+        log.warning("worker %s gave no answer: blocks %s are placed on %s", ", ".join(lost), blocks, ", ".join(there))
+        for k in blocks:
+            worker = min(there, key=lambda w: (self.where.count(w), w))
+            self.where[k] = worker
+            self.held[k] = self.place(k, worker)
+
+    def _wait_for_worker(self, lost: set[str], blocks: list[int]) -> list[str]:
+        end = time.perf_counter() + min(self.timeout, 25.0)
+        while time.perf_counter() < end:
+            there = [w for w in self._workers() if w not in lost and w not in self.refused]
+            if there:
+                return there
+            time.sleep(0.2)
+        names = ", ".join(sorted(lost))
+        raise SolveError(f"no worker is left for blocks {blocks}: lost {names}", None)
+
+    def close(self) -> None:
+        """Let go of the blocks."""
+        for future in self.held:
+            future.release()
+        self.held = []
+
+
+def spread(count: int, workers: Sequence[str]) -> list[str]:
+    """A worker for every block: neighbouring blocks together, cut where the tree of sums is cut if that is fair.
+
+    >>> spread(4, ["a", "b"]), spread(3, ["a", "b", "c"])
+    (['a', 'a', 'b', 'b'], ['a', 'b', 'c'])
+    """
+    if len(workers) == 1 or count <= 1:
+        return [workers[0]] * count
+    half = len(workers) // 2
+    first = count // 2 if len(workers) % 2 == 0 else round(count * half / len(workers))
+    return spread(first, workers[:half]) + spread(count - first, workers[half:])
