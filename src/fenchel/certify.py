@@ -220,13 +220,15 @@ def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
 def slopes_at(problem: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
     """The slopes of all losses at (coef, intercept)."""
     z, size = np.empty(problem.n), np.empty(problem.n)
-    _primal_pass(problem, coef, intercept, z, size)
+    primal_sums(problem, coef, intercept, z, size)
     u = np.empty(problem.n)
     slopes_pass(problem.compiled_loss, problem.y, z, u)
     return u
 
 
-def _primal_pass(problem, coef, intercept, z, size):
+def primal_sums(
+    problem: Any, coef: np.ndarray, intercept: float, z: np.ndarray, size: np.ndarray
+) -> tuple[float, float]:
     """primal_pass over one block of rows after the other."""
 
     def work(span: slice, rows: Any) -> tuple[float, float]:
@@ -245,7 +247,7 @@ def sum_of(totals: list[float]) -> float:
 def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
     """(certificate, feasible dual point) for given coefficients and a given dual point."""
     z, size = np.empty(problem.n), np.empty(problem.n)
-    risk, magnitude = _primal_pass(problem, coef, intercept, z, size)
+    risk, magnitude = primal_sums(problem, coef, intercept, z, size)
     regular = problem.regularizer.value(coef)
     primal = risk + regular
     found = dual_value(problem, u)

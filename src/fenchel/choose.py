@@ -119,6 +119,8 @@ def candidates(problem: Any, remote: bool = False) -> list[Choice]:
         if rule.name not in found and compat.fits(solver, problem, remote) and rule.when(problem):
             found[rule.name] = Choice(solver(), rule.reason, rule.passes(problem))
     if not found:
-        lacks = "; ".join(f"{cls.__name__}: {compat.missing(cls, problem, remote)[0]}" for cls in solvers.SOLVERS.values())
+        lacks = "; ".join(
+            f"{cls.__name__}: {compat.missing(cls, problem, remote)[0]}" for cls in solvers.SOLVERS.values()
+        )
         raise IncompatibleError(f"no solver fits {problem!r}. {lacks}")
     return list(found.values())

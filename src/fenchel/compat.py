@@ -32,9 +32,7 @@ def _steepest_slope(problem: Any) -> float:
     """The largest |u| in the dual domains of some targets, the extreme ones among them."""
     if hasattr(problem.loss, "largest_slope"):
         return problem.loss.largest_slope()
-    y = problem.y
-    targets = [float(y.min()), float(y.max()), *map(float, y[:16])]
-    return max(abs(end) for target in targets for end in dual_domain(problem.loss, target))
+    return max(abs(end) for target in problem.some_targets() for end in dual_domain(problem.loss, target))
 
 
 LOSS: dict[str, Requirement] = {

@@ -49,8 +49,6 @@ class PlaneRecipe(NamedTuple):
 class SomeRows(NamedTuple):
     """Some rows of a problem, copied together: what an oracle asks of a problem."""
 
-    is_sample = True
-
     rows: Any
     y: np.ndarray
     weights: np.ndarray
@@ -60,6 +58,11 @@ class SomeRows(NamedTuple):
     compiled_loss: Any
     regularizer: Any
     fit_intercept: bool
+
+    @property
+    def is_sample(self) -> bool:
+        """An engine's own cut is of all rows, not of these."""
+        return True
 
 
 class Oracle:

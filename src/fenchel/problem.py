@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from functools import cached_property
+from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -24,7 +25,8 @@ class Problem:
     Parameters
     ----------
     X : array or scipy sparse matrix of shape (n, d); float32 and float64, C order and CSR are used as they are. Or
-        `fenchel.open(folder)`: rows, targets and queries on disk, of which a few blocks at a time are in memory.
+        `fenchel.open(folder)`: rows, targets and queries on disk, of which a few blocks at a time are in memory. Or data
+        on a Dask cluster, which stay there: a Dask array or data frame, or a list of futures of blocks (X, y).
     y : array of shape (n,): targets; -1 or +1 for margin losses. None is allowed for losses that use no target.
     loss : a name (``"hinge"``, see `fenchel.losses`) or a loss object.
     regularizer : a name (``"l2"``, see `fenchel.regularizers`) or a regularizer object.
@@ -47,10 +49,11 @@ class Problem:
     """
 
     family = "scalar"
+    remote = False  # whether the data are on a cluster
 
     def __new__(cls, X: Any = None, y: Any = None, loss: Any = "hinge", *args: Any, **kwargs: Any) -> Problem:
         """The kind of problem that the loss asks for."""
-        return object.__new__(_kind(loss) if cls is Problem else cls)
+        return object.__new__(_kind(X, loss) if cls is Problem else cls)
 
     def __init__(
         self,
@@ -143,7 +146,9 @@ class Problem:
         X = self.X.read() if isinstance(self.X, StoredRows) else aligned(self.X)
         self.__dict__["X"], self.__dict__["rows"] = accept_matrix(X)
         self.__dict__["compiled_loss"] = compilable(self.loss)
-        self.__dict__["weights"] = np.array(self.weights)  # may be written to, as at home: kernels are compiled for either
+        self.__dict__["weights"] = np.array(
+            self.weights
+        )  # may be written to, as at home: kernels are compiled for either
         for name in ("y", "offset"):
             self.__dict__[name] = read_only(aligned(getattr(self, name)))
 
@@ -189,6 +194,10 @@ class Problem:
             )
         return array, float(b.reshape(-1)[0])
 
+    def some_targets(self) -> list[float]:
+        """A few of them, the smallest and the largest among them."""
+        return [float(self.y.min()), float(self.y.max()), *map(float, self.y[:16])]
+
     @property
     def smooth_loss(self) -> bool:
         return self.smoothness is not None
@@ -232,9 +241,12 @@ class Problem:
         return f"Problem({self.n} x {self.d} {storage} {self.X.dtype}; {self.loss} + {self.regularizer}{intercept})"
 
 
-def _kind(loss: Any) -> type[Problem]:
-    """The class for a loss: one score per row unless it is a name or an object of `fenchel.multiclass`."""
+def _kind(X: Any, loss: Any) -> type[Problem]:
+    """The class for data and loss: one score per row unless it is a name or an object of `fenchel.multiclass`, ..."""
     from fenchel import measures, multiclass, structured
+
+    if on_cluster(X):
+        return import_module("fenchel.cluster.problem").kind(loss)
 
     if multiclass.is_vector_loss(loss):
         from fenchel.vector_problem import VectorProblem
@@ -249,6 +261,13 @@ def _kind(loss: Any) -> type[Problem]:
 
         return StructuredProblem
     return Problem
+
+
+def on_cluster(X: Any) -> bool:
+    """Whether the data are Dask's; looks at names only, so that Dask is imported by those who use it."""
+    if isinstance(X, (list, tuple)) and len(X) > 0:
+        return type(X[0]).__name__ == "Future" and type(X[0]).__module__.startswith("distributed")
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "to_delayed")
 
 
 def _foreign_code(value: Any) -> Iterator[bytes]:

@@ -55,9 +55,14 @@ def accept_mixture(problem: Any, dual_point: Any) -> Mixture:
     return Mixture(weights, scores)
 
 
-def set_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> tuple[Certificate, Mixture]:
-    """(certificate, mixture with weights as used) for given coefficients and a given dual point."""
-    z, size = _scores(problem, w)
+def set_certificate(
+    problem: Any, w: np.ndarray, b: float, mixture: Any, scores: Any = None, combine: Any = combined
+) -> tuple[Certificate, Mixture]:
+    """(certificate, mixture with weights as used) for given coefficients and a given dual point.
+
+    `scores` and `combine` ask for the rows' share where they lie elsewhere.
+    """
+    z, size = (scores or scores_of)(problem, w)
     value, slope, _ = plane_at(problem, z)
     magnitude = abs(value) + float(np.abs(slope) @ size)
     mixture = mixture if isinstance(mixture, Mixture) else Mixture(np.ones(1), z[None])
@@ -66,12 +71,12 @@ def set_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> tupl
     total = float(mixture.weights.sum())
     weights = mixture.weights / (max(total, 1.0) if problem.loss.nonnegative else total)
     g, c, sizes = np.zeros(problem.n), 0.0, 0.0
-    for weight, scores in zip(weights, mixture.scores, strict=True):
-        at, slope, constant = plane_at(problem, scores)
+    for weight, at_scores in zip(weights, mixture.scores, strict=True):
+        at, slope, constant = plane_at(problem, at_scores)
         g += weight * slope
         c += weight * constant
-        sizes += weight * (abs(at) + float(np.abs(slope) @ np.abs(scores)))
-    v, spread = combined(problem, np.ones(problem.n), g)
+        sizes += weight * (abs(at) + float(np.abs(slope) @ np.abs(at_scores)))
+    v, spread = combine(problem, np.ones(problem.n), g)
     scale = regularizer.dual_scale(v)
     if scale < 1.0:  # mixed with the plane 0, which bounds a measure that is never negative
         c = scale * c if problem.loss.nonnegative else -np.inf
@@ -86,12 +91,12 @@ def set_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> tupl
     return Certificate(float(primal), float(dual), problem.basis, float(floor) if np.isfinite(floor) else np.inf), kept
 
 
-def slopes_mixture(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixture:
+def slopes_mixture(problem: Any, w: np.ndarray, b: float = 0.0, scores: Any = None) -> Mixture:
     """The plane at w alone."""
-    return Mixture(np.ones(1), _scores(problem, w)[0][None])
+    return Mixture(np.ones(1), (scores or scores_of)(problem, w)[0][None])
 
 
-def _scores(problem: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def scores_of(problem: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(scores, the sizes that their rounding is proportional to)."""
     z, size, w = np.empty(problem.n), np.empty(problem.n), np.ascontiguousarray(w, dtype=np.float64)
     for _ in walk(problem.rows, problem.n, lambda span, rows: set_scores_pass(rows, w, z[span], size[span])):

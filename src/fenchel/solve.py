@@ -88,6 +88,7 @@ def solve(
     ('CERTIFIED', True)
     """
     _validate(tol, max_iter, max_time, callback)
+    engine = getattr(problem, "home", None) if engine is None else engine
     with (
         at_most(getattr(engine, "threads", None)),
         one_blas_thread(),  # also for what comes before: idle BLAS threads keep a core busy for some 20 ms

@@ -119,18 +119,8 @@ def structured_certificate(problem: Any, w: np.ndarray, b: float, point: Any) ->
 
 
 def _hinge_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, float, float, float, Any]:
-    model, regularizer = problem.model, problem.regularizer
-    labels = np.zeros(int(problem.first[-1]), dtype=np.int32)
-    risk, size, bad = problem.run(structured_primal_pass, problem.weights, w, model.room, problem.first, labels)
-    if bad >= 0:
-        raise bad_example(problem, int(bad), w)
-    kept: Any
-    if isinstance(point, Marginals):
-        kept, gain, spread, g = weigh_marginals(problem, point)
-    else:
-        kept = normalised(point) if isinstance(point, Pool) else pool_of(model.sizes, [labels], np.ones(1))
-        g = np.zeros(problem.d)
-        gain, spread = problem.run(structured_pool_pass, problem.weights, *kept, np.zeros(problem.d), g)
+    regularizer = problem.regularizer
+    risk, size, kept, gain, spread, g = _hinge_sums(problem, w, point)
     scale = regularizer.dual_scale(-g)
     if scale < 1.0:  # the rest goes to the gold labels
         share = {"scale": scale * kept.scale} if isinstance(kept, Marginals) else {"weights": scale * kept.weights}
@@ -140,8 +130,33 @@ def _hinge_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, 
     return risk, gain - conjugate, conjugate, size + gain, hidden, kept
 
 
+def _hinge_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, Any, float, float, np.ndarray]:
+    """(risk, its size, the dual point as used, sum p a L, its spread, sum p a f psi)."""
+    model = problem.model
+    labels = np.zeros(int(problem.first[-1]), dtype=np.int32)
+    risk, size, bad = problem.run(structured_primal_pass, problem.weights, w, model.room, problem.first, labels)
+    if bad >= 0:
+        raise bad_example(problem, int(bad), w)
+    if isinstance(point, Marginals):
+        return risk, size, *weigh_marginals(problem, point)
+    kept = normalised(point) if isinstance(point, Pool) else pool_of(model.sizes, [labels], np.ones(1))
+    g = np.zeros(problem.d)
+    gain, spread = problem.run(structured_pool_pass, problem.weights, *kept, np.zeros(problem.d), g)
+    return risk, size, kept, gain, spread, g
+
+
 def _log_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, float, float, float, Any]:
-    regularizer, room = problem.regularizer, problem.model.room
+    regularizer = problem.regularizer
+    risk, sizes, kept, constant, spread, g = _log_sums(problem, w, point)
+    scale = regularizer.dual_scale(-g)
+    conjugate = regularizer.conjugate(-scale * g)
+    hidden = blur(regularizer, -scale * g, EPS * spread, sizes)
+    return risk, scale * constant - conjugate, conjugate, sizes, hidden, kept._replace(weights=scale * kept.weights)
+
+
+def _log_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, Any, float, float, np.ndarray]:
+    """(risk, sizes of all terms, the dual point as used, the constant of its plane, its spread, its slope)."""
+    room = problem.model.room
     mixture = point if isinstance(point, Gibbs) else Gibbs(np.ones(1), w[None])
     total = float(mixture.weights.sum())
     if not (mixture.weights.min() >= 0.0 and total > 0.0):
@@ -158,10 +173,14 @@ def _log_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, fl
     if risk is None:
         risk, size, _ = _log_plane(problem, w, room)
         sizes += size
-    scale = regularizer.dual_scale(-g)
-    conjugate = regularizer.conjugate(-scale * g)
-    hidden = blur(regularizer, -scale * g, EPS * float(np.linalg.norm(g)) * np.log2(2.0 + problem.n), sizes)
-    return risk, scale * constant - conjugate, conjugate, sizes, hidden, Gibbs(scale * weights, mixture.coefs)
+    spread = float(np.linalg.norm(g)) * np.log2(2.0 + problem.n)
+    return risk, sizes, mixture._replace(weights=weights), constant, spread, g
+
+
+def sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, np.ndarray, float, float]:
+    """(risk, what the dual point gains, its slope, the sizes of all terms, the spread of the slope): a block's share."""
+    risk, size, _, gain, spread, g = (_log_sums if problem.log else _hinge_sums)(problem, w, point)
+    return risk, gain, g, size if problem.log else size + gain, spread
 
 
 def _log_plane(problem: Any, w: np.ndarray, room: int) -> tuple[float, float, np.ndarray]:

@@ -118,7 +118,7 @@ class VectorDual(NamedTuple):
     blur: float = 0.0
 
 
-def _combined(problem: Any, U: np.ndarray) -> tuple[np.ndarray, float]:
+def combined(problem: Any, U: np.ndarray) -> tuple[np.ndarray, float]:
     """(-sum_i p_i x_i u_i', the size that its rounding is proportional to)."""
     p, shape = problem.weights, (problem.features, problem.outputs)
     chunk = max(CHUNK, int(problem.features * problem.n / (problem.X.size if problem.X.size else 1)))
@@ -140,7 +140,7 @@ def vector_dual_value(problem: Any, U: np.ndarray) -> VectorDual:
         return VectorDual(-np.inf, np.zeros(problem.dual_shape), 0.0, 0.0)
     U = feasible_matrix(problem, U)
     regularizer, p = problem.penalty, problem.weights
-    V, spread = _combined(problem, U)
+    V, spread = combined(problem, U)
     v = V.ravel()
     if not np.isfinite(v).all():
         return VectorDual(-np.inf, U, 0.0, 0.0)
@@ -165,20 +165,20 @@ def feasible_matrix(problem: Any, U: np.ndarray) -> np.ndarray:
 def balanced(problem: Any, U: np.ndarray) -> np.ndarray:
     """U with sum_i p_i u_i = 0: several targets have their mean taken off, classes are mixed with what makes up for it."""
     rest = problem.weights @ U
-    if problem.y.ndim == 2:
+    if problem.several_targets:
         return U - rest
-    share, towards = making_up(problem, rest)
+    share, towards = making_up(problem.masses(), rest)
     return (1.0 - share) * U + share * towards[problem.y]
 
 
-def making_up(problem: Any, rest: np.ndarray) -> tuple[float, np.ndarray]:
-    """(share s, a matrix with a row per class): (1 - s) u_i + s (row y_i) is balanced if sum p u is `rest`.
+def making_up(mass: np.ndarray, rest: np.ndarray) -> tuple[float, np.ndarray]:
+    """(share s, a matrix with a row per class): (1 - s) u_i + s (row y_i) is balanced if sum p u is `rest`, `mass` being
+    the weight of every class.
 
     Rows of class j can give up to all of their own class's mass to the others, u = t (e_k - e_j) with t <= 1. A share of such
     a point takes back what is left over; it is as small as can be.
     """
-    m = problem.outputs
-    mass = np.bincount(problem.y, problem.weights, minlength=m)
+    m = mass.size
     give, take = np.maximum(rest, 0.0), np.maximum(-rest, 0.0)
     if not give.any() or not take.any():
         return 0.0, np.zeros((m, m))
@@ -190,13 +190,13 @@ def making_up(problem: Any, rest: np.ndarray) -> tuple[float, np.ndarray]:
 
 def vector_slopes_at(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
     """The slopes of all losses at w."""
-    Z = _primal(problem, w)[2]
+    Z = primal_sums(problem, w)[2]
     U = np.empty(problem.dual_shape)
     vector_slopes_pass(problem.compiled_loss, problem.y, Z, U)
     return U
 
 
-def _primal(problem: Any, w: np.ndarray) -> tuple[float, float, np.ndarray, np.ndarray]:
+def primal_sums(problem: Any, w: np.ndarray) -> tuple[float, float, np.ndarray, np.ndarray]:
     """(risk, its size, scores, sizes of the scores)."""
     Z, size = np.empty(problem.dual_shape), np.empty(problem.n)
     W = np.ascontiguousarray(w.reshape(-1, problem.outputs))
@@ -211,7 +211,7 @@ def _primal(problem: Any, w: np.ndarray) -> tuple[float, float, np.ndarray, np.n
 
 def vector_certificate(problem: Any, w: np.ndarray, b: float, U: np.ndarray) -> tuple[Certificate, np.ndarray]:
     """(certificate, feasible dual point) for given variables and a given dual point."""
-    risk, magnitude, Z, size = _primal(problem, w)
+    risk, magnitude, Z, size = primal_sums(problem, w)
     W = w.reshape(-1, problem.outputs)
     regular = problem.penalty.value(W[: problem.features].ravel())
     primal = risk + regular
@@ -266,7 +266,7 @@ def best_dual_matrix(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
     U = vector_slopes_at(problem, w)
     if problem.smooth_loss or not hasattr(problem.loss, "dual_prox"):
         return U
-    best, Z = vector_dual_value(problem, U), _primal(problem, w)[2]
+    best, Z = vector_dual_value(problem, U), primal_sums(problem, w)[2]
     spread = float(np.median(np.abs(Z))) or 1.0
     for gamma in SMOOTHINGS * spread:
         candidate = np.empty(problem.dual_shape)

@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from fenchel.data.dense import Dense
 from fenchel.kernels import vector_passes as passes
+from fenchel.kernels.passes import combine_pass
 from fenchel.oracle import Oracle, Plane, PlaneRecipe
 from fenchel.vector_certify import feasible_matrix, making_up
 
@@ -85,7 +85,13 @@ class VectorOracle(Oracle):
     @cached_property
     def mean_row(self) -> np.ndarray:
         """sum p x."""
-        return np.asarray(self.problem.weights @ self.problem.X, dtype=np.float64).ravel()
+
+        def work(block):
+            out = np.zeros(self.problem.features)
+            combine_pass(block.rows, block.p, np.ones(block.p.size), out)
+            return (out,)
+
+        return self.engine.sum(work, self.blocks)[0]
 
     def centred(self, w: np.ndarray) -> np.ndarray:
         """The free intercepts as they would be if the features were centred: b + W'(mean row)."""
@@ -111,14 +117,15 @@ class VectorOracle(Oracle):
         return G.ravel()
 
     @cached_property
+    def masses(self) -> np.ndarray:
+        """The weight of the rows of every class."""
+        return self.problem.masses()
+
+    @cached_property
     def class_rows(self) -> np.ndarray:
         """sum p x over the rows of each class, a row per class."""
-        problem = self.problem
-        classes = sp.csr_matrix(
-            (problem.weights, (problem.y, np.arange(problem.n))), shape=(problem.outputs, problem.n)
-        )
-        found = classes @ problem.X
-        return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+        found = self.combine(np.eye(self.problem.outputs)[self.problem.y])
+        return np.ascontiguousarray(self.matrix(found)[: self.problem.features].T)
 
     def balanced_claim(self, w: np.ndarray, losses: float, g: np.ndarray) -> tuple[float, np.ndarray]:
         """The certificate's own way of balancing, from sums alone: for classes a bound, as loss* is convex."""
@@ -127,12 +134,12 @@ class VectorOracle(Oracle):
             return losses, g
         G, W, features = self.matrix(g).copy(), self.matrix(w), problem.features
         rest = G[features].copy()
-        if problem.y.ndim == 2:
+        if problem.several_targets:
             losses += float(rest @ (self.mean_row @ W[:features] + W[features])) - float(rest @ rest)
             G[:features] -= np.outer(self.mean_row, rest)
         else:
-            share, towards = making_up(problem, rest)
-            mass = np.bincount(problem.y, problem.weights, minlength=problem.outputs)
+            mass = self.masses
+            share, towards = making_up(mass, rest)
             mixed_in = passes.vector_conjugates(problem.compiled_loss, np.arange(mass.size), mass, towards)
             losses = (1.0 - share) * losses - share * mixed_in
             G[:features] = (1.0 - share) * G[:features] + share * (self.class_rows.T @ towards)

@@ -86,13 +86,22 @@ class VectorProblem(Problem):
                 "can shift any share of a row from one class to another. Use Softmax, or the Moreau envelope of MaxHinge or "
                 "of CostHinge (beta = 0); or append a constant column to X (it is then regularised)"
             )
-        if self.y.ndim == 1:
-            mass = np.bincount(self.y, self.weights, minlength=self.outputs)
+        if not self.several_targets:
+            mass = self.masses()
             if (mass == 0.0).any():
                 raise InputError(
                     f"no row that counts has class {int(np.argmax(mass == 0.0))}: its intercept would be minus infinity; "
                     "use fit_intercept=False"
                 )
+
+    @property
+    def several_targets(self) -> bool:
+        """Whether y is a matrix of numbers, not a vector of classes."""
+        return bool(getattr(self.loss, "several_targets", False))
+
+    def masses(self) -> np.ndarray:
+        """The weight of the rows of every class."""
+        return np.bincount(self.y, self.weights, minlength=self.outputs)
 
     @cached_property
     def smoothness(self) -> float | None:

@@ -47,10 +47,11 @@ class Holder:
         self.kept: dict[str, Any] = {}
 
     def answer(self, question: str, *arguments: Any) -> Any:
-        """What the oracle says, or a function of `fenchel.cluster.questions`."""
-        own = getattr(import_module("fenchel.cluster.questions"), question, None)
-        if own is not None:
-            return own(self, *arguments)
+        """A function of `questions.py` or `judged.py`, or else what the oracle says."""
+        for module in ("questions", "judged"):
+            own = getattr(import_module(f"fenchel.cluster.{module}"), question, None)
+            if own is not None:
+                return own(self, *arguments)
         return getattr(self.oracle, question)(*arguments)
 
 
@@ -90,7 +91,8 @@ def aligned(arguments: Any) -> Any:
     """Arrays as they were before they travelled: messages may leave them at odd addresses, where BLAS and compiled
     kernels are others, which round otherwise."""
     if isinstance(arguments, tuple):
-        return tuple(map(aligned, arguments))
+        inner = map(aligned, arguments)
+        return type(arguments)(*inner) if hasattr(arguments, "_fields") else tuple(inner)
     return accept.aligned(arguments) if isinstance(arguments, np.ndarray) else arguments
 
 

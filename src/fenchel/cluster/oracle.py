@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from fenchel.cluster.judge import Mixed
 from fenchel.oracle import Oracle, Plane
 from fenchel.set_oracle import SetOracle
 from fenchel.structured_oracle import LabelRecipe, StructuredOracle
@@ -19,15 +22,16 @@ class Remote:
 
     def __init__(self, problem: Any, team: Any):
         self.problem, self.team, self.passes = problem, team, 0.0
-        self.engine = None
+        self.engine: Any = None
         self.edges = np.concatenate([[0], np.cumsum(team.each("size"))])
 
     def close(self) -> None:
-        self.team.close()
+        if not self.problem.remote:  # otherwise the blocks are the problem's, and stay
+            self.team.close()
 
     def shares(self, vector: np.ndarray) -> list[tuple[np.ndarray]]:
         """Every block's part of a vector with an entry per row."""
-        return [(vector[a:b],) for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)]
+        return [(vector[a:b],) for a, b in pairwise(self.edges)]
 
 
 class RemoteRows(Remote, Oracle):
@@ -37,6 +41,16 @@ class RemoteRows(Remote, Oracle):
         self.passes += 1.0
         value, gradient, slopes = self.team.sum("risk", w, b, shapes=((), (self.problem.d,), ()))
         return value, gradient, slopes
+
+    @cached_property
+    def means(self) -> tuple[np.ndarray, float]:
+        self.passes += 0.5
+        mean, offset = self.team.sum("first_means")
+        return mean, offset
+
+    def mix(self, parts: Iterable[tuple[float, Any]]) -> Any:
+        """Where the rows are elsewhere, a dual point is the recipe for it."""
+        return Mixed(tuple(parts)) if self.problem.remote else super().mix(parts)
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         self.passes += 0.5
@@ -60,6 +74,7 @@ class RemoteSet(RemoteRows, SetOracle):
     """Measures: scores travel, and the measure's slopes travel back."""
 
     risk = SetOracle.risk
+    mix = SetOracle.mix
 
 
 class RemoteVector(RemoteRows, VectorOracle):
@@ -73,6 +88,16 @@ class RemoteVector(RemoteRows, VectorOracle):
     def score_matrix(self, w: np.ndarray) -> np.ndarray:
         self.passes += 0.5
         return np.concatenate(self.team.each("score_matrix", w))
+
+    @cached_property
+    def mean_row(self) -> np.ndarray:
+        return self.team.sum("mean_row")[0]
+
+    @cached_property
+    def class_rows(self) -> np.ndarray:
+        return self.team.sum("class_rows")[0]
+
+    means = VectorOracle.means
 
 
 class RemoteStructured(Remote, StructuredOracle):
@@ -89,6 +114,8 @@ class RemoteStructured(Remote, StructuredOracle):
         return Plane(value, gradient, value - float(gradient @ w), 0.0, recipe)
 
     def mix(self, parts: Iterable[tuple[float, Any]]) -> Any:
+        if self.problem.remote:
+            return Mixed(tuple(parts))
         if self.problem.log:
             return super().mix(parts)
         return super().mix((weight, LabelRecipe(recipe.coef, self.labels(recipe.coef))) for weight, recipe in parts)

@@ -35,3 +35,38 @@ def size(holder: Any) -> int:
     """How many rows or examples."""
     (block,) = holder.oracle.blocks
     return block.stop - block.start
+
+
+def mean_row(holder: Any) -> tuple[np.ndarray]:
+    """(sum p x,)."""
+    return (holder.oracle.mean_row,)
+
+
+def class_rows(holder: Any) -> tuple[np.ndarray]:
+    """(sum p x over the rows of each class,)."""
+    return (holder.oracle.class_rows,)
+
+
+def masses(holder: Any) -> tuple[np.ndarray]:
+    """(the weight of the rows of every class,)."""
+    return (holder.problem.masses(),)
+
+
+def first_means(holder: Any) -> tuple[np.ndarray, float]:
+    """(sum p x, sum p offset)."""
+    return holder.oracle.means
+
+
+def vector(holder: Any, name: str) -> np.ndarray:
+    """The targets, weights or offsets of the block's rows."""
+    return np.asarray(getattr(holder.problem, name))
+
+
+def digest(holder: Any) -> str:
+    """That of the block's problem."""
+    return holder.problem.digest
+
+
+def basis(holder: Any) -> str:
+    """What a dual value of the block rests on."""
+    return holder.problem.basis

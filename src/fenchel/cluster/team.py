@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,9 @@ Place = Callable[[int, str], Any]  # (number of a block, address of a worker) ->
 class Team:
     """Who holds which block. `place(number, worker)` puts a block somewhere, also again after a loss."""
 
-    def __init__(self, client: Any, count: int, place: Place, where: Sequence[str] | None = None, timeout: float = 60.0):
+    def __init__(
+        self, client: Any, count: int, place: Place, where: Sequence[str] | None = None, timeout: float = 60.0
+    ):
         self.client, self.count, self.place, self.timeout = client, count, place, timeout
         workers = self._workers()
         if not workers:
@@ -41,7 +44,9 @@ class Team:
         self.refused: set[str] = set()  # workers that gave no, or a wrong, answer
         self.rounds = 0
 
-    def sum(self, question: str, *arguments: Any, shapes: Shapes = None, shares: Sequence[tuple] | None = None) -> tuple:
+    def sum(
+        self, question: str, *arguments: Any, shapes: Shapes = None, shares: Sequence[tuple] | None = None
+    ) -> tuple:
         """The sum of the blocks' answers, term by term; `shapes` are those that the terms must have."""
         return completed(self.count, self._round(question, arguments, shares, shapes, True))
 
@@ -84,7 +89,9 @@ class Team:
         self.refused -= before
         return "" if before or len(self._workers()) == 1 else "NaN"
 
-    def _ask(self, todo: list[int], question: str, arguments: tuple, shares: Any, summed: bool) -> tuple[dict, set[str]]:
+    def _ask(
+        self, todo: list[int], question: str, arguments: tuple, shares: Any, summed: bool
+    ) -> tuple[dict, set[str]]:
         """({worker: answer}, workers that gave none)."""
         pending = {}
         for worker in dict.fromkeys(self.where[k] for k in todo):
@@ -99,12 +106,11 @@ class Team:
 
         answers: dict[str, dict] = {}
         lost: set[str] = set()
-        began, named, first = time.perf_counter(), set(), None
+        named: set[str] = set()
+        began, first = time.perf_counter(), None
         while pending:
-            try:
+            with suppress(TimeoutError):
                 wait(list(pending.values()), timeout=LOOK)
-            except TimeoutError:
-                pass
             for worker, future in list(pending.items()):
                 if future.done():
                     answer = self._result(worker, future, question)

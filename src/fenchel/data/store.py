@@ -51,7 +51,9 @@ def open_store(folder: str | os.PathLike[str]) -> Stored:
     edges = manifest["edges"]
     for k, (a, b) in enumerate(itertools.pairwise(edges)):
         _check_block(place, manifest, arrays, k, a, b)
-    return Stored(_matrix(manifest, arrays), arrays["y"], arrays.get("groups"), manifest["labels"], manifest["features"], place)
+    return Stored(
+        _matrix(manifest, arrays), arrays["y"], arrays.get("groups"), manifest["labels"], manifest["features"], place
+    )
 
 
 class StoredRows(NamedTuple):

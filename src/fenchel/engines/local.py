@@ -1,8 +1,8 @@
 """The engine of one machine: row blocks over threads.
 
 The cut into blocks depends on the data only, never on the number of threads, and block results are added in a fixed
-order (`tree.py`): the answer is the same bit for bit on one core and on many, and for data in memory and on disk. Kernels release the
-GIL, so threads are enough. Rows that are mapped from disk are read a block ahead and let go of after use.
+order (`tree.py`): the answer is the same bit for bit on one core and on many, and for data in memory and on disk.
+Kernels release the GIL, so threads are enough. Rows that are mapped from disk are read a block ahead and let go of after use.
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ class Local:
         if self.cut is None or getattr(problem, "is_sample", False):
             return cut(problem.rows, problem.n, problem.d)
         if self.cut[0] != 0 or self.cut[-1] != problem.n:
-            raise InputError(f"cut must go from 0 to the number of rows, {problem.n}; got {self.cut[0]} to {self.cut[-1]}")
+            raise InputError(
+                f"cut must go from 0 to the number of rows, {problem.n}; got {self.cut[0]} to {self.cut[-1]}"
+            )
         return self.cut
 
     def map(self, function: Callable[..., Any], blocks: list[Any], *arguments: Any) -> list[Any]:

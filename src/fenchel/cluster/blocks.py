@@ -1,0 +1,100 @@
+"""On a worker: a block of the user's data looked at, and made into a problem that knows its place among all rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+from fenchel.cluster.holder import Holder
+from fenchel.data.accept import aligned
+from fenchel.errors import InputError
+from fenchel.problem import Problem
+from fenchel.vector_problem import Unpenalised, for_outputs
+
+SAMPLE = 16  # targets of a block that are told
+
+
+class Spec(NamedTuple):
+    """What the problem is, without its data."""
+
+    loss: Any
+    regularizer: Any
+    fit_intercept: bool
+
+
+class Facts(NamedTuple):
+    """What must be known of a block, or of all of them, before any can be made."""
+
+    n: int
+    d: int  # columns, or features of a structured model
+    classes: int  # scores per row, for losses of several
+    targets: np.ndarray  # some, the smallest and the largest among them
+    largest: float  # sample weight
+    total: float = 0.0  # of the sample weights, relative to the largest
+
+
+def parts_of(whole: Any, parts: tuple) -> tuple:
+    """(X, y, sample_weight, offset, groups) of a block."""
+    if whole is not None:
+        if not isinstance(whole, tuple) or not 1 <= len(whole) <= 5:
+            raise InputError(f"a block must be a tuple (X, y) or (X, y, sample_weight), got {type(whole).__name__}")
+        parts = whole
+    parts = tuple(_plain(part) for part in parts)
+    return parts + (None,) * (5 - len(parts))
+
+
+def _plain(part: Any) -> Any:
+    """Data frames and series as arrays; arrays at proper addresses, wherever a message has left them."""
+    part = part.to_numpy() if hasattr(part, "to_numpy") else part
+    return aligned(part) if isinstance(part, np.ndarray) or (issparse(part) and part.format == "csr") else part
+
+
+def look(spec: Spec, number: int, whole: Any, *parts: Any) -> Facts:
+    """What a block is like; says which one if there is something wrong with it."""
+    X, y, s, offset, groups = parts_of(whole, parts)
+    try:
+        problem = _problem(spec, X, y, s, offset, groups)
+    except InputError as error:
+        raise InputError(f"block {number} of the data: {error}") from None
+    largest = 1.0 if s is None else float(np.max(s))
+    if problem.family in ("structured", "set"):
+        return Facts(problem.n, problem.d, 0, np.zeros(0), largest)
+    targets = np.unique(problem.y)
+    few = np.unique(np.append(targets[:SAMPLE], targets[-1:])) if problem.y.ndim == 1 else np.zeros(0)
+    classes = problem.outputs if problem.family == "vector" else 0
+    return Facts(problem.n, problem.X.shape[1], classes, few, largest)
+
+
+def relative_total(largest: float, whole: Any, *parts: Any) -> float:
+    """The sum of the block's sample weights, the largest of all blocks being 1."""
+    X, _, s = parts_of(whole, parts)[:3]
+    return float(np.shape(X)[0] if s is None else np.sum(np.asarray(s, dtype=float) / largest))
+
+
+def make(spec: Spec, facts: Facts, whole: Any, *parts: Any) -> Holder:
+    """The block as a problem whose rows have the weights that they have among all."""
+    X, y, s, offset, groups = parts_of(whole, parts)
+    problem = _problem(spec, X, y, s, offset, groups)
+    own = problem.__dict__
+    own["weights"] = (
+        np.full(problem.n, 1.0 / facts.n) if s is None else np.asarray(s, float) / facts.largest / facts.total
+    )
+    if problem.family == "vector":
+        own["outputs"] = facts.classes
+        own["penalty"] = for_outputs(problem.given, problem.features, facts.classes)
+        own["free"] = spec.fit_intercept
+        own["regularizer"] = Unpenalised(problem.penalty, facts.classes) if problem.free else problem.penalty
+        own["d"] = (problem.features + problem.free) * facts.classes
+    return Holder(problem)
+
+
+def _problem(spec: Spec, X: Any, y: Any, s: Any, offset: Any, groups: Any) -> Any:
+    from fenchel.measures import is_measure
+    from fenchel.multiclass import is_vector_loss
+
+    if is_measure(spec.loss):  # of its rows only scores are asked
+        return Problem(X, np.zeros(len(y)), "squared", spec.regularizer)
+    free = spec.fit_intercept and not is_vector_loss(spec.loss)  # a block need not have rows of every class
+    return Problem(X, y, spec.loss, spec.regularizer, None, free, s, offset, groups)

@@ -1,0 +1,146 @@
+"""The certificate of data on a cluster: P and D recomputed from the definitions, each block's share where it lies.
+
+What travels is the sum of each worker's shares (`judged.py`), whose passes are those of the certificate at home; a dual point
+is a recipe (`Mixed`), from which each block makes its own share. With a free intercept the shift that balances it is found by
+some rounds of sums.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fenchel.certify import EPS, SAFETY, Judge, blur, sum_of
+from fenchel.cluster.judged import Kept, Mixed, Share
+from fenchel.errors import InputError
+from fenchel.oracle import PlaneRecipe
+from fenchel.result import Certificate
+from fenchel.set_certify import accept_mixture, set_certificate, slopes_mixture
+from fenchel.structured_oracle import LabelRecipe
+from fenchel.vector_certify import making_up
+
+ROUNDS = 100  # to find the shift
+
+
+def slopes_at(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixed:
+    """The slopes of all losses at (w, b)."""
+    return Mixed(((1.0, PlaneRecipe(np.array(w), b, b, 0.0, None, np.inf)),))
+
+
+def labels_at(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixed:
+    """The best labels of all examples at w."""
+    return Mixed(((1.0, LabelRecipe(np.array(w), None)),))
+
+
+def accept(problem: Any, point: Any) -> Any:
+    """A user's dual point: only recipes can be judged where the data are."""
+    if not isinstance(point, (Mixed, Kept)):
+        raise InputError(
+            "the dual point of data on a cluster is that of a Result; leave it out to use the slopes at coef"
+        )
+    return point
+
+
+def rows_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Certificate, Any]:
+    """(certificate, dual point) of losses of one score per row."""
+    team = problem.team()
+    shift = balancing_shift(team, point) if problem.fit_intercept else (False, 0.0)
+    return _certificate(problem, w, abs(b), lambda scale: team.sum("rows_share", w, b, point, shift, scale)), point
+
+
+def vectors_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Certificate, Any]:
+    """(certificate, dual point) of losses of several scores per row."""
+    team, balance = problem.team(), None
+    if problem.free:
+        (rest,) = team.sum("vector_rest", point)
+        balance = rest if problem.several_targets else making_up(problem.masses(), rest)
+    b = float(np.abs(w[problem.features * problem.outputs :]).sum())
+    penalised = w[: problem.features * problem.outputs]
+    ask = lambda scale: team.sum("vector_share", w, point, balance, scale)  # noqa: E731
+    return _certificate(problem, penalised, b, ask, regularizer=problem.penalty), point
+
+
+def examples_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Certificate, Any]:
+    """(certificate, dual point) of structured examples: what a scale takes away goes to the gold labels."""
+
+    def ask(scale: float) -> tuple:
+        found = Share(*problem.team().sum("example_share", w, point))
+        return found._replace(v=scale * found.v, gain=tuple(scale * gain for gain in found.gain))
+
+    return _certificate(problem, w, 0.0, ask, np.log2(2.0 + problem.d)), point
+
+
+def sets_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Certificate, Any]:
+    """(certificate, mixture) of a measure: scores come from the blocks, and v is their sum."""
+    return set_certificate(problem, w, b, point, set_scores, set_combined)
+
+
+def set_scores(problem: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    found = problem.team().each("set_scores", np.ascontiguousarray(w, dtype=np.float64))
+    return np.concatenate([z for z, _ in found]), np.concatenate([size for _, size in found])
+
+
+def set_combined(problem: Any, p: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, float]:
+    edges = np.cumsum([0, *problem.sizes])
+    shares = [(g[a:b],) for a, b in pairwise(edges)]
+    v, spread = problem.team().sum("set_combined", shares=shares)
+    return v, spread
+
+
+def _certificate(
+    problem: Any, w: np.ndarray, b: float, ask: Any, depth: float = 1.0, regularizer: Any = None
+) -> Certificate:
+    """From the shares of all blocks, asked for with a scale of the dual point; w are the variables that R is of."""
+    regularizer = problem.regularizer if regularizer is None else regularizer
+    share = Share(*ask(1.0))
+    scale = regularizer.dual_scale(share.v) if np.isfinite(share.v).all() else 1.0
+    if scale < 1.0:
+        share = Share(*ask(scale))
+    regular, conjugate = regularizer.value(w), regularizer.conjugate(share.v)
+    risk, gain, size = sum_of(list(share.risk)), sum_of(list(share.gain)), math.fsum(share.size)
+    primal, dual = risk + regular, gain - conjugate
+    hidden = blur(regularizer, share.v, EPS * math.fsum(share.spread), size)
+    free = problem.has_intercept
+    balance = float(np.abs(share.balance).max()) * max(1.0, b) if free else 0.0
+    floor = SAFETY * EPS * depth * (size + abs(regular) + abs(conjugate)) + SAFETY * hidden + balance
+    primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
+    return Certificate(float(primal), float(dual), problem.basis, float(floor) if np.isfinite(floor) else np.inf)
+
+
+def balancing_shift(team: Any, point: Any) -> tuple[bool, float]:
+    """(whether rows at the ends of their domains stay there, the shift of the others) that makes sum p u = 0.
+
+    The same safeguarded Newton as that of `certify.balance_pass`, with a round of sums for every step.
+    """
+    for keep_ends in (True, False):
+        left, right, shift = -np.inf, np.inf, 0.0
+        for _ in range(ROUNDS):
+            total, free, least, most, size = team.sum("balance_sums", point, keep_ends, shift)
+            if abs(total) <= 1e-16 * size:
+                return keep_ends, shift
+            left, right = (shift, right) if total < 0.0 else (left, shift)
+            step = shift - total / free if free > 0.0 else np.nan
+            if not left < step < right:
+                if np.isfinite(left) and np.isfinite(right):
+                    step = 0.5 * (left + right)
+                else:
+                    reach = 2.0 * max(abs(shift), size, 1e-300)
+                    step = shift + reach if total < 0.0 else shift - reach
+            if step == shift or not np.isfinite(step):
+                break
+            shift = step
+        if abs(total) <= 1e-9 * size and least <= 1e-9 * size and most >= -1e-9 * size:
+            return keep_ends, shift
+    raise InputError("no dual point is balanced: the loss has no minimum over the intercept; use fit_intercept=False")
+
+
+ROWS = Judge(rows_certificate, slopes_at, slopes_at, accept)
+VECTORS = Judge(vectors_certificate, slopes_at, slopes_at, accept)
+EXAMPLES = Judge(examples_certificate, labels_at, labels_at, accept)
+SETS = Judge(
+    sets_certificate, lambda problem, w, b=0.0: slopes_mixture(problem, w, b, set_scores),
+    lambda problem, w, b=0.0: slopes_mixture(problem, w, b, set_scores), accept_mixture,
+)  # fmt: skip

@@ -1,0 +1,146 @@
+"""A block's share of a certificate, computed on its worker from the definitions: trusted code.
+
+The passes are those of the judges of the families. Floating-point sums of single numbers are not added up here: each block's
+goes out as it is, in a tuple of its own (tuples are put together where arrays are added), so that they are rounded once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel import structured_certify as examples
+from fenchel import vector_certify as vectors
+from fenchel.certify import combined, conjugate_pass, domain_pass, primal_sums, steepness_pass
+from fenchel.structured import Gibbs
+from fenchel.structured.pool import pool_of
+
+
+class Mixed(NamedTuple):
+    """A dual point of data elsewhere: weights and recipes from which each block makes its own share of it."""
+
+    parts: tuple[tuple[float, Any], ...]
+
+
+class Kept(NamedTuple):
+    """A dual point whose shares lie with the blocks, under a name."""
+
+    name: str
+
+
+class Share(NamedTuple):
+    """What a block adds: to P its risk, to D its gain, and v; and sizes that their rounding is proportional to."""
+
+    v: np.ndarray
+    risk: tuple[float, ...]
+    gain: tuple[float, ...]
+    size: tuple[float, ...]
+    spread: tuple[float, ...]
+    balance: np.ndarray  # sum p u
+
+
+def dual_of(holder: Any, point: Any) -> np.ndarray:
+    """The block's share of a dual point, not yet feasible."""
+    if isinstance(point, Kept):
+        return holder.kept[point.name]
+    return sum(weight * holder.oracle.plane_dual(recipe) for weight, recipe in point.parts)
+
+
+def clipped(holder: Any, point: Any, keep_ends: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(u in the domain, the ends between which it may be moved)."""
+    problem = holder.problem
+    low, high = np.empty(problem.n), np.empty(problem.n)
+    domain_pass(problem.compiled_loss, problem.y, low, high)
+    u = np.minimum(np.maximum(dual_of(holder, point), low), high)
+    if keep_ends:  # a row at the end of its domain is usually there for a reason
+        at_end = (u <= low) | (u >= high)
+        low, high = np.where(at_end, u, low), np.where(at_end, u, high)
+    return u, low, high
+
+
+def balance_sums(holder: Any, point: Any, keep_ends: bool, shift: float) -> tuple[float, float, float, float, float]:
+    """(sum p u', the weight of the rows that can still move, sum p low, sum p high, sum p |u|) for u' = u + shift, clipped."""
+    p = holder.problem.weights
+    u, low, high = clipped(holder, point, keep_ends)
+    moved = np.minimum(np.maximum(u + shift, low), high)
+    free = (low < u + shift) & (u + shift < high)
+    with np.errstate(invalid="ignore"):
+        ends = (float(p @ low), float(p @ high))
+    return float(p @ moved), float(p @ free), *ends, float(p @ np.abs(u))
+
+
+def rows_share(holder: Any, w: np.ndarray, b: float, point: Any, shift: tuple[bool, float], scale: float) -> Share:
+    """The share of a block of rows with one score each."""
+    problem = holder.problem
+    u, low, high = clipped(holder, point, shift[0])
+    u = scale * np.minimum(np.maximum(u + shift[1], low), high)
+    z, size = np.empty(problem.n), np.empty(problem.n)
+    risk, magnitude = primal_sums(problem, w, b, z, size)
+    v, spread = combined(problem, problem.weights, u)
+    total, dual_magnitude, imbalance = conjugate_pass(
+        problem.compiled_loss, problem.y, problem.weights, problem.offset, u
+    )
+    steepness = np.empty(problem.n)
+    steepness_pass(problem.compiled_loss, problem.y, z, size, steepness)
+    through = float(np.sum(problem.weights * np.maximum(np.abs(u), steepness) * size))
+    sizes = magnitude + dual_magnitude + through
+    return Share(v, (risk,), (-total,), (sizes,), (spread,), np.array([imbalance]))
+
+
+def vector_rest(holder: Any, point: Any) -> tuple[np.ndarray]:
+    """(sum p u,), every u in the domain."""
+    return (holder.problem.weights @ _in_domain(holder, point),)
+
+
+def _in_domain(holder: Any, point: Any) -> np.ndarray:
+    problem, U = holder.problem, np.array(dual_of(holder, point), dtype=np.float64)
+    vectors.vector_domain_pass(problem.compiled_loss, problem.y, U)
+    return U
+
+
+def vector_share(holder: Any, w: np.ndarray, point: Any, balance: Any, scale: float) -> Share:
+    """The share of a block of rows with several scores each."""
+    problem, U = holder.problem, _in_domain(holder, point)
+    if isinstance(balance, np.ndarray):
+        U = U - balance
+    elif balance is not None:
+        share, towards = balance
+        U = (1.0 - share) * U + share * towards[problem.y]
+    U = scale * U
+    risk, magnitude, Z, size = vectors.primal_sums(problem, w)
+    V, spread = vectors.combined(problem, U)
+    total, dual_magnitude = vectors.vector_conjugate_pass(problem.compiled_loss, problem.y, problem.weights, U)
+    steep: Any = problem.loss.largest_slope()
+    if not np.isfinite(steep):
+        G = np.empty(problem.dual_shape)
+        vectors.vector_slopes_pass(problem.compiled_loss, problem.y, Z, G)
+        steep = np.linalg.norm(G, axis=1) + np.linalg.norm(U, axis=1)
+    sizes = magnitude + dual_magnitude + float(np.sum(problem.weights * steep * size))
+    return Share(V.ravel(), (risk,), (-total,), (sizes,), (spread,), problem.weights @ U)
+
+
+def example_share(holder: Any, w: np.ndarray, point: Any) -> Share:
+    """The share of a block of structured examples."""
+    problem = holder.problem
+    own: Any
+    if problem.log:
+        weights, recipes = zip(*point.parts, strict=True)
+        own = Gibbs(np.array(weights), np.array([recipe.coef for recipe in recipes]))
+    else:
+        labels = [holder.oracle.labels_at(recipe.coef)[2] for _, recipe in point.parts]
+        own = pool_of(problem.model.sizes, labels, np.array([weight for weight, _ in point.parts]))
+    risk, gain, g, sizes, spread = examples.sums(problem, w, own)
+    return Share(-g, (risk,), (gain,), (sizes,), (spread,), np.zeros(1))
+
+
+def set_scores(holder: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(scores of the block's rows, the sizes that their rounding is proportional to)."""
+    from fenchel.set_certify import scores_of
+
+    return scores_of(holder.problem, w)
+
+
+def set_combined(holder: Any, g: np.ndarray) -> tuple[np.ndarray, float]:
+    """(-sum g x, the size that its rounding is proportional to)."""
+    return combined(holder.problem, np.ones(holder.problem.n), g)

@@ -1,0 +1,265 @@
+"""Problems whose data are on a cluster and stay there. Here are only the loss, the regularizer and some counts."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fenchel import losses, measures, multiclass, regularizers, structured
+from fenchel.cluster import blocks, judge
+from fenchel.cluster.blocks import Facts, Spec
+from fenchel.cluster.engine import Dask
+from fenchel.cluster.sources import Source, client_of, sources_of
+from fenchel.cluster.team import Team
+from fenchel.data.accept import accept_vector, read_only
+from fenchel.errors import InputError
+from fenchel.problem import Problem
+from fenchel.set_problem import SetProblem
+from fenchel.structured_problem import StructuredProblem
+from fenchel.typed import compilable
+from fenchel.vector_problem import Unpenalised, VectorProblem, for_outputs
+
+
+class OnCluster:
+    """What every family shares: the blocks, who holds them, and what is known of all of them together."""
+
+    remote: ClassVar[bool] = True
+    folder: Any = None
+
+    def place(self, X: Any, others: tuple, spec: Spec) -> Facts:
+        """Look at every block where it lies, then make it ready there."""
+        client = client_of(X)
+        sources = sources_of(client, X, *others)
+        where = holders(client, [source.main for source in sources])
+
+        def run(function: Any, k: int, worker: str, *arguments: Any) -> Any:
+            source: Source = sources[k]
+            return client.submit(function, *arguments, source.whole, *source.parts, workers=[worker], pure=False)
+
+        found = client.gather([run(blocks.look, k, at, spec, k) for k, at in enumerate(where)])
+        facts = together(found)
+        if others[1] is not None or facts.largest != 1.0:
+            totals = client.gather([run(blocks.relative_total, k, at, facts.largest) for k, at in enumerate(where)])
+            facts = facts._replace(total=math.fsum(totals))
+
+        def hold(k: int, worker: str) -> Any:
+            return run(blocks.make, k, worker, spec, facts)
+
+        self.sizes = [fact.n for fact in found]
+        self.home = Dask(client)
+        self._team = Team(client, len(sources), hold, where)
+        return facts
+
+    def team(self, engine: Any = None) -> Team:
+        """Who holds the blocks."""
+        return self._team
+
+    def some_targets(self) -> list[float]:
+        return [float(target) for target in self.facts.targets]  # type: ignore[attr-defined]
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of the digests of the blocks, which the workers compute, and of their order."""
+        digest = hashlib.sha256(b"fenchel problem on a cluster 1")
+        for found in self._team.each("digest"):
+            digest.update(found.encode())
+        return digest.hexdigest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise InputError("a problem whose data are on a cluster cannot be copied to another place: they stay there")
+
+
+class RowsOnCluster(OnCluster, Problem):
+    """Losses of one score per row."""
+
+    judge = judge.ROWS
+
+    def __init__(
+        self, X: Any, y: Any = None, loss: Any = "hinge", regularizer: Any = "l2", alpha: float | None = None,
+        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
+    ):  # fmt: skip
+        self.loss, self.regularizer = losses.make(loss), regularizers.make(regularizer, alpha)
+        self.fit_intercept, self.has_offset = bool(fit_intercept), offset is not None
+        spec = Spec(self.loss, self.regularizer, self.fit_intercept)
+        self.facts = self.place(X, (y, sample_weight, offset, groups), spec)
+        self.n, self.d = self.facts.n, self.facts.d
+        self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
+        self.regularizer.validate(self.d)
+        self.compiled_loss = compilable(self.loss)
+
+    def dual_like(self, u: Any) -> Any:
+        """Dual points of data elsewhere are recipes; of other data none can be used."""
+        return None
+
+    @cached_property
+    def smoothness(self) -> float | None:
+        return losses.smoothness(self.loss, self.facts.targets)
+
+    @cached_property
+    def y(self) -> np.ndarray:  # type: ignore[override]
+        """All targets, brought here: asked for only by methods that look at scores of rows."""
+        return np.concatenate(self._team.each("vector", "y"))
+
+    @cached_property
+    def weights(self) -> np.ndarray:  # type: ignore[override]
+        """The weights of all rows, brought here."""
+        return np.concatenate(self._team.each("vector", "weights"))
+
+    @cached_property
+    def offset(self) -> np.ndarray:  # type: ignore[override]
+        """The offsets of all rows, brought here."""
+        return np.concatenate(self._team.each("vector", "offset")) if self.has_offset else np.zeros(self.n)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"Problem({self.n} rows in {len(self.sizes)} blocks on a cluster; {self.loss} + {self.regularizer})"
+
+
+class ScoresOnCluster(RowsOnCluster, VectorProblem):
+    """Losses of several scores per row."""
+
+    family = "vector"
+    judge = judge.VECTORS
+
+    def __init__(
+        self, X: Any, y: Any = None, loss: Any = "max_hinge", regularizer: Any = "l2", alpha: float | None = None,
+        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
+    ):  # fmt: skip
+        self.loss, self.given = multiclass.make(loss), regularizers.make(regularizer, alpha)
+        self.fit_intercept, self.has_offset, self.free = False, False, bool(fit_intercept)
+        spec = Spec(self.loss, self.given, self.free)
+        self.facts = self.place(X, (y, sample_weight, offset, groups), spec)
+        self.n, self.features, self.outputs = self.facts.n, self.facts.d, self.facts.classes
+        self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
+        self.given.validate(self.features)
+        self.penalty = for_outputs(self.given, self.features, self.outputs)
+        self.regularizer = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
+        self.d = (self.features + self.free) * self.outputs
+        self.compiled_loss = compilable(self.loss)
+        if self.free:
+            self._check_intercepts()
+
+    smoothness = VectorProblem.smoothness
+
+    def masses(self) -> np.ndarray:
+        """The weight of the rows of every class."""
+        return self._team.sum("masses")[0]
+
+    def __repr__(self) -> str:
+        return f"{RowsOnCluster.__repr__(self)[:-1]}, {self.outputs} scores)"
+
+
+class SetOnCluster(RowsOnCluster, SetProblem):
+    """Measures of all scores: the rows stay, targets and queries are brought here once, and scores at every step."""
+
+    family = "set"
+    judge = judge.SETS
+    smoothness = SetProblem.smoothness
+
+    def __init__(
+        self, X: Any, y: Any = None, loss: Any = "roc_area", regularizer: Any = "l2", alpha: float | None = None,
+        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
+    ):  # fmt: skip
+        if fit_intercept or offset is not None or sample_weight is not None:
+            raise InputError("a measure of data on a cluster takes no intercept, offset or sample_weight")
+        self.loss, self.regularizer = measures.make(loss), regularizers.make(regularizer, alpha)
+        self.fit_intercept, self.has_offset = False, False
+        self.facts = self.place(X, (y, None, None, groups), Spec(self.loss, self.regularizer, False))
+        self.n, self.d = self.facts.n, self.facts.d
+        self.regularizer.validate(self.d)
+        targets = self._gathered(X, y, 1)
+        found = self._gathered(X, groups, 4)
+        self.__dict__["y"] = read_only(accept_vector(targets, self.n, "y"))
+        self.groups = None if found is None else self._accept_groups(found)
+        self.prepared = self.loss.prepare(self.y, self.groups, None)
+        self.__dict__["weights"], self.total_weight = np.full(self.n, 1.0 / self.n), float(self.n)
+
+    def _gathered(self, X: Any, part: Any, place: int) -> np.ndarray | None:
+        """A vector with an entry per row, brought here."""
+        if isinstance(X, (list, tuple)):
+            client = client_of(X)
+            parts = client.gather([client.submit(_part, future, place, pure=False) for future in X])
+            return None if any(p is None for p in parts) else np.concatenate(parts)
+        return None if part is None else np.asarray(part.compute())
+
+
+class ExamplesOnCluster(OnCluster, StructuredProblem):
+    """Structured outputs: examples are never split."""
+
+    judge = judge.EXAMPLES
+
+    def __init__(
+        self, X: Any, y: Any = None, loss: Any = None, regularizer: Any = "l2", alpha: float | None = None,
+        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
+    ):  # fmt: skip
+        if fit_intercept or offset is not None or groups is not None or sample_weight is not None:
+            raise InputError("a structured model on a cluster takes no intercept, offset, groups or sample_weight")
+        self.loss, self.regularizer = loss, regularizers.make(regularizer, alpha)
+        self.facts = self.place(X, (y, None, None, None), Spec(loss, self.regularizer, False))
+        self.n, self.d = self.facts.n, self.facts.d
+        self.regularizer.validate(self.d)
+        self.log = getattr(loss, "loss", "hinge") == "log"
+        self.fit_intercept = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def dual_like(self, u: Any) -> None:
+        return None
+
+    @property
+    def basis(self) -> str:
+        return "log partition" if self.log else self._team.each("basis")[0]
+
+    def __repr__(self) -> str:
+        return f"Problem({self.n} examples on a cluster, {self.d} features; {self.loss} + {self.regularizer})"
+
+
+def kind(loss: Any) -> type[Problem]:
+    """The class for a loss."""
+    if multiclass.is_vector_loss(loss):
+        return ScoresOnCluster
+    if measures.is_measure(loss):
+        return SetOnCluster
+    if structured.is_structured(loss):
+        return ExamplesOnCluster
+    return RowsOnCluster
+
+
+def together(found: list[Facts]) -> Facts:
+    """What holds of all blocks."""
+    widths = sorted({fact.d for fact in found})
+    if len(widths) > 1:
+        where = next(k for k, fact in enumerate(found) if fact.d != found[0].d)
+        raise InputError(
+            f"block {where} has {found[where].d} columns and block 0 has {found[0].d}: all blocks need the same ones "
+            "(structured models: give the number of classes, so that every block has the same features)"
+        )
+    targets = np.unique(np.concatenate([fact.targets for fact in found]))
+    few = np.unique(np.append(targets[: blocks.SAMPLE], targets[-1:]))
+    largest = max(fact.largest for fact in found)
+    if not 0.0 < largest < math.inf:
+        raise InputError("sample_weight is zero everywhere: at least one row must count")
+    return Facts(sum(f.n for f in found), widths[0], max(f.classes for f in found), few, largest)
+
+
+def holders(client: Any, futures: list[Any]) -> list[str]:
+    """The worker on which each future lies."""
+    from distributed import wait
+
+    wait(futures)
+    for future in futures:
+        if future.status == "error":
+            future.result()
+    found = client.who_has(futures)
+    return [sorted(found[future.key])[0] for future in futures]
+
+
+def _part(block: tuple, place: int) -> Any:
+    return block[place] if len(block) > place else None
