@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.cluster.judge import Mixed
+from fenchel.cluster.judge import Kept, Mixed
+from fenchel.local_dual import Round
 from fenchel.oracle import Oracle, Plane
 from fenchel.set_oracle import SetOracle
 from fenchel.structured_oracle import LabelRecipe, StructuredOracle
@@ -60,6 +61,18 @@ class RemoteRows(Remote, Oracle):
         self.passes += 0.5
         shapes = ((self.problem.d,),)
         return self.team.sum("combined", shares=self.shares(np.asarray(u)), shapes=shapes)[0]
+
+    def begin_local_duals(self, transfer: Any, strength: float, seed: int) -> np.ndarray:
+        return self.team.sum("begin_local_dual", transfer, strength, seed, remember=True)[0]
+
+    def local_dual_round(self, told: Round) -> Any:
+        self.passes += 1.0 + told.epochs
+        return self.team.sum("local_dual_round", told, remember=True)
+
+    def local_dual_point(self) -> Any:
+        if self.problem.remote:
+            return Kept("local_dual")
+        return lambda: np.concatenate(self.team.each("local_dual_before"))
 
     def norms(self) -> np.ndarray:
         self.passes += 0.5

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.cluster.holder import aligned, ask
+from fenchel.cluster.holder import aligned, ask, replay
 from fenchel.engines.tree import completed, missing
 from fenchel.errors import SolveError
 
@@ -43,12 +43,21 @@ class Team:
         self.held = [place(k, self.where[k]) for k in range(count)]
         self.refused: set[str] = set()  # workers that gave no, or a wrong, answer
         self.rounds = 0
+        self.remembered: list[tuple[str, tuple]] = []
 
     def sum(
-        self, question: str, *arguments: Any, shapes: Shapes = None, shares: Sequence[tuple] | None = None
-    ) -> tuple:
-        """The sum of the blocks' answers, term by term; `shapes` are those that the terms must have."""
-        return completed(self.count, self._round(question, arguments, shares, shapes, True))
+        self, question: str, *arguments: Any, shapes: Shapes = None, shares: Sequence[tuple] | None = None,
+        remember: bool = False,
+    ) -> tuple:  # fmt: skip
+        """The sum of the blocks' answers, term by term; `shapes` are those that the terms must have.
+
+        `remember`: the question changes what the blocks keep. A block that is placed anew is asked all such questions
+        again first, so that it keeps the same.
+        """
+        answer = completed(self.count, self._round(question, arguments, shares, shapes, True))
+        if remember:
+            self.remembered.append((question, arguments))
+        return answer
 
     def each(self, question: str, *arguments: Any, shares: Sequence[tuple] | None = None) -> list[Any]:
         """The answer of every block, in order."""
@@ -167,6 +176,8 @@ class Team:
             worker = min(there, key=lambda w: (self.where.count(w), w))
             self.where[k] = worker
             self.held[k] = self.place(k, worker)
+            if self.remembered:
+                self.held[k] = self.client.submit(replay, self.held[k], self.remembered, workers=[worker], pure=False)
 
     def _wait_for_worker(self, lost: set[str], blocks: list[int]) -> list[str]:
         end = time.perf_counter() + min(self.timeout, 25.0)
