@@ -33,9 +33,10 @@ class Team:
     """Who holds which block. `place(number, worker)` puts a block somewhere, also again after a loss."""
 
     def __init__(
-        self, client: Any, count: int, place: Place, where: Sequence[str] | None = None, timeout: float = 60.0
-    ):
-        self.client, self.count, self.place, self.timeout = client, count, place, timeout
+        self, client: Any, count: int, place: Place, where: Sequence[str] | None = None, timeout: float = 60.0,
+        movable: bool = True,
+    ):  # fmt: skip
+        self.client, self.count, self.place, self.timeout, self.movable = client, count, place, timeout, movable
         workers = self._workers()
         if not workers:
             raise SolveError(f"the cluster at {client.scheduler.address} has no workers", None)
@@ -169,6 +170,10 @@ class Team:
         """Put the blocks of lost workers on the others, the emptiest first."""
         there = [w for w in self._workers() if w not in lost and w not in self.refused]
         blocks = [k for k in range(self.count) if self.where[k] in lost]
+        if not self.movable:
+            raise SolveError(
+                f"worker {', '.join(sorted(lost))} is gone, and nobody else may hold its blocks {blocks}", None
+            )
         if not there:
             there = self._wait_for_worker(lost, blocks)
         log.warning("worker %s gave no answer: blocks %s are placed on %s", ", ".join(lost), blocks, ", ".join(there))

@@ -58,7 +58,8 @@ class Cocoa(Solver):
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         regularizer = oracle.problem.regularizer
-        strength, transfer = regularizer.alpha, Identity()
+        strength: float = regularizer.alpha
+        transfer: Any = Identity()
         if isinstance(regularizer, ElasticNet):
             strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
             transfer = Soft(regularizer.alpha * regularizer.l1_ratio / strength)
