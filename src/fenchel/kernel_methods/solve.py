@@ -13,7 +13,8 @@ from fenchel.errors import InputError
 from fenchel.kernel_methods.ascent import KernelAscent, KernelOracle
 from fenchel.kernel_methods.problem import KernelProblem
 from fenchel.result import Result, Status
-from fenchel.solve import Run, _validate, one_blas_thread
+from fenchel.run import Run
+from fenchel.solve import _validate, one_blas_thread
 from fenchel.solvers.base import Start
 
 
