@@ -6,7 +6,8 @@ FenchelError
 ├── IncompatibleError (ValueError)   solver and problem do not fit: what is missing, why it is needed, who can
 ├── SolveError (RuntimeError)    user code failed in the middle of a solve; `.result` keeps the best iterate
 ├── ReadError (ValueError)       a data file is malformed: file, line, column, what was expected
-└── ModelFileError (ValueError)  a model file is truncated, tampered with or of another version
+├── ModelFileError (ValueError)  a model file is truncated, tampered with or of another version
+└── CheckpointError (ValueError) a checkpoint is of another problem or another solver
 """
 
 from __future__ import annotations
@@ -52,3 +53,7 @@ class ReadError(FenchelError, ValueError):
 
 class ModelFileError(FenchelError, ValueError):
     """A model file cannot be trusted or understood."""
+
+
+class CheckpointError(FenchelError, ValueError):
+    """A checkpoint is sound, but of another problem or another solver: going on from it would answer another question."""

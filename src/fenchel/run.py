@@ -17,8 +17,9 @@ from fenchel.pace import Pace
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
 
 if TYPE_CHECKING:
+    from fenchel.checkpoint import Keeper
     from fenchel.choose import Choice
-    from fenchel.solvers.base import Start
+    from fenchel.solvers.base import Solver, Start
 
 log = logging.getLogger("fenchel")
 
@@ -43,15 +44,18 @@ class State(NamedTuple):
 class Run:
     """One solve: the best iterates, the trace, the limits."""
 
-    def __init__(self, problem, tol, max_iter, max_time, callback, oracle):
+    def __init__(self, problem, tol, max_iter, max_time, callback, oracle, keeper=None):
         self.problem, self.tol, self.oracle, self.callback = problem, tol, oracle, callback
+        self.keeper: Keeper | None = keeper  # of checkpoints, if they are wanted
         self.max_iter = np.inf if max_iter is None else max_iter
         self.max_time = np.inf if max_time is None else max_time
         self.began = time.perf_counter()
+        self.earlier = 0.0  # seconds of the solve that this one goes on from
         self.trace: list[TracePoint] = []
         self.iteration = 0
         self.best: Iterate | None = None  # lowest primal value claimed
         self.primal = np.inf
+        self.latest: Iterate | None = None  # of those that were evaluated
         self.lower: Iterate | None = None  # highest dual value claimed
         self.certified: tuple[Certificate, Iterate, np.ndarray] | None = None
         self.certify_seconds = 0.0
@@ -61,29 +65,52 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self.began
+        """Of the whole solve; a limit is for this call alone."""
+        return self.earlier + time.perf_counter() - self.began
 
-    def with_solver(self, choice: Choice, begin: Start, last: bool) -> Status:
-        """Run one solver until something says stop."""
+    def with_solver(self, choice: Choice, number: int, begin: Start, last: bool, kept: dict | None = None) -> Status:
+        """Run the solver of this number until something says stop; `kept` is the state to go on from, if there is one."""
         name = type(choice.solver).__name__
-        self.names.append(name)
-        self.reasons.append(f"{name}: {choice.reason}")
+        self.number = number
         self.pace = Pace(choice.solver, self.iteration, self.oracle.passes, choice.passes, last)
         self.rebuilds, self.solver_began = choice.solver.rebuilds, self.seconds
         self.certified_gap = np.inf
-        iterates = choice.solver.iterates(self.oracle, begin)
+        if kept is not None:
+            self.pace.recall(kept["pace"])
+        else:
+            self.names.append(name)
+            self.reasons.append(f"{name}: {choice.reason}")
+            if self.keeper is not None:
+                self.keeper.begin(self.iteration)
         try:
-            return self.pull(iterates, name)
+            return self.legs(choice.solver, begin)
         except KeyboardInterrupt:
             return Status.INTERRUPTED
         except (InputError, SolveError, MemoryError):
             raise
         except Exception as error:
             raise SolveError(f"{name} failed: {type(error).__name__}: {error}", self.partial()) from error
+
+    def legs(self, solver: Solver, begin: Start) -> Status:
+        """One run of the solver's generator, or, with checkpoints, one after the other."""
+        while (status := self.leg(solver, begin)) is None:
+            assert self.keeper is not None and self.latest is not None
+            kept = self.keeper.cut(self.state(self.latest), solver.leg_growth)
+            begin = self.recall(kept)
+            self.pace.recall(kept["pace"])
+        return status
+
+    def leg(self, solver: Solver, begin: Start) -> Status | None:
+        """One run; None if it was cut, and is to go on from there."""
+        iterates = solver.iterates(self.oracle, begin)
+        try:
+            if begin.memory is not None:
+                next(iterates, None)  # the iterate that the checkpoint was made at, which is recorded
+            return self.pull(iterates, type(solver).__name__)
         finally:
             iterates.close()  # type: ignore[attr-defined]
 
-    def pull(self, iterates: Any, name: str) -> Status:
+    def pull(self, iterates: Any, name: str) -> Status | None:
         for iterate in iterates:
             self.record(iterate)
             if iterate.primal is not None and not self.usable(iterate):
@@ -94,25 +121,77 @@ class Run:
                 return Status.STOPPED_BY_CALLBACK
             if self.iteration >= self.max_iter:
                 return Status.MAX_ITER
-            if self.seconds + self.last_certificate() >= self.max_time:
+            if self.seconds - self.earlier + self.last_certificate() >= self.max_time:
                 return Status.MAX_TIME
             if self.pace.stalled(self.iteration) or self.pace.too_slow(self.iteration, self.tol * abs(self.primal)):
                 return Status.STALLED
+            if self.keeper is not None and self.cut_here(iterate, self.keeper):
+                return None
             self.iteration += 1
         return Status.STALLED
 
+    def cut_here(self, iterate: Iterate, keeper: Keeper) -> bool:
+        """Write the checkpoint that is due, if any; True if the solver is to be cut after this iterate."""
+        if iterate.memory is not None:
+            if keeper.due():
+                keeper.keep(lambda: self.state(iterate))
+            return False
+        keeper.flush()
+        return iterate.primal is not None and keeper.cut_due(self.iteration)
+
+    def state(self, iterate: Iterate) -> dict[str, Any]:
+        """All that is needed to go on after an iterate."""
+        start = {"coef": iterate.coef, "intercept": iterate.intercept}
+        if iterate.memory is not None:
+            start["memory"] = iterate.memory()
+        else:
+            start["dual_point"] = made(iterate.dual_point)
+        if self.lower is not None:
+            self.dual_point()  # made once
+        return {
+            "number": self.number, "iteration": self.iteration, "start": start, "pace": self.pace.kept(),
+            "best": plain(self.best), "lower": plain(self.lower), "trace": np.array(self.trace).reshape(-1, 5),
+            "names": self.names, "reasons": self.reasons, "passes": self.oracle.passes, "seconds": self.seconds,
+        }  # fmt: skip
+
+    def recall(self, kept: dict[str, Any]) -> Start:
+        """Take up a state: where to go on. Certificates are not part of it."""
+        from fenchel.solvers.base import Start
+
+        self.iteration = kept["iteration"] + 1
+        self.best, self.lower = (Iterate(*kept[name]) if kept[name] else None for name in ("best", "lower"))
+        self.primal = np.inf if self.best is None or self.best.primal is None else self.best.primal
+        self.trace = [TracePoint(int(row[0]), *row[1:]) for row in kept["trace"].tolist()]
+        self.names, self.reasons = kept["names"], kept["reasons"]
+        self.oracle.passes = kept["passes"]
+        self.certified, self.certified_gap = None, np.inf
+        return Start(**kept["start"])
+
+    def done(self) -> bool:
+        """Whether what was recalled is the answer already."""
+        return self.best is not None and self.gap() <= self.tol * abs(self.primal) and self.certify_best()
+
+    def keep_last(self, status: Status) -> None:
+        """The last checkpoint of a solve that ended in order: nothing is lost, whoever goes on with a lower tol or later."""
+        if self.keeper is not None and self.latest is not None and status not in (Status.STALLED, Status.NONFINITE):
+            latest = self.latest
+            self.keeper.keep(lambda: self.state(latest))
+
     def rehearse(self) -> bool:
         """At half of the time allowed, if there was no certificate yet: to learn what it costs."""
-        return self.certify_seconds == 0.0 and self.best is not None and self.seconds > 0.5 * self.max_time
+        used = self.seconds - self.earlier
+        return self.certify_seconds == 0.0 and self.best is not None and used > 0.5 * self.max_time
 
     def last_certificate(self) -> float:
-        """Seconds to be kept for it."""
-        return 1.5 * self.certify_seconds + (1.7 * (self.seconds - self.solver_began) if self.rebuilds else 0.0)
+        """Seconds to be kept for it, and for the last checkpoint."""
+        kept = self.keeper.cost if self.keeper is not None else 0.0
+        return 1.5 * self.certify_seconds + (1.7 * (self.seconds - self.solver_began) if self.rebuilds else 0.0) + kept
 
     def record(self, iterate: Iterate) -> None:
         """Into the trace, and among the best."""
         if iterate.primal is None:
             return
+        self.latest = iterate
         self.trace.append(TracePoint(self.iteration, self.oracle.passes, self.seconds, iterate.primal, iterate.dual))
         self.pace.record(self.iteration, self.oracle.passes, iterate.primal, iterate.dual)
         if np.isfinite(iterate.primal) and iterate.primal < self.primal and self.sound(iterate):
@@ -172,10 +251,12 @@ class Run:
 
     def dual_point(self) -> np.ndarray:
         """The best dual point known: the one with the highest claimed value, else the slopes at the best iterate."""
+        if self.lower is not None and callable(self.lower.dual_point):
+            self.lower = self.lower._replace(dual_point=self.lower.dual_point())
         source = self.lower if self.lower is not None else self.best
         assert source is not None
         if source.dual_point is not None:
-            return source.dual_point() if callable(source.dual_point) else source.dual_point
+            return made(source.dual_point)
         return judge_of(self.problem).slopes_at(self.problem, source.coef, source.intercept)
 
     def stop_asked(self, iterate: Iterate, name: str) -> bool:
@@ -195,7 +276,7 @@ class Run:
         if self.best is None:
             return begin
         u = self.dual_point() if self.lower is not None else None
-        return begin._replace(coef=self.best.coef, intercept=self.best.intercept, dual_point=u)
+        return begin._replace(coef=self.best.coef, intercept=self.best.intercept, dual_point=u, memory=None)
 
     def partial(self) -> Result | None:
         return self.result(Status.STALLED) if self.best is not None else None
@@ -221,3 +302,13 @@ class Run:
         )  # fmt: skip
         log.info("%s", result)
         return result
+
+
+def made(point: Any) -> Any:
+    """A dual point, made now if it is a function that makes it."""
+    return point() if callable(point) else point
+
+
+def plain(iterate: Iterate | None) -> list[Any] | None:
+    """An iterate as data."""
+    return None if iterate is None else [*iterate[:4], made(iterate.dual_point)]

@@ -36,6 +36,8 @@ def solve(
     callback: Callable[[State], Any] | None = None,
     start: Any = None,
     engine: Any = None,
+    checkpoint: Any = None,
+    resume: bool = False,
 ) -> Result:
     """Solve a problem to a certified relative gap.
 
@@ -49,6 +51,11 @@ def solve(
     callback : called with a `State` after every iteration; a true return value stops the solve.
     start : a Result, or (coef, intercept), or (coef, intercept, dual_point), to start from.
     engine : where the rows live; default `fenchel.engines.Local()`, all cores of this machine.
+    checkpoint : a path, or `fenchel.Checkpoint(path, seconds=60)`: where the state of the solve is written every so many
+        seconds (and at most a few percent of the time), and when it ends. A killed solve loses no more than that.
+    resume : go on from the checkpoint, if there is one: to the same bits as a solve with `checkpoint` that was never
+        stopped. A damaged file is skipped with a warning in the log; one of another problem or solver is a CheckpointError.
+        `max_iter` counts the iterations before, `max_time` does not count the seconds before; `start` is then not used.
 
     Returns
     -------
@@ -69,17 +76,33 @@ def solve(
         np.errstate(all="ignore"),  # what overflows is found by its value, here and in the certificate
     ):
         choices = _choices(problem, solver)
-        run = Run(problem, tol, max_iter, max_time, callback, _oracle(problem, engine))
-        begin = _start(problem, start)
-        for choice in choices:
-            status = run.with_solver(choice, begin, last=choice is choices[-1])
+        keeper = _keeper(checkpoint, problem, solver, choices)
+        run = Run(problem, tol, max_iter, max_time, callback, _oracle(problem, engine), keeper)
+        begin, first = _start(problem, start), 0
+        kept = keeper.read() if keeper is not None and resume else None
+        if kept is not None:
+            begin, first, run.earlier = run.recall(kept), kept["number"], kept["seconds"]
+            if run.done():
+                return run.result(Status.CERTIFIED)
+        for number in range(first, len(choices)):
+            status = run.with_solver(choices[number], number, begin, choices[number] is choices[-1], kept)
             if status is not Status.STALLED and status is not Status.NONFINITE:
                 break
-            begin = run.restart(begin)
+            begin, kept = run.restart(begin), None
         try:
-            return run.result(status)
+            result = run.result(status)
         except KeyboardInterrupt:  # during the last certificate: what is known so far needs one
-            return run.result(Status.INTERRUPTED)
+            result = run.result(Status.INTERRUPTED)
+        run.keep_last(status)
+        return result
+
+
+def _keeper(checkpoint: Any, problem: Any, solver: str | Solver, choices: list[Choice]) -> Any:
+    if checkpoint is None:
+        return None
+    from fenchel.checkpoint import Keeper
+
+    return Keeper(checkpoint, problem, "auto" if solver == "auto" else choices[0].solver)
 
 
 def _oracle(problem: Any, engine: Any) -> Any:

@@ -46,7 +46,7 @@ def solve_kernel(
     begin = Start(np.zeros(problem.n), b, None if u is None else accept_vector(u, problem.n, "start"))
     choice = Choice(solver or KernelAscent(), "the only solver for kernels")
     with one_blas_thread():
-        status = run.with_solver(choice, begin, last=True)
+        status = run.with_solver(choice, 0, begin, last=True)
         try:
             return run.result(status)
         except KeyboardInterrupt:
