@@ -31,7 +31,7 @@ LAYERS = [
     {"certify", "dual_point", "vector_certify", "set_certify", "structured_certify", "marginal_certify", "engines"},
     {"oracle", "vector_oracle", "set_oracle", "structured_oracle"},
     {"solvers", "choose", "compat", "pace"},
-    {"solve", "run", "checkpoint", "checkpoint_format", "instances", "kernel_methods"},
+    {"solve", "run", "run_state", "checkpoint", "checkpoint_format", "instances", "kernel_methods"},
     {"estimators", "model", "model_check", "model_file", "model_parts"}
     | {"structured_model", "structured_check", "structured_file"},
     {"report", "cli"},

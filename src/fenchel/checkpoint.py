@@ -25,7 +25,7 @@ import os
 import stat
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fenchel.checkpoint_format import pack, unpack
@@ -65,11 +65,27 @@ class Checkpoint:
             raise InputError(f"checkpoint: leg must be None or an integer of at least 1, got {self.leg!r}")
 
 
+def checkpoints(checkpoint: Any, count: int) -> list[Checkpoint]:
+    """One for each of several solves; path.0, path.1, ... if there are more than one.
+
+    >>> [each.path for each in checkpoints("fit", 2)]
+    ['fit.0', 'fit.1']
+    """
+    given = accept_checkpoint(checkpoint)
+    path = os.fsdecode(given.path)
+    return [given] if count == 1 else [replace(given, path=f"{path}.{k}") for k in range(count)]
+
+
+def accept_checkpoint(checkpoint: Any) -> Checkpoint:
+    """A Checkpoint, also of a bare path."""
+    return checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+
+
 class Keeper:
     """Writes and reads the checkpoints of one solve; knows when the next is due, and when a solver is to be cut."""
 
     def __init__(self, checkpoint: Any, problem: Any, solver: Any):
-        settings = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+        settings = accept_checkpoint(checkpoint)
         self.path, self.seconds = os.fsdecode(settings.path), settings.seconds
         check_writable(self.path)
         self.identity = {"problem": problem.digest, "solver": solver if isinstance(solver, str) else repr(solver)}

@@ -15,6 +15,7 @@ from fenchel.certify import judge_of
 from fenchel.errors import InputError, SolveError
 from fenchel.pace import Pace
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
+from fenchel.run_state import made, recall, state_of
 
 if TYPE_CHECKING:
     from fenchel.checkpoint import Keeper
@@ -77,6 +78,8 @@ class Run:
         self.certified_gap = np.inf
         if kept is not None:
             self.pace.recall(kept["pace"])
+            if (status := self.reached(kept["iteration"])) is not None:
+                return status
         else:
             self.names.append(name)
             self.reasons.append(f"{name}: {choice.reason}")
@@ -95,8 +98,8 @@ class Run:
         """One run of the solver's generator, or, with checkpoints, one after the other."""
         while (status := self.leg(solver, begin)) is None:
             assert self.keeper is not None and self.latest is not None
-            kept = self.keeper.cut(self.state(self.latest), solver.leg_growth)
-            begin = self.recall(kept)
+            kept = self.keeper.cut(state_of(self, self.latest), solver.leg_growth)
+            begin = recall(self, kept)
             self.pace.recall(kept["pace"])
         return status
 
@@ -134,48 +137,26 @@ class Run:
         """Write the checkpoint that is due, if any; True if the solver is to be cut after this iterate."""
         if iterate.memory is not None:
             if keeper.due():
-                keeper.keep(lambda: self.state(iterate))
+                keeper.keep(lambda: state_of(self, iterate))
             return False
         keeper.flush()
         return iterate.primal is not None and keeper.cut_due(self.iteration)
 
-    def state(self, iterate: Iterate) -> dict[str, Any]:
-        """All that is needed to go on after an iterate."""
-        start = {"coef": iterate.coef, "intercept": iterate.intercept}
-        if iterate.memory is not None:
-            start["memory"] = iterate.memory()
-        else:
-            start["dual_point"] = made(iterate.dual_point)
-        if self.lower is not None:
-            self.dual_point()  # made once
-        return {
-            "number": self.number, "iteration": self.iteration, "start": start, "pace": self.pace.kept(),
-            "best": plain(self.best), "lower": plain(self.lower), "trace": np.array(self.trace).reshape(-1, 5),
-            "names": self.names, "reasons": self.reasons, "passes": self.oracle.passes, "seconds": self.seconds,
-        }  # fmt: skip
-
-    def recall(self, kept: dict[str, Any]) -> Start:
-        """Take up a state: where to go on. Certificates are not part of it."""
-        from fenchel.solvers.base import Start
-
-        self.iteration = kept["iteration"] + 1
-        self.best, self.lower = (Iterate(*kept[name]) if kept[name] else None for name in ("best", "lower"))
-        self.primal = np.inf if self.best is None or self.best.primal is None else self.best.primal
-        self.trace = [TracePoint(int(row[0]), *row[1:]) for row in kept["trace"].tolist()]
-        self.names, self.reasons = kept["names"], kept["reasons"]
-        self.oracle.passes = kept["passes"]
-        self.certified, self.certified_gap = None, np.inf
-        return Start(**kept["start"])
-
-    def done(self) -> bool:
-        """Whether what was recalled is the answer already."""
-        return self.best is not None and self.gap() <= self.tol * abs(self.primal) and self.certify_best()
+    def reached(self, iteration: int) -> Status | None:
+        """The status, if what was recalled is the end already."""
+        before, self.iteration = self.iteration, iteration
+        if self.best is not None and self.gap() <= self.tol * abs(self.primal) and self.certify_best():
+            return Status.CERTIFIED
+        if iteration >= self.max_iter:
+            return Status.MAX_ITER
+        self.iteration = before
+        return None
 
     def keep_last(self, status: Status) -> None:
         """The last checkpoint of a solve that ended in order: nothing is lost, whoever goes on with a lower tol or later."""
         if self.keeper is not None and self.latest is not None and status not in (Status.STALLED, Status.NONFINITE):
             latest = self.latest
-            self.keeper.keep(lambda: self.state(latest))
+            self.keeper.keep(lambda: state_of(self, latest))
 
     def rehearse(self) -> bool:
         """At half of the time allowed, if there was no certificate yet: to learn what it costs."""
@@ -302,13 +283,3 @@ class Run:
         )  # fmt: skip
         log.info("%s", result)
         return result
-
-
-def made(point: Any) -> Any:
-    """A dual point, made now if it is a function that makes it."""
-    return point() if callable(point) else point
-
-
-def plain(iterate: Iterate | None) -> list[Any] | None:
-    """An iterate as data."""
-    return None if iterate is None else [*iterate[:4], made(iterate.dual_point)]

@@ -14,6 +14,7 @@ from fenchel.data.walk import at_most
 from fenchel.errors import InputError
 from fenchel.result import Result, Status
 from fenchel.run import Run, State
+from fenchel.run_state import recall
 
 if TYPE_CHECKING:  # solvers and oracles are imported by the first solve that needs them
     from fenchel.choose import Choice
@@ -81,9 +82,7 @@ def solve(
         begin, first = _start(problem, start), 0
         kept = keeper.read() if keeper is not None and resume else None
         if kept is not None:
-            begin, first, run.earlier = run.recall(kept), kept["number"], kept["seconds"]
-            if run.done():
-                return run.result(Status.CERTIFIED)
+            begin, first, run.earlier = recall(run, kept), kept["number"], kept["seconds"]
         for number in range(first, len(choices)):
             status = run.with_solver(choices[number], number, begin, choices[number] is choices[-1], kept)
             if status is not Status.STALLED and status is not Status.NONFINITE:
