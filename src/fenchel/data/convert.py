@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fenchel.data.byte_source import BOMB_BYTES, BOMB_RATIO
 from fenchel.data.write_store import RowBlock, write_store
 from fenchel.errors import InputError
 
@@ -76,8 +77,7 @@ class _Table:
         try:
             if self.kind == ".parquet":
                 with pyarrow.parquet.ParquetFile(self.path) as file:
-                    if file.metadata.num_rows == 0:
-                        raise InputError(f"{self.path}: there is no row in it")
+                    self.refuse_bomb(file.metadata)
                     yield from file.iter_batches(batch_size=ROWS)
                 return
             options = pyarrow.csv.ParseOptions(delimiter=TABLES[self.kind])
@@ -90,6 +90,18 @@ class _Table:
                 raise InputError(f"{self.path}: there is no row in it")
         except pyarrow.ArrowException as error:
             raise InputError(f"{self.path} cannot be read: {error}") from None
+
+    def refuse_bomb(self, facts: Any) -> None:
+        """A few kilobytes may claim to be billions of rows."""
+        if facts.num_rows == 0:
+            raise InputError(f"{self.path}: there is no row in it")
+        groups = [facts.row_group(k) for k in range(facts.num_row_groups)]
+        decoded = max(8 * facts.num_rows * facts.num_columns, sum(group.total_byte_size for group in groups))
+        if decoded > max(BOMB_BYTES, BOMB_RATIO * os.path.getsize(self.path)):
+            raise InputError(
+                f"{self.path} would expand to {decoded} bytes, more than {BOMB_RATIO} times its size; if that is meant, "
+                "write it again without compression"
+            )
 
     def words(self) -> list[str] | None:
         """The labels, if targets are words: one pass over their column."""
