@@ -164,8 +164,14 @@ class Keeper:
                 f"the checkpoint {self.path} was made by solver {header['solver']}, and {self.identity['solver']} cannot "
                 "go on from it: ask for that solver, name another file, or remove this one"
             )
-        state = unpack(header["state"], arrays)
-        self.next_cut = state["next_cut"]
+        try:
+            state = unpack(header["state"], arrays)
+            self.next_cut = state["next_cut"]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            log.warning(
+                "the checkpoint %s is skipped, and the solve starts anew: no state in it (%r)", self.path, error
+            )
+            return None
         return state
 
     def _content(self) -> tuple[dict[str, Any], Any]:
