@@ -19,6 +19,7 @@ import numpy as np
 
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import fetch, is_mapped, release
+from fenchel.data.walk import room_for
 from fenchel.errors import InputError
 
 SMALLEST_BLOCK = 1 << 18  # stored values: about half a millisecond of work, well above the cost of handing it out
@@ -116,7 +117,8 @@ class Local:
             function = _streamed(function, blocks, threads)
         if threads == 1:
             return [function(b, *arguments) for b in blocks]
-        return list(_pool(threads).map(lambda b: function(b, *arguments), blocks))
+        with room_for(threads):
+            return list(_pool(threads).map(lambda b: function(b, *arguments), blocks))
 
     def sum(self, function: Callable[..., tuple], blocks: list[Any], *arguments: Any) -> tuple:
         """The sum of what the blocks return, term by term, in block order."""
