@@ -69,6 +69,23 @@ class Run:
         """Of the whole solve; a limit is for this call alone."""
         return self.earlier + time.perf_counter() - self.began
 
+    def through(self, choices: list[Choice], begin: Start, resume: bool = False) -> Result:
+        """One solver after the other, as long as they end without an answer; or, to resume, from the one that was at work."""
+        first, kept = 0, self.keeper.read() if self.keeper is not None and resume else None
+        if kept is not None:
+            begin, first, self.earlier = recall(self, kept), kept["number"], kept["seconds"]
+        for number in range(first, len(choices)):
+            status = self.with_solver(choices[number], number, begin, choices[number] is choices[-1], kept)
+            if status is not Status.STALLED and status is not Status.NONFINITE:
+                break
+            begin, kept = self.restart(begin), None
+        try:
+            result = self.result(status)
+        except KeyboardInterrupt:  # during the last certificate: what is known so far needs one
+            result = self.result(Status.INTERRUPTED)
+        self.keep_last(status)
+        return result
+
     def with_solver(self, choice: Choice, number: int, begin: Start, last: bool, kept: dict | None = None) -> Status:
         """Run the solver of this number until something says stop; `kept` is the state to go on from, if there is one."""
         name = type(choice.solver).__name__

@@ -12,9 +12,8 @@ from threadpoolctl import ThreadpoolController
 
 from fenchel.data.walk import at_most
 from fenchel.errors import InputError
-from fenchel.result import Result, Status
+from fenchel.result import Result
 from fenchel.run import Run, State
-from fenchel.run_state import recall
 
 if TYPE_CHECKING:  # solvers and oracles are imported by the first solve that needs them
     from fenchel.choose import Choice
@@ -79,21 +78,7 @@ def solve(
         choices = _choices(problem, solver)
         keeper = _keeper(checkpoint, problem, solver, choices)
         run = Run(problem, tol, max_iter, max_time, callback, _oracle(problem, engine), keeper)
-        begin, first = _start(problem, start), 0
-        kept = keeper.read() if keeper is not None and resume else None
-        if kept is not None:
-            begin, first, run.earlier = recall(run, kept), kept["number"], kept["seconds"]
-        for number in range(first, len(choices)):
-            status = run.with_solver(choices[number], number, begin, choices[number] is choices[-1], kept)
-            if status is not Status.STALLED and status is not Status.NONFINITE:
-                break
-            begin, kept = run.restart(begin), None
-        try:
-            result = run.result(status)
-        except KeyboardInterrupt:  # during the last certificate: what is known so far needs one
-            result = run.result(Status.INTERRUPTED)
-        run.keep_last(status)
-        return result
+        return run.through(choices, _start(problem, start), resume)
 
 
 def _keeper(checkpoint: Any, problem: Any, solver: str | Solver, choices: list[Choice]) -> Any:
