@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 WORKERS ?= 2
+FUZZ_SECONDS ?= 600
 
-.PHONY: help demo test test-all lint format bench experiments clean
+.PHONY: help demo test test-all fuzz lint format bench experiments clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -22,6 +23,9 @@ test: lint ## lint, type check and run the whole suite
 
 test-all: lint ## the suite with the heavier checks
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+fuzz: $(VENV)/.installed ## mutated files for every reader, FUZZ_SECONDS (600) each
+	$(BIN)/python tests/fuzz.py --seconds $(FUZZ_SECONDS)
 
 lint: $(VENV)/.installed ## ruff and mypy
 	$(BIN)/ruff check .

@@ -15,7 +15,7 @@ from fenchel import losses, regularizers, solvers
 ROOT = Path(fenchel.__file__).parent
 REPOSITORY = ROOT.parent.parent
 LAYERS = [
-    {"errors", "result", "typed", "jit", "jit_cache", "kernel_sources", "whole_file"},
+    {"errors", "result", "typed", "jit", "jit_cache", "kernel_sources", "whole_file", "model_format"},
     {
         "projections",
         "losses",
@@ -31,8 +31,8 @@ LAYERS = [
     {"certify", "dual_point", "vector_certify", "set_certify", "structured_certify", "marginal_certify", "engines"},
     {"oracle", "local_dual", "vector_oracle", "set_oracle", "structured_oracle"},
     {"solvers", "choose", "compat", "pace"},
-    {"solve", "cluster", "instances", "kernel_methods"},
-    {"estimators", "model", "model_check", "model_file", "model_format", "model_parts"}
+    {"solve", "run", "run_state", "checkpoint", "checkpoint_format", "cluster", "instances", "kernel_methods"},
+    {"estimators", "model", "model_check", "model_file", "model_parts"}
     | {"structured_model", "structured_check", "structured_file"},
     {"report", "cli"},
 ]

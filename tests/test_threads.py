@@ -174,6 +174,27 @@ def test_a_forked_child_of_a_threaded_solve_does_not_hang(many_blocks):
     assert solve_bits(X, y, threads=4) == expected
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("logistic")
+def test_a_thousand_solves_on_eight_threads_give_the_serial_bits(many_blocks):
+    X, y = arrays()
+    serial = {loss: solve_bits(X, y, loss=loss) for loss in ("logistic", "hinge")}
+    jobs = [loss for _ in range(500) for loss in serial]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda loss: solve_bits(X, y, loss=loss), jobs))
+    assert all(answer == serial[loss] for loss, answer in zip(jobs, answers, strict=True))
+
+
+@pytest.mark.xdist_group("logistic")
+def test_a_spawned_child_agrees_with_its_parent_which_solves_meanwhile():
+    X, y = arrays()
+    expected = solve_bits(X, y)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        waiting = pool.map_async(child, range(2))
+        assert solve_bits(X, y) == expected
+        assert waiting.get(timeout=120) == [expected] * 2
+
+
 @pytest.mark.xdist_group("logistic")
 def test_joblib_workers_agree():
     joblib = pytest.importorskip("joblib")

@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 # Where the public names live. They are looked up when first used: `import fenchel` and `fenchel --help` stay quick.
 _HOME = {
     "Certificate": "result",
+    "Checkpoint": "checkpoint",
     "Classifier": "estimators.classifier",
     "HierarchicalClassifier": "estimators.hierarchical",
     "IncompleteCholesky": "estimators.incomplete_cholesky",

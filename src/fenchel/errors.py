@@ -7,7 +7,8 @@ FenchelError
 ├── SolveError (RuntimeError)    user code failed in the middle of a solve; `.result` keeps the best iterate
 │   └── OwnerRefusal             an owner of data refuses to answer, or its answers cannot be true
 ├── ReadError (ValueError)       a data file is malformed: file, line, column, what was expected
-└── ModelFileError (ValueError)  a model file is truncated, tampered with or of another version
+├── ModelFileError (ValueError)  a model file is truncated, tampered with or of another version
+└── CheckpointError (ValueError) a checkpoint is of another problem or another solver
 """
 
 from __future__ import annotations
@@ -64,3 +65,7 @@ class ReadError(FenchelError, ValueError):
 
 class ModelFileError(FenchelError, ValueError):
     """A model file cannot be trusted or understood."""
+
+
+class CheckpointError(FenchelError, ValueError):
+    """A checkpoint is sound, but of another problem or another solver: going on from it would answer another question."""

@@ -1,4 +1,4 @@
-"""The container of a model file: a JSON header and raw arrays, with a checksum over everything. Nothing in it can run.
+"""The container of model files and checkpoints: a JSON header and raw arrays, a checksum over everything, nothing that runs.
 
     offset  bytes  content
     0       8      the magic number 0x89 "FENCHEL"
@@ -49,9 +49,7 @@ def encode(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> list[
     listing = [[name, array.dtype.str, list(array.shape)] for name, array in stored.items()]
     text = _canonical({**header, "arrays": listing})
     if len(text) > LONGEST_HEADER:
-        raise ModelFileError(
-            f"the model's header takes {len(text)} bytes, more than {LONGEST_HEADER}: shorten its names"
-        )
+        raise ModelFileError(f"the header takes {len(text)} bytes, more than {LONGEST_HEADER}: shorten its names")
     parts: list[bytes | memoryview] = [PRELUDE.pack(MAGIC, FORMAT, len(text)), text]
     parts += [array.reshape(-1).view(np.uint8).data for array in stored.values()]
     digest = hashlib.sha256()
@@ -65,7 +63,7 @@ def decode(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, np.ndar
     prelude = _exactly(file, PRELUDE.size, "its first 16 bytes")
     magic, version, length = PRELUDE.unpack(prelude)
     if magic != MAGIC:
-        raise ModelFileError("it does not begin like a Fenchel model")
+        raise ModelFileError("it does not begin like a file of Fenchel")
     if version != FORMAT:
         raise ModelFileError(
             f"it has format version {version}, and this Fenchel reads version {FORMAT}: use a newer Fenchel "
@@ -81,7 +79,10 @@ def decode(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, np.ndar
         raise ModelFileError(f"its arrays take {stored} bytes, which does not fit its size of {size}: it is damaged")
     body = _exactly(file, stored, "its arrays")
     trailer = _exactly(file, DIGEST, "its checksum")
-    if hashlib.sha256(prelude + text + body).digest() != trailer:
+    digest = hashlib.sha256(prelude)
+    digest.update(text)
+    digest.update(body)
+    if digest.digest() != trailer:
         raise ModelFileError("its checksum does not match its content: it was damaged or tampered with")
     return header, _arrays(body, layout)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from fenchel.solvers.base import Solver
@@ -12,6 +14,7 @@ STALL_CHECKS = 15  # evaluations of the gap, among the iterations without progre
 STALL_FACTOR = 0.95
 # Of the passes that the next solver would need: what a solver may take before it must look like ending sooner.
 TRIAL = 0.3
+KEPT = ("began", "primal", "dual", "evaluated", "progress", "halved")  # of a pace, in a checkpoint
 
 
 class Pace:
@@ -30,6 +33,16 @@ class Pace:
         self.progress = (iteration, 0, math.inf)  # iteration, evaluations and measure when there was progress last
         self.halved = (iteration, math.inf)  # iteration and gap when it had halved last
         self.gaps: list[tuple[float, float]] = []  # passes used so far, gap
+
+    def kept(self) -> dict[str, Any]:
+        """What `recall` needs."""
+        return {name: getattr(self, name) for name in KEPT} | {"gaps": np.array(self.gaps).reshape(-1, 2)}
+
+    def recall(self, kept: dict[str, Any]) -> None:
+        """Go on as the pace that `kept` came from."""
+        for name in KEPT:
+            setattr(self, name, kept[name])
+        self.gaps = [(passes, gap) for passes, gap in kept["gaps"].tolist()]
 
     def record(self, iteration: int, passes: float, primal: float, dual: float) -> None:
         """An iterate's values."""

@@ -5,6 +5,7 @@ The status is decided from the recomputed certificate, never from the solver's o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -97,7 +98,8 @@ class Iterate(NamedTuple):
     """What a solver yields. `dual_point` None means: the slopes of the losses at this iterate.
 
     `primal` None means: not evaluated this time. `dual` is the solver's own estimate (NaN when it has none); the loop
-    believes only the recomputed one. `dual_point` may be a function that makes it when asked.
+    believes only the recomputed one. `dual_point` may be a function that makes it when asked. `memory` makes all that the
+    solver needs to go on from here exactly, as plain data and arrays, for a checkpoint; None: it cannot tell.
     """
 
     coef: np.ndarray
@@ -105,6 +107,7 @@ class Iterate(NamedTuple):
     primal: float | None
     dual: float
     dual_point: Any = None
+    memory: Callable[[], dict[str, Any]] | None = None
 
 
 class TracePoint(NamedTuple):

@@ -24,7 +24,7 @@ def refuse_own(arguments: Namespace) -> None:
 
 def train(arguments: Namespace) -> int:
     """Train a chain on a column file, write the model, print its certificate."""
-    from fenchel.cli.train import alpha_of, finish
+    from fenchel.cli.train import alpha_of, finish, places_of
     from fenchel.structured_model import StructuredModel
     from fenchel.whole_file import check_writable
 
@@ -35,7 +35,7 @@ def train(arguments: Namespace) -> int:
     data = read(arguments.data, -1 if arguments.label_column is None else arguments.label_column)
     templates = _templates(arguments.template, data)
     encoder, problem, labels = _problem(arguments, data, templates, chain, penalty, alpha_of)
-    result = _solve(arguments, problem)
+    result = _solve(arguments, problem, places_of(arguments, 1)[0])
     model = StructuredModel.from_result(
         result, keep_dual=not arguments.no_dual, labels=labels, attributes=encoder.tokens.names,
         link_attributes=encoder.links.names, template=templates.lines, columns=(data.width, data.label_column),
@@ -130,11 +130,14 @@ def _problem(arguments: Namespace, data: Any, templates: Any, chain: Any, penalt
     return encoder, Problem(rows, numbers, loss=chain, regularizer=regularizer), labels
 
 
-def _solve(arguments: Namespace, problem: Any) -> Any:
+def _solve(arguments: Namespace, problem: Any, place: Any) -> Any:
     from fenchel.engines import Local
     from fenchel.solve import solve
 
     limits = arguments.max_iter, arguments.max_time
+    keep = {"checkpoint": place, "resume": arguments.resume}
     with Progress(arguments.tol, arguments.quiet) as progress:
         progress.begin("")
-        return solve(problem, arguments.solver, arguments.tol, *limits, progress, engine=Local(arguments.threads))
+        return solve(
+            problem, arguments.solver, arguments.tol, *limits, progress, engine=Local(arguments.threads), **keep
+        )

@@ -74,6 +74,13 @@ def configure(parser: ArgumentParser) -> None:
     solve.add_argument("--max-iter", type=int, metavar="N", help="at most so many iterations (per label)")
     solve.add_argument("--max-time", type=float, metavar="SECONDS", help="at most so long, reading excluded")
     solve.add_argument("--solver", default="auto", metavar="NAME", help="default: auto")
+    solve.add_argument(
+        "--checkpoint", metavar="FILE", help="where the state is kept; of several labels FILE.0, FILE.1, ..."
+    )
+    solve.add_argument("--checkpoint-every", type=float, metavar="SECONDS", help="default: 60")
+    solve.add_argument(
+        "--resume", action="store_true", help="go on from --checkpoint, if it is there: to the same bits"
+    )
     solve.add_argument("--threads", type=int, metavar="N", help="default: all cores; the answer does not depend on it")
     _configure_columns(parser)
     files = parser.add_argument_group("files and output")
@@ -113,6 +120,7 @@ def run(arguments: Namespace) -> int:
     loss = _loss(arguments)
     penalty = penalty_of(arguments.penalty, pairs(arguments.penalty_param, "--penalty-param"), 1.0)
     check_writable(arguments.model)
+    places_of(arguments, 1)  # what is wrong with them is better said before reading
     base = arguments.index_base if arguments.index_base == "auto" else int(arguments.index_base)
     data = read(arguments.data, base, arguments.n_features, queries_for(loss))
     penalty = penalty.scaled(alpha_of(arguments, data.X.shape[0]))
@@ -179,6 +187,20 @@ def alpha_of(arguments: Namespace, n: int) -> float:
     return 1.0 / (arguments.C * n)
 
 
+def places_of(arguments: Namespace, count: int) -> list[Any]:
+    """The checkpoint of each of several solves, None where none is wanted."""
+    from fenchel.errors import InputError
+
+    if arguments.checkpoint is None:
+        if arguments.resume or arguments.checkpoint_every is not None:
+            raise InputError("--resume and --checkpoint-every need --checkpoint FILE")
+        return [None] * count
+    from fenchel.checkpoint import SECONDS, Checkpoint, checkpoints
+
+    every = SECONDS if arguments.checkpoint_every is None else arguments.checkpoint_every
+    return checkpoints(Checkpoint(arguments.checkpoint, every), count)
+
+
 def _solve_all(arguments: Namespace, X: Any, task: Task, loss: Any, penalty: Any) -> list[Any]:
     """One Result per problem; after Ctrl-C the scores not yet fitted get their starting point, certified."""
     from fenchel.engines import Local
@@ -187,6 +209,7 @@ def _solve_all(arguments: Namespace, X: Any, task: Task, loss: Any, penalty: Any
     from fenchel.solve import solve
 
     engine, began, wanted = Local(arguments.threads), time.perf_counter(), task.targets
+    places = places_of(arguments, len(wanted))
 
     def fit(j: int, limit: int | None) -> Any:
         seconds = arguments.max_time
@@ -195,7 +218,8 @@ def _solve_all(arguments: Namespace, X: Any, task: Task, loss: Any, penalty: Any
         problem = Problem(
             X, wanted[j], loss=loss, regularizer=penalty, fit_intercept=arguments.intercept, groups=task.groups
         )  # fmt: skip
-        return solve(problem, arguments.solver, arguments.tol, limit, seconds, progress, engine=engine)
+        keep = {"checkpoint": places[j], "resume": arguments.resume}
+        return solve(problem, arguments.solver, arguments.tol, limit, seconds, progress, engine=engine, **keep)
 
     results: list[Any] = []
     stopped = False

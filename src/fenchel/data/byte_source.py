@@ -1,7 +1,8 @@
 """Bytes from a path or an open file, decompressed by what they are and cut into blocks of whole lines.
 
 A compressed file is known by its first bytes, not by its name: gzip, bzip2 and xz. Memory is one block; a block grows
-only for a line that is longer than it, and no further than `LONGEST_LINE`.
+only for a line that is longer than it, and no further than `LONGEST_LINE`. What expands to hundreds of times its size is no
+text of data, and is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from typing import Any, BinaryIO, NamedTuple
 from fenchel.errors import InputError, ReadError
 
 LONGEST_LINE = 1 << 27
+BOMB_RATIO, BOMB_BYTES = 200, 1 << 21  # expanding this many times, and to more than so many bytes
 FOREIGN = {b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip", b"PAR1": "Parquet", b"\x93NUM": "NumPy"}
+COMPRESSIONS: dict[bytes, tuple[str, Any]] = {
+    b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
+    b"BZh": ("bzip2", bz2.BZ2File),
+    b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
+}
+STEP = 1 << 20  # bytes decompressed at a time
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DAMAGED = (EOFError, zlib.error, lzma.LZMAError, OSError)
 _LOG = logging.getLogger(__name__)
@@ -52,17 +60,42 @@ class _Joined(io.RawIOBase):
     def __init__(self, head: bytes, file: Any):
         self._head = head
         self._file = file
+        self.taken = 0  # bytes
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         if not self._head and hasattr(self._file, "readinto"):
-            return self._file.readinto(buffer)
-        data = self._head[: len(buffer)] or self._file.read(len(buffer))
-        self._head = self._head[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)
+            count = self._file.readinto(buffer)
+        else:
+            data = self._head[: len(buffer)] or self._file.read(len(buffer))
+            self._head = self._head[len(buffer) :]
+            buffer[: len(data)] = data
+            count = len(data)
+        self.taken += count or 0
+        return count
+
+
+class _Watched(io.RawIOBase):
+    """What a decompressor gives, as long as it is not far more than it was given."""
+
+    def __init__(self, inner: Any, joined: _Joined, name: str, compression: str):
+        self._inner, self._joined, self._name, self._compression = inner, joined, name, compression
+        self._given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._inner.readinto(memoryview(buffer)[:STEP])
+        self._given += count
+        if self._given > BOMB_BYTES and self._given > BOMB_RATIO * self._joined.taken:
+            raise ReadError(
+                f"{self._name}:1:1: the {self._compression} data expand to more than {BOMB_RATIO} times their size; "
+                "if that is meant, decompress the file first"
+            )
+        return count
 
 
 def source_name(path: Any) -> str:
@@ -89,19 +122,17 @@ def _decompressed(file: Any, name: str) -> ByteSource:
             raise InputError(f"path: {name} is open in text mode; open it with 'rb'")
         head += more
     joined = _Joined(head, file)
-    if head.startswith(b"\x1f\x8b"):
-        return ByteSource(gzip.GzipFile(fileobj=io.BufferedReader(joined, 1 << 16)), name, "gzip")
-    if head.startswith(b"BZh"):
-        return ByteSource(bz2.BZ2File(io.BufferedReader(joined, 1 << 16)), name, "bzip2")
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return ByteSource(lzma.LZMAFile(io.BufferedReader(joined, 1 << 16)), name, "xz")
+    for magic, (compression, opener) in COMPRESSIONS.items():
+        if head.startswith(magic):
+            inner = opener(io.BufferedReader(joined, 1 << 13))  # little ahead of what comes out
+            return ByteSource(_Watched(inner, joined, name, compression), name, compression)
     if foreign := FOREIGN.get(head[:4]):
         raise ReadError(f"{name}:1:1: this is a {foreign} file, expected svmlight text (plain, gzip, bzip2 or xz)")
     return ByteSource(joined, name, "")
 
 
-def line_blocks(source: ByteSource, block_bytes: int) -> Iterator[Block]:
-    """Cut the stream into blocks of whole lines; a block is valid until the next one is asked for.
+def line_blocks(source: ByteSource, block_bytes: int, longest: int | None = None) -> Iterator[Block]:
+    """Cut the stream into blocks of whole lines, none longer than `longest`; a block is valid until the next is asked for.
 
     A last line without a newline is taken as it stands, because many writers leave the newline out, and logged,
     because a plain text cut off inside its last number looks just like that.
@@ -120,7 +151,7 @@ def line_blocks(source: ByteSource, block_bytes: int) -> Iterator[Block]:
             begin, kept = 0, filled - end
             memoryview(data)[:kept] = memoryview(data)[end:filled]
         else:
-            data, kept = _grown(data), filled
+            data, kept = _grown(data, LONGEST_LINE if longest is None else longest), filled
     if filled > (begin or 0):
         if data[filled - 1] != 10:
             _LOG.warning(
@@ -142,7 +173,7 @@ def _fill(source: ByteSource, room: memoryview) -> int:
     return filled
 
 
-def _grown(data: bytearray) -> bytearray:
-    if len(data) > LONGEST_LINE:
-        raise LineTooLong(f"this line is longer than {LONGEST_LINE} bytes; expected text with one row per line")
-    return data + bytes(min(len(data), LONGEST_LINE + 2 - len(data)))
+def _grown(data: bytearray, longest: int) -> bytearray:
+    if len(data) > longest:
+        raise LineTooLong(f"this line is longer than {longest} bytes; expected text with one row per line")
+    return data + bytes(min(len(data), longest + 2 - len(data)))

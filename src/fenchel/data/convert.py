@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fenchel.data.byte_source import BOMB_BYTES, BOMB_RATIO
 from fenchel.data.write_store import RowBlock, write_store
 from fenchel.errors import InputError
+
+log = logging.getLogger("fenchel")
 
 ROWS = 1 << 14  # that are in memory at a time
 TABLES = {".csv": ",", ".tsv": "\t", ".parquet": ""}
@@ -76,10 +80,10 @@ class _Table:
         try:
             if self.kind == ".parquet":
                 with pyarrow.parquet.ParquetFile(self.path) as file:
-                    if file.metadata.num_rows == 0:
-                        raise InputError(f"{self.path}: there is no row in it")
+                    self.refuse_bomb(file.metadata)
                     yield from file.iter_batches(batch_size=ROWS)
                 return
+            self.warn_of_a_cut()
             options = pyarrow.csv.ParseOptions(delimiter=TABLES[self.kind])
             with pyarrow.csv.open_csv(self.path, parse_options=options) as reader:
                 empty = True
@@ -90,6 +94,26 @@ class _Table:
                 raise InputError(f"{self.path}: there is no row in it")
         except pyarrow.ArrowException as error:
             raise InputError(f"{self.path} cannot be read: {error}") from None
+
+    def warn_of_a_cut(self) -> None:
+        """A text that was cut off inside its last number looks like one whose writer left out the last newline."""
+        with open(self.path, "rb") as file:
+            if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) not in b"\r\n":
+                log.warning(
+                    "%s: the last line has no newline; if the file was cut off, its last number is wrong", self.path
+                )
+
+    def refuse_bomb(self, facts: Any) -> None:
+        """A few kilobytes may claim to be billions of rows."""
+        if facts.num_rows == 0:
+            raise InputError(f"{self.path}: there is no row in it")
+        groups = [facts.row_group(k) for k in range(facts.num_row_groups)]
+        decoded = max(8 * facts.num_rows * facts.num_columns, sum(group.total_byte_size for group in groups))
+        if decoded > max(BOMB_BYTES, BOMB_RATIO * os.path.getsize(self.path)):
+            raise InputError(
+                f"{self.path} would expand to {decoded} bytes, more than {BOMB_RATIO} times its size; if that is meant, "
+                "write it again without compression"
+            )
 
     def words(self) -> list[str] | None:
         """The labels, if targets are words: one pass over their column."""

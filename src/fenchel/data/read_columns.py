@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from fenchel.data.byte_source import BYTE_ORDER_MARK, DAMAGED, ByteSource, open_bytes
+from fenchel.data.byte_source import DAMAGED, ByteSource, LineTooLong, line_blocks, open_bytes
 from fenchel.errors import InputError, ReadError
 
 Sentence = list[list[str]]
+
+BLOCK = LONGEST_LINE = 1 << 20  # bytes
 
 
 class ColumnData(NamedTuple):
@@ -44,51 +47,63 @@ def read_columns(path: str | os.PathLike[str] | BinaryIO, label_column: int | No
     ([['the', 'DT', 'B-NP'], ['dog', 'NN', 'I-NP']], [['B-NP', 'I-NP'], ['B-NP']])
     """
     with open_bytes(path) as source:
-        name, text = source.name, _content(source)
-    sentences, width = _sentences(text, name)
+        name, (sentences, width) = source.name, _sentences(source)
     if label_column is None:
         return ColumnData(sentences, None, width, None)
     column = _label_column(label_column, width, name)
     return ColumnData(sentences, [[row[column] for row in rows] for rows in sentences], width, column)
 
 
-def _content(source: ByteSource) -> bytes:
+def _lines(source: ByteSource) -> Iterator[tuple[int, list[bytes]]]:
+    """(number of the first, lines), a block of them at a time in memory."""
+    number = 0
     try:
-        text = source.stream.read()
+        for block in line_blocks(source, BLOCK, LONGEST_LINE):
+            lines = bytes(memoryview(block.data)[block.begin : block.end - 1]).split(b"\n")
+            yield number + 1, lines
+            number += len(lines)
+    except LineTooLong as error:
+        raise ReadError(f"{source.name}:{number + 1}: {error}") from error
     except DAMAGED as error:
         if not source.compression or getattr(error, "errno", None) is not None:
             raise
-        raise ReadError(f"{source.name}:1: the {source.compression} data are damaged or cut off ({error})") from error
-    return text.removeprefix(BYTE_ORDER_MARK)
+        raise ReadError(
+            f"{source.name}:{number + 1}: the {source.compression} data are damaged or cut off ({error})"
+        ) from error
 
 
-def _sentences(text: bytes, name: str) -> tuple[list[Sentence], int]:
-    field = _Texts().__getitem__
+def _sentences(source: ByteSource) -> tuple[list[Sentence], int]:
+    field, name = _Texts().__getitem__, source.name
     sentences: list[Sentence] = []
     rows: Sentence = []
     width = 0
-    for number, line in enumerate(text.split(b"\n"), start=1):
-        try:
-            row = list(map(field, line.split()))
-        except UnicodeDecodeError as error:
-            raise ReadError(f"{name}:{number}: {error.object!r} is not UTF-8; expected UTF-8 text") from None
-        if not row:
-            if rows:
-                sentences.append(rows)
-                rows = []
-            continue
-        if len(row) != width:
-            if width:
-                raise ReadError(
-                    f"{name}:{number}: {_count(len(row))}, but the lines before have {width}: {_shown(row)}"
-                )
-            width = len(row)
-        rows.append(row)
+    for first, lines in _lines(source):
+        for number, line in enumerate(lines, start=first):
+            row = _row(line, field, name, number) if line else None
+            if not row:
+                if rows:
+                    sentences.append(rows)
+                    rows = []
+                continue
+            if len(row) != width:
+                if width:
+                    raise ReadError(
+                        f"{name}:{number}: {_count(len(row))}, but the lines before have {width}: {_shown(row)}"
+                    )
+                width = len(row)
+            rows.append(row)
     if rows:
         sentences.append(rows)
     if not sentences:
         raise ReadError(f"{name}:1: there are no tokens in this file; expected a token per line")
     return sentences, width
+
+
+def _row(line: bytes, field: Callable[[bytes], str], name: str, number: int) -> list[str]:
+    try:
+        return list(map(field, line.split()))
+    except UnicodeDecodeError as error:
+        raise ReadError(f"{name}:{number}: {error.object!r} is not UTF-8; expected UTF-8 text") from None
 
 
 def _label_column(label_column: Any, width: int, name: str) -> int:

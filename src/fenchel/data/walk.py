@@ -30,6 +30,20 @@ def at_most(threads: int | None) -> Iterator[None]:
         THREADS.reset(token)
 
 
+@contextmanager
+def room_for(threads: int) -> Iterator[None]:
+    """Where memory has no room for another thread's stack, a MemoryError says so."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "can't start new thread" not in str(error):
+            raise
+        raise MemoryError(
+            f"there is no room for the stacks of {threads} threads (usually 8 MB each): ask for fewer of them, as in "
+            "solve(..., engine=fenchel.engines.Local(threads=1)) or n_jobs=1"
+        ) from error
+
+
 def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], values: int = VALUES) -> Iterator[Any]:
     """work(row numbers, those rows) for every block, in order; blocks that are mapped from disk are then let go of.
 
@@ -55,7 +69,7 @@ def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], values: int = VAL
 
 def _on_threads(one: Callable[[int], Any], starts: range, threads: int) -> Iterator[Any]:
     """Some blocks ahead of what was asked for, so that results do not pile up."""
-    with ThreadPoolExecutor(threads, thread_name_prefix="fenchel-walk") as pool:
+    with ThreadPoolExecutor(threads, thread_name_prefix="fenchel-walk") as pool, room_for(threads):
         ahead: deque[Future] = deque()
         for a in starts:
             ahead.append(pool.submit(one, a))

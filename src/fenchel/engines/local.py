@@ -19,6 +19,7 @@ import numpy as np
 
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import fetch, is_mapped, release
+from fenchel.data.walk import room_for
 from fenchel.engines.tree import added
 from fenchel.errors import InputError
 
@@ -42,11 +43,13 @@ class Block(NamedTuple):
 def cut(rows: Any, n: int, d: int) -> list[int]:
     """Row numbers at which the data are cut: blocks of equal numbers of stored values.
 
-    A block holds at least 4 d values, so that the partial gradients stay small beside the data.
+    A block holds at least 2 d values, so that the partial gradients stay small beside the data. Where blocks are few there are
+    2, 4, 8, ... of them, so that as many threads have equal shares.
     """
     stored = size(rows)
     most = max(MOST_BLOCKS, stored // LARGEST_BLOCK)
-    count = int(min(max(stored // max(SMALLEST_BLOCK, 4 * d), 1), most, n))
+    wanted = int(max(stored // max(SMALLEST_BLOCK, 4 * d), 1))
+    count = int(min(1 << (wanted - 1).bit_length(), most, n))
     if count == 1:
         return [0, n]
     if hasattr(rows, "indptr"):
@@ -133,7 +136,8 @@ class Local:
             function = _streamed(function, blocks, threads)
         if threads == 1:
             return [function(b, *arguments) for b in blocks]
-        return list(_pool(threads).map(lambda b: function(b, *arguments), blocks))
+        with room_for(threads):
+            return list(_pool(threads).map(lambda b: function(b, *arguments), blocks))
 
     def sum(self, function: Callable[..., tuple], blocks: list[Any], *arguments: Any) -> tuple:
         """The sum of what the blocks return, term by term, in the order of `tree.py`."""

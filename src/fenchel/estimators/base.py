@@ -47,6 +47,7 @@ class LinearEstimator(BaseEstimator):
     random_state: Any
     n_jobs: int | None
     verbose: int
+    checkpoint: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -145,12 +146,21 @@ class LinearEstimator(BaseEstimator):
     def _fit_problems(self, problems: Sequence[Callable[[], Problem]], starts: Sequence[Any]) -> list[Result]:
         """Solve one problem after another within one time limit, then warn of those that are not certified."""
         budget, options = Budget(len(problems), self.max_iter, self.max_time), self._options()
+        places = self._checkpoints(len(problems))
         results = [
-            budget.note(solve(make(), start=start, **options, **budget.next()))
-            for make, start in zip(problems, starts, strict=True)
+            budget.note(solve(make(), start=start, checkpoint=place, resume=True, **options, **budget.next()))
+            for make, start, place in zip(problems, starts, places, strict=True)
         ]
         self._warn(results)
         return results
+
+    def _checkpoints(self, count: int) -> Sequence[Any]:
+        """Where each of several solves keeps its state."""
+        if self.checkpoint is None:
+            return [None] * count
+        from fenchel.checkpoint import checkpoints
+
+        return checkpoints(self.checkpoint, count)
 
     def _warn(self, results: Sequence[Result]) -> None:
         """One ConvergenceWarning for the worst of the solves that are not certified."""

@@ -59,6 +59,8 @@ class Classifier(ClassifierMixin, JointEstimator):
     n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
         Nothing is ever printed.
+    checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
+        goes on from it, to the same bits. Where several problems are solved, each has a file of its own: path.0, path.1, ...
 
     Attributes
     ----------
@@ -91,7 +93,7 @@ class Classifier(ClassifierMixin, JointEstimator):
     def __init__(
         self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, fit_intercept="auto", tol=1e-6,
         solver="auto", max_iter=None, max_time=None, class_weight=None, warm_start=False, random_state=None,
-        n_jobs=None, verbose=0,
+        n_jobs=None, verbose=0, checkpoint=None,
     ):  # fmt: skip
         self.loss = loss
         self.regularizer = regularizer
@@ -108,6 +110,7 @@ class Classifier(ClassifierMixin, JointEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,8 +12,9 @@ from fenchel.data.accept import accept_vector
 from fenchel.errors import InputError
 from fenchel.kernel_methods.ascent import KernelAscent, KernelOracle
 from fenchel.kernel_methods.problem import KernelProblem
-from fenchel.result import Result, Status
-from fenchel.solve import Run, _validate, one_blas_thread
+from fenchel.result import Result
+from fenchel.run import Run
+from fenchel.solve import _validate, one_blas_thread
 from fenchel.solvers.base import Start
 
 
@@ -45,8 +46,4 @@ def solve_kernel(
     begin = Start(np.zeros(problem.n), b, None if u is None else accept_vector(u, problem.n, "start"))
     choice = Choice(solver or KernelAscent(), "the only solver for kernels")
     with one_blas_thread():
-        status = run.with_solver(choice, begin, last=True)
-        try:
-            return run.result(status)
-        except KeyboardInterrupt:
-            return run.result(Status.INTERRUPTED)
+        return run.through([choice], begin)

@@ -20,11 +20,15 @@ class Needs(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where to begin: coefficients, intercept and, for dual solvers, dual variables (None: not known)."""
+    """Where to begin: coefficients, intercept and, for dual solvers, dual variables (None: not known).
+
+    `memory` is what an earlier iterate of the same solver said it needs to go on: its first iterate is then that one again.
+    """
 
     coef: np.ndarray
     intercept: float = 0.0
     dual_point: Any = None
+    memory: dict[str, Any] | None = None
 
 
 # One score per row, several of them, a loss of all scores together, of structured outputs (maximum, or log of a sum)
@@ -46,6 +50,8 @@ class Solver:
     rebuilds: ClassVar[bool] = False  # its dual points are made by repeating the run, and cost as much
     remote: ClassVar[bool] = False  # it asks for sums over the rows only, so that they may lie on a cluster
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
+
+    leg_growth: ClassVar[float] = 1.5  # between the cuts of a solve with checkpoints; 2 where a restart forgets much
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         """Yield iterates for ever (or until the method has nothing more to give)."""

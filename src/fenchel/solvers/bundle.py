@@ -11,18 +11,21 @@ Reference    Teo et al. (2007); Smola, Vishwanathan and Le (2007); ls-bmrm is Fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from fenchel.oracle import Oracle, PlaneRecipe
+from fenchel.oracle import Oracle, Plane, PlaneRecipe
 from fenchel.result import Iterate
 from fenchel.solvers.base import EVERY_KIND, Needs, Solver, Start
 from fenchel.solvers.bundle_model import L1Master, Planes, SmoothMaster
 from fenchel.solvers.frank_wolfe import FrankWolfe
 from fenchel.solvers.tangents import Tangents
+
+SETTINGS = ("oracle", "regularizer")  # of planes, masters and tangents: not part of their state
 
 
 @dataclass(frozen=True)
@@ -56,24 +59,30 @@ class Bundle(Solver):
         if self.line_search and hasattr(problem.regularizer, "primal_from_dual"):
             yield from FrankWolfe().iterates(oracle, start)
             return
-        planes = Planes(problem.d, lowest_risk(oracle))
         smooth = hasattr(problem.regularizer, "primal_from_dual")
         master = SmoothMaster(problem.regularizer) if smooth else L1Master(problem.regularizer)
         tangents = Tangents(oracle)
-        w, b = start.coef, start.intercept
-        best, dual, point = np.inf, -np.inf, None
+        w, best, dual = start.coef, np.inf, -np.inf
+        parts: list[tuple[float, PlaneRecipe]] | None = None
+        if start.memory is None:
+            planes = Planes(problem.d, lowest_risk(oracle))
+            plane = tangents.plane(w, start.intercept)
+        else:
+            planes = Planes(problem.d, np.inf)
+            plane, best, dual, parts = recall(start.memory, planes, master, tangents)
         while True:
-            plane = tangents.plane(w, b)
-            b = plane.intercept
             primal = plane.value + problem.regularizer.value(w)
             best = min(best, primal)
-            yield Iterate(w, b, primal, dual, point)
+            memory = partial(remember, plane, best, dual, parts, snapshot(planes), snapshot(master), snapshot(tangents))
+            point = None if parts is None else partial(oracle.mix, parts)
+            yield Iterate(w, plane.intercept, primal, dual, point, memory)
             planes.add(plane)
             gap = best - dual if np.isfinite(dual) else abs(best)
             w, weights, bound = master.next(planes, w, primal, gap)
             if bound > dual:
-                dual, point = bound, rebuild(oracle, planes, weights)
+                dual, parts = bound, active_planes(planes, weights)
             planes.drop(self.patience)
+            plane = tangents.plane(w, plane.intercept)
 
 
 def lowest_risk(oracle: Oracle) -> float:
@@ -82,9 +91,29 @@ def lowest_risk(oracle: Oracle) -> float:
     return 0.0 if getattr(problem.loss, "nonnegative", False) else -oracle.conjugates(np.zeros(problem.dual_shape))
 
 
-def rebuild(oracle: Oracle, planes: Planes, weights: np.ndarray) -> Callable[[], np.ndarray]:
-    """A function that makes the dual point of these weights when it is asked for (one half pass per active plane)."""
-    parts: list[tuple[float, PlaneRecipe]] = [
+def active_planes(planes: Planes, weights: np.ndarray) -> list[tuple[float, PlaneRecipe]]:
+    """What the dual point of these weights is made from when it is asked for (one half pass per active plane)."""
+    return [
         (float(a), recipe) for a, recipe in zip(weights, planes.recipes, strict=True) if a > 0.0 and recipe is not None
     ]
-    return lambda: oracle.mix(parts)
+
+
+def snapshot(thing: Any) -> dict[str, Any]:
+    """The attributes that hold numbers; they are replaced, never changed, so that what is held here stays as it is."""
+    return {name: list(v) if isinstance(v, list) else v for name, v in vars(thing).items() if name not in SETTINGS}
+
+
+def remember(plane: Plane, best: float, dual: float, parts: Any, *snapshots: dict[str, Any]) -> dict[str, Any]:
+    """For a checkpoint."""
+    return {"plane": plane, "best": best, "dual": dual, "parts": parts, "model": snapshots}
+
+
+def recall(memory: dict[str, Any], *things: Any) -> tuple[Plane, float, float, list[tuple[float, PlaneRecipe]] | None]:
+    """(plane, best, dual, parts); planes, master and tangents become what they were."""
+    for thing, values in zip(things, memory["model"], strict=True):
+        vars(thing).update(values)
+    parts = memory["parts"]
+    return (
+        Plane(*memory["plane"]), memory["best"], memory["dual"],
+        None if parts is None else [(weight, recipe) for weight, recipe in parts],
+    )  # fmt: skip

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,18 +65,24 @@ class Cocoa(Solver):
             strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
             transfer = Soft(regularizer.alpha * regularizer.l1_ratio / strength)
         v = -oracle.begin_local_duals(transfer, strength, self.seed) / strength
-        kept, coupling, last = 0.0, 1.0, None
+        told, last, rounds = Round(v, 0.0, 1.0, self.epochs), None, []
+        for told in start.memory["rounds"] if start.memory is not None else ():
+            if rounds:  # what the blocks keep is what the rounds made of it
+                oracle.local_dual_round(rounds[-1])
+                last = rounds[-1].v
+            rounds.append(told)
         while True:
-            w, middle = apply_to(transfer, v), apply_to(transfer, halfway(v, last))
-            told = Round(v, kept, coupling, self.epochs)
+            v, middle = told.v, apply_to(transfer, halfway(told.v, last))
+            w = apply_to(transfer, v)
             losses, between, before, after, change, squares = oracle.local_dual_round(told)
+            rounds = [*rounds, told] if not rounds or rounds[-1] is not told else rounds
             at_w, at_middle = losses + regularizer.value(w), between + regularizer.value(middle)
             dual = -before - regularizer.conjugate(strength * v)
             best, primal = (w, at_w) if at_w <= at_middle else (middle, at_middle)
-            yield Iterate(best, 0.0, primal, dual, oracle.local_dual_point())
+            yield Iterate(best, 0.0, primal, dual, oracle.local_dual_point(), partial(dict, rounds=rounds))
             square = float(change @ change)
             if not square > 0.0:
                 return
             kept = min(max((before - after - strength * float(w @ change)) / (strength * square), 0.0), 1.0)
-            coupling = max(float(np.sqrt(coupling * square / squares)), 1.0)
-            last, v = v, v + kept * change
+            coupling = max(float(np.sqrt(told.coupling * square / squares)), 1.0)
+            told, last = Round(v + kept * change, kept, coupling, self.epochs), v

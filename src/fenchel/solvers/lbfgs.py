@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -48,11 +49,15 @@ class LBFGS(Solver):
     remote: ClassVar[bool] = True
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
-        here = evaluate(oracle, pack(oracle, start.coef, start.intercept))
         pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=self.memory)
+        if start.memory is None:
+            here = evaluate(oracle, pack(oracle, start.coef, start.intercept))
+        else:
+            here = Point(*start.memory["point"])
+            pairs.extend((s, y, curvature) for s, y, curvature in start.memory["pairs"])
         while True:
             w, b = unpack(oracle, here.x)
-            yield Iterate(w.copy(), b, here.value, here.dual)
+            yield Iterate(w.copy(), b, here.value, here.dual, memory=partial(remember, here, tuple(pairs)))
             direction = -two_loop(pairs, here.gradient)
             slope = float(direction @ here.gradient)
             if not slope < 0.0:
@@ -73,6 +78,11 @@ class LBFGS(Solver):
             if curvature > 1e-14 * sizes and float(y @ y) > 0.0:  # the square may underflow where the norm does not
                 pairs.append((s, y, curvature))
             here = new
+
+
+def remember(here: Point, pairs: tuple) -> dict[str, Any]:
+    """For a checkpoint: the point and the pairs are all there is."""
+    return {"point": here, "pairs": pairs}
 
 
 def evaluate(oracle: Any, x: np.ndarray) -> Point:

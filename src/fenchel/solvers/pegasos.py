@@ -45,6 +45,7 @@ class Pegasos(Solver):
     seed: int = 0
     slow: ClassVar[bool] = True
     waits: ClassVar[int] = 2000
+    leg_growth: ClassVar[float] = 2.0
     needs: ClassVar[Needs] = Needs(loss=("hinge",), regularizer=("l2",), problem=("no_intercept",))
 
     def __post_init__(self) -> None:

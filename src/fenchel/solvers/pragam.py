@@ -56,6 +56,7 @@ class Pragam(Solver):
 
     L: float | None = None
     waits: ClassVar[int] = 2000
+    leg_growth: ClassVar[float] = 2.0
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "structured")
     needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("quadratic_part",), problem=("marginals",))
 

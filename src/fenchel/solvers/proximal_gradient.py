@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,11 +40,15 @@ class ProximalGradient(Solver):
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         regularizer, d = oracle.problem.regularizer, oracle.problem.d
         x = y = np.append(start.coef, start.intercept)
-        value, gradient = smooth_part(oracle, y)
-        at_x = (value, gradient)
-        bound, momentum = first_bound(oracle, x, gradient), 1.0
+        if start.memory is None:
+            value, gradient = smooth_part(oracle, y)
+            at_x = (value, gradient)
+            bound, momentum = first_bound(oracle, x, gradient), 1.0
+        else:
+            x, y, at_x, (value, gradient), bound, momentum = start.memory["state"]
         while True:
-            yield claim(oracle, x, *at_x)
+            state = (x, y, at_x, (value, gradient), bound, momentum)
+            yield claim(oracle, x, *at_x)._replace(memory=partial(dict, state=state))
             while True:
                 step = y - gradient / bound
                 new = np.append(regularizer.prox(step[:d], 1.0 / bound), step[d])

@@ -1,0 +1,55 @@
+"""What of a run goes into a checkpoint, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fenchel.result import Iterate, TracePoint
+
+if TYPE_CHECKING:
+    from fenchel.solvers.base import Start
+
+
+def state_of(run: Any, iterate: Iterate) -> dict[str, Any]:
+    """All that is needed to go on after an iterate: from the solver's memory if it has one, else from the point itself."""
+    start = {"coef": iterate.coef, "intercept": iterate.intercept}
+    if iterate.memory is not None:
+        start["memory"] = iterate.memory()
+    else:
+        start["dual_point"] = made(iterate.dual_point)
+    if run.lower is not None:
+        run.dual_point()  # made once
+    return {
+        "number": run.number, "iteration": run.iteration, "start": start, "pace": run.pace.kept(),
+        "best": _plain(run.best), "lower": _plain(run.lower), "trace": np.array(run.trace).reshape(-1, 5),
+        "names": run.names, "reasons": run.reasons, "passes": run.oracle.passes, "seconds": run.seconds,
+    }  # fmt: skip
+
+
+def recall(run: Any, kept: dict[str, Any]) -> Start:
+    """Make a run what it was: where to go on. Certificates are not part of a state."""
+    from fenchel.solvers.base import Start
+
+    run.iteration = kept["iteration"] + 1
+    run.best, run.lower = (Iterate(*kept[name]) if kept[name] else None for name in ("best", "lower"))
+    run.primal = np.inf if run.best is None else run.best.primal
+    run.trace = [TracePoint(int(row[0]), *row[1:]) for row in kept["trace"].tolist()]
+    run.names, run.reasons = kept["names"], kept["reasons"]
+    run.oracle.passes = kept["passes"]
+    run.certified, run.certified_gap = None, np.inf
+    return Start(**kept["start"])
+
+
+def made(point: Any) -> Any:
+    """A dual point, made now if it is a function that makes it.
+
+    >>> made(lambda: 1.0), made(2.0)
+    (1.0, 2.0)
+    """
+    return point() if callable(point) else point
+
+
+def _plain(iterate: Iterate | None) -> list[Any] | None:
+    return None if iterate is None else [*iterate[:4], made(iterate.dual_point)]
