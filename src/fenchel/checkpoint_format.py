@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fenchel.cluster.judged import Kept, Mixed
 from fenchel.local_dual import Round
-from fenchel.oracle import PlaneRecipe
+from fenchel.oracle import Kept, Mixed, PlaneRecipe
 from fenchel.set_problem import Mixture
 from fenchel.structured.pool import Gibbs, Marginals, Pool
 from fenchel.structured_oracle import LabelRecipe

@@ -47,6 +47,18 @@ class PlaneRecipe(NamedTuple):
     reach: float
 
 
+class Mixed(NamedTuple):
+    """A dual point of data elsewhere: weights and recipes from which each block makes its own share of it."""
+
+    parts: tuple[tuple[float, Any], ...]
+
+
+class Kept(NamedTuple):
+    """A dual point whose shares lie with the blocks, under a name (`local_dual.LocalDual`)."""
+
+    name: str
+
+
 class SomeRows(NamedTuple):
     """Some rows of a problem, copied together: what an oracle asks of a problem."""
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from fenchel.certify import EPS, SAFETY, Judge, blur, sum_of
-from fenchel.cluster.judged import Kept, Mixed, Share
+from fenchel.cluster.judged import Share
 from fenchel.errors import InputError
-from fenchel.oracle import PlaneRecipe
+from fenchel.oracle import Kept, Mixed, PlaneRecipe
 from fenchel.result import Certificate
 from fenchel.set_certify import accept_mixture, set_certificate, slopes_mixture
 from fenchel.structured_oracle import LabelRecipe

@@ -13,20 +13,9 @@ import numpy as np
 from fenchel import structured_certify as examples
 from fenchel import vector_certify as vectors
 from fenchel.certify import combined, conjugate_pass, domain_pass, primal_sums, steepness_pass
+from fenchel.oracle import Kept
 from fenchel.structured import Gibbs
 from fenchel.structured.pool import pool_of
-
-
-class Mixed(NamedTuple):
-    """A dual point of data elsewhere: weights and recipes from which each block makes its own share of it."""
-
-    parts: tuple[tuple[float, Any], ...]
-
-
-class Kept(NamedTuple):
-    """A dual point whose shares lie with the blocks, under a name (`local_dual.LocalDual`)."""
-
-    name: str
 
 
 class Share(NamedTuple):

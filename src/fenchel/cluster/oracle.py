@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.cluster.judge import Kept, Mixed
 from fenchel.cluster.owners import Planes
 from fenchel.engines.tree import added
 from fenchel.errors import OwnerRefusal
 from fenchel.local_dual import Round
-from fenchel.oracle import Oracle, Plane
+from fenchel.oracle import Kept, Mixed, Oracle, Plane
 from fenchel.set_oracle import SetOracle
 from fenchel.structured_oracle import LabelRecipe, StructuredOracle
 from fenchel.vector_oracle import VectorOracle

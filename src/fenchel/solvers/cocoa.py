@@ -65,7 +65,8 @@ class Cocoa(Solver):
             strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
             transfer = Soft(regularizer.alpha * regularizer.l1_ratio / strength)
         v = -oracle.begin_local_duals(transfer, strength, self.seed) / strength
-        told, last, rounds = Round(v, 0.0, 1.0, self.epochs), None, []
+        told, last = Round(v, 0.0, 1.0, self.epochs), None
+        rounds: list[Round] = []
         for told in start.memory["rounds"] if start.memory is not None else ():
             if rounds:  # what the blocks keep is what the rounds made of it
                 oracle.local_dual_round(rounds[-1])
