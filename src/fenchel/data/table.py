@@ -1,0 +1,269 @@
+"""Tables: CSV, TSV and Parquet files as blocks of rows, in bounded memory. The columns are known before the rows are read.
+
+The target column may hold words: they become 0, 1, ... in the order of the alphabet. All other columns must hold numbers.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fenchel.data.byte_source import DAMAGED, open_bytes
+from fenchel.data.csv_text import unguarded
+from fenchel.data.write_store import RowBlock
+from fenchel.errors import InputError
+
+ROWS = 1 << 14  # of a Parquet file that are in memory at a time
+TABLES = {"csv": ",", "tsv": "\t", "parquet": ""}
+PACKED = {".gz", ".bz2", ".xz"}
+
+
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """ "csv", "tsv" or "parquet" by the name of a file, compressed or not; None if it is no table.
+
+    >>> kind_of("flowers.CSV"), kind_of("flowers.tsv.gz"), kind_of("a9a.xz")
+    ('csv', 'tsv', None)
+    """
+    endings = [ending.lower() for ending in Path(os.fsdecode(path)).suffixes]
+    if endings and endings[-1] in PACKED:
+        endings.pop()
+    kind = endings[-1].removeprefix(".") if endings else ""
+    return kind if kind in TABLES else None
+
+
+class Table:
+    """A CSV, TSV or Parquet file.
+
+    source : a path, or the bytes of the file; `name` is what messages call it.
+    target : the column to be predicted; None: the only one that is not among `features`, or the last one.
+    group : the column of queries, None for none.
+    features : the columns to be read, in this order; None: all others.
+    need_target : if False, a table without a target column is fine, and `y` of its blocks is NaN.
+    as_words : read the target as words even if it looks like numbers.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | bytes,
+        kind: str,
+        target: str | None = None,
+        group: str | None = None,
+        dtype: Any = "float64",
+        *,
+        features: Sequence[str] | None = None,
+        need_target: bool = True,
+        as_words: bool = False,
+        name: str | None = None,
+    ):
+        self.source, self.kind, self.dtype = source, kind, np.dtype(dtype)
+        self.name = name or ("<stream>" if isinstance(source, bytes) else os.fsdecode(source))
+        self.text = kind != "parquet"
+        schema = next(self._batches()).schema
+        self.places = self._places(schema.names)
+        self._types: dict[str, Any] | None = self._column_types(schema) if self.text else None
+        self.group = None if group is None else self._known(group)
+        self.target = self._find_target(target, features, need_target)
+        self.features = self._find_features(features)
+        self._types = self._with_text_target()
+        self.labels = self._words(as_words) if self.target is not None else None
+
+    def _places(self, names: list[str]) -> dict[str, int]:
+        plain = [unguarded(name) for name in names] if self.text else names
+        twice = next((name for name in plain if plain.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{self.name} has several columns with the name {twice!r}: every column needs its own")
+        return {name: k for k, name in enumerate(plain)}
+
+    def _known(self, name: str) -> str:
+        if name not in self.places:
+            raise InputError(f"{self.name} has no column {name!r}; its columns are {', '.join(self.places)}")
+        return name
+
+    def _find_target(self, target: str | None, features: Sequence[str] | None, needed: bool) -> str | None:
+        if target is not None:
+            return self._known(target)
+        taken = {self.group, *(features or ())}
+        left = [name for name in self.places if name not in taken]
+        if features is None:
+            return next(reversed(left), None) if needed else None
+        if len(left) == 1:
+            return left[0]
+        if needed:
+            what = f"the columns {', '.join(left)}" if left else "no column"
+            raise InputError(f"{self.name} has {what} beside the features: name the one to be predicted with --target")
+        return None
+
+    def _find_features(self, features: Sequence[str] | None) -> list[str]:
+        if features is not None:
+            lacking = next((name for name in features if name not in self.places), None)
+            if lacking is not None:
+                raise InputError(
+                    f"{self.name} has no column {lacking!r}, which the model has as a feature; "
+                    f"its columns are {', '.join(self.places)}"
+                )
+            return list(features)
+        found = [name for name in self.places if name not in (self.target, self.group)]
+        if not found:
+            raise InputError(f"{self.name} has no column beside the target {self.target!r}")
+        return found
+
+    def _column_types(self, schema: Any) -> dict[str, Any]:
+        """Whole numbers in the first rows may be followed by others, and an empty column by any."""
+        import pyarrow
+
+        number = pyarrow.types
+        return {
+            field.name: pyarrow.float64()
+            for field in schema
+            if number.is_integer(field.type) or number.is_null(field.type)
+        }
+
+    def _with_text_target(self) -> dict[str, Any] | None:
+        """The target is read as text, so that "1", "2" and "x" are three labels, wherever the x is."""
+        if self._types is None or self.target is None:
+            return self._types
+        import pyarrow
+
+        raw = list(self._raw_names())[self.places[self.target]]
+        return self._types | {raw: pyarrow.string()}
+
+    def _raw_names(self) -> list[str]:
+        return next(self._batches()).schema.names
+
+    def _batches(self) -> Iterator[Any]:
+        """The rows, some at a time."""
+        try:
+            import pyarrow
+            import pyarrow.csv
+            import pyarrow.parquet
+        except ImportError:
+            raise InputError(f"reading {self.name} needs pyarrow: pip install 'fenchel[tables]'") from None
+        empty = True
+        try:
+            for batch in self._parquet(pyarrow) if not self.text else self._lines(pyarrow):
+                empty = False
+                yield batch
+        except pyarrow.ArrowException as error:
+            raise InputError(f"{self.name} cannot be read: {error}") from None
+        if empty:
+            raise InputError(f"{self.name}: there is no row in it")
+
+    def _parquet(self, pyarrow: Any) -> Iterator[Any]:
+        source = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source
+        with pyarrow.parquet.ParquetFile(source) as file:
+            yield from file.iter_batches(batch_size=ROWS)
+
+    def _lines(self, pyarrow: Any) -> Iterator[Any]:
+        parse = pyarrow.csv.ParseOptions(delimiter=TABLES[self.kind], newlines_in_values=True)
+        convert = pyarrow.csv.ConvertOptions(
+            column_types=getattr(self, "_types", None), strings_can_be_null=True, quoted_strings_can_be_null=False
+        )
+        with self._plain_bytes() as stream, pyarrow.csv.open_csv(stream, None, parse, convert) as reader:
+            yield from reader
+
+    @contextmanager
+    def _plain_bytes(self) -> Iterator[Any]:
+        source: Any = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source
+        with open_bytes(source) as found:
+            try:
+                yield io.BufferedReader(found.stream, 1 << 20)  # pyarrow takes a short read for the end
+            except DAMAGED as error:
+                if not found.compression or getattr(error, "errno", None) is not None:
+                    raise
+                raise InputError(f"{self.name}: the {found.compression} data are damaged or cut off") from error
+
+    def _column(self, batch: Any, name: str) -> Any:
+        import pyarrow
+
+        column = batch.column(self.places[name])
+        return column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column
+
+    def _words(self, as_words: bool) -> list[str] | None:
+        """The labels, if targets are words: at most two passes over their column."""
+        import pyarrow.types as kinds
+
+        assert self.target is not None
+        if not as_words and all(self._are_numbers(self._column(batch, self.target)) for batch in self._batches()):
+            return None
+        found: set[str] = set()
+        for batch in self._batches():
+            column = self._column(batch, self.target)
+            if not (kinds.is_string(column.type) or kinds.is_large_string(column.type)):
+                return None
+            found.update(word for word in column.unique().to_pylist() if word is not None)
+        return sorted({self._word(word) for word in found})
+
+    def _word(self, cell: str) -> str:
+        return unguarded(cell) if self.text else cell
+
+    def _are_numbers(self, column: Any) -> bool:
+        import pyarrow
+        import pyarrow.compute as compute
+
+        if not (pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)):
+            return True
+        if not self.text:
+            return False
+        try:
+            compute.cast(compute.utf8_trim_whitespace(column), pyarrow.float64())
+        except pyarrow.ArrowInvalid:
+            return False
+        return True
+
+    def blocks(self) -> Iterator[RowBlock]:
+        """The rows with their targets and queries, some at a time."""
+        at = 0
+        for batch in self._batches():
+            X = np.empty((batch.num_rows, len(self.features)), dtype=self.dtype)
+            for j, name in enumerate(self.features):
+                X[:, j] = self._numbers(batch, name, at)
+            groups = None if self.group is None else self._whole_numbers(batch, at)
+            yield RowBlock(X, self._targets(batch, at), groups)
+            at += batch.num_rows
+
+    def _targets(self, batch: Any, at: int) -> np.ndarray:
+        if self.target is None:
+            return np.full(batch.num_rows, np.nan)
+        if self.labels is None:
+            return self._numbers(batch, self.target, at)
+        places = {word: k for k, word in enumerate(self.labels)}
+        words = self._column(batch, self.target).to_pylist()
+        codes = [np.nan if word is None else places[self._word(word)] for word in words]
+        return self._finite(np.array(codes, dtype=float), self.target, at)
+
+    def _whole_numbers(self, batch: Any, at: int) -> np.ndarray:
+        assert self.group is not None
+        values = self._numbers(batch, self.group, at)
+        if not (values == np.floor(values)).all():
+            row = at + int(np.argmax(values != np.floor(values)))
+            raise InputError(f"{self.name}: column {self.group!r} must hold whole numbers, but row {row} does not")
+        return values.astype(np.int64)
+
+    def _numbers(self, batch: Any, name: str, at: int) -> np.ndarray:
+        import pyarrow
+        import pyarrow.compute as compute
+
+        column, kinds = self._column(batch, name), pyarrow.types
+        if name == self.target and self.text:
+            column = compute.cast(compute.utf8_trim_whitespace(column), pyarrow.float64())
+        tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_null)
+        if not any(test(column.type) for test in tests):
+            raise InputError(
+                f"{self.name}: column {name!r} holds {column.type}, not numbers; code it as numbers or leave it out"
+            )
+        values = column.to_numpy(zero_copy_only=False)
+        return self._finite(np.array([np.nan if v is None else v for v in values], dtype=float)
+                            if values.dtype == object else values.astype(np.float64), name, at)  # fmt: skip
+
+    def _finite(self, values: np.ndarray, name: str, at: int) -> np.ndarray:
+        finite = np.isfinite(values)
+        if not finite.all():
+            row = at + int(np.argmin(finite))
+            raise InputError(f"{self.name}: column {name!r} is missing or not finite in row {row} (counted from 0)")
+        return values
