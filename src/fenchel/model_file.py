@@ -29,7 +29,7 @@ KEYS = {
     "certificates", "digests", "feature_names", "fit_intercept", "index_base", "labels", "loss", "n", "offset",
     "regularizer", "solvers", "statuses", "tol", "versions", "weighted",
 }  # fmt: skip
-OPTIONAL = {"thresholds"}  # written where there are some
+OPTIONAL = {"constant", "thresholds"}  # written where there are some
 ENDLESS = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
 
@@ -110,6 +110,8 @@ def _to_plain(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     }
     if model.thresholds is not None:
         header["thresholds"] = list(model.thresholds)
+    if model.constant is not None:
+        header["constant"] = model.constant
     return header, arrays
 
 
@@ -172,6 +174,7 @@ def _check_types(model: Model) -> None:
         and all(type(digest) is str and re.fullmatch(HEX_DIGEST, digest) for digest in model.digests)
         and all(type(flag) is bool for flag in (model.fit_intercept, model.weighted, model.offset))
         and all(type(cut) is float for cut in model.thresholds or ())
+        and type(model.constant) in (float, type(None))
         and type(model.n) is int
         and type(model.index_base) in (int, type(None))
         and all(array is None or array.dtype == np.float64 for array in (model.coef, model.dual_points))

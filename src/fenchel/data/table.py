@@ -44,7 +44,7 @@ class Table:
     target : the column to be predicted; None: the only one that is not among `features`, or the last one.
     group : the column of queries, None for none.
     features : the columns to be read, in this order; None: all others.
-    need_target : if False, a table without a target column is fine, and `y` of its blocks is NaN.
+    need_target : if False, a target is read only if one is named; otherwise `y` of the blocks is NaN.
     as_words : read the target as words even if it looks like numbers.
     """
 
@@ -88,16 +88,16 @@ class Table:
     def _find_target(self, target: str | None, features: Sequence[str] | None, needed: bool) -> str | None:
         if target is not None:
             return self._known(target)
+        if not needed:
+            return None
         taken = {self.group, *(features or ())}
         left = [name for name in self.places if name not in taken]
         if features is None:
-            return next(reversed(left), None) if needed else None
+            return next(reversed(left), None)
         if len(left) == 1:
             return left[0]
-        if needed:
-            what = f"the columns {', '.join(left)}" if left else "no column"
-            raise InputError(f"{self.name} has {what} beside the features: name the one to be predicted with --target")
-        return None
+        what = f"the columns {', '.join(left)}" if left else "no column"
+        raise InputError(f"{self.name} has {what} beside the features: name the one to be predicted with --target")
 
     def _find_features(self, features: Sequence[str] | None) -> list[str]:
         if features is not None:
