@@ -54,10 +54,15 @@ def save(path: str | os.PathLike[str], model: Model | StructuredModel | Result) 
         model = (StructuredModel if model.problem.family == "structured" else Model).from_result(model)
     if not isinstance(model, Model | StructuredModel):
         raise InputError(f"model must be a Model or a Result, got {type(model).__name__}")
-    parts = encode(*(_to_plain(model) if isinstance(model, Model) else _structured_to_plain(model)))
+    parts = encode(*plain(model))
     with replacing(path) as file:
         for part in parts:
             file.write(part)
+
+
+def plain(model: Model | StructuredModel) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """All that is in a model: (what JSON can hold, infinite numbers as words; its arrays by name)."""
+    return _to_plain(model) if isinstance(model, Model) else _structured_to_plain(model)
 
 
 def load(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE) -> Model | StructuredModel:

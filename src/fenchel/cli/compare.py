@@ -7,7 +7,7 @@ import math
 from argparse import Namespace
 from typing import Any, NamedTuple
 
-from fenchel.cli.fitting import add_limits, add_solving, problems
+from fenchel.cli.fitting import add_limits, add_solving, problems, unstopped
 from fenchel.cli.options import ALIASES, loss_of, measure_of, pairs, penalty_of
 from fenchel.cli.problem_options import add_intercept, add_strength, alpha_of, asked_weights
 from fenchel.cli.progress import Progress
@@ -139,7 +139,7 @@ def _fastest(arguments: Namespace, wanted: list[Any], solver: str, title: str) -
         for _ in range(arguments.repeat):
             progress.begin(title)
             limits = arguments.tol, arguments.max_iter, arguments.max_time, progress
-            results = [solve(problem, solver, *limits, engine=engine) for problem in wanted]
+            results = unstopped([solve(problem, solver, *limits, engine=engine) for problem in wanted])
             if best is None or sum(r.seconds for r in results) < sum(r.seconds for r in best):
                 best = results
     return best or []

@@ -70,6 +70,15 @@ def solve_all(arguments: Namespace, wanted: list[Any]) -> list[Any]:
     return results
 
 
+def unstopped(results: Any) -> Any:
+    """The results, unless Ctrl-C came between: where many solves make one answer, some of them make none."""
+    from fenchel.result import Status
+
+    if any(result.status is Status.INTERRUPTED for result in results):
+        raise KeyboardInterrupt
+    return results
+
+
 def model_of(results: list[Any], data: Rows, task: Task, constant: float | None, keep_dual: bool = True) -> Any:
     """The model of one Result, or of one per label."""
     from fenchel.model import Model

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.cli.fitting import model_of, problems, solve_all
+from fenchel.cli.fitting import model_of, problems, solve_all, unstopped
 from fenchel.cli.problem_options import asked_constant
 from fenchel.cli.reading import Rows
 from fenchel.cli.tasks import Task
@@ -73,7 +73,7 @@ def cross_validate(arguments: Namespace, data: Rows, task: Task, weights: list[A
         rest = np.setdiff1d(np.arange(n), rows)
         own = [None if weight is None else weight[rest] for weight in weights]
         wanted = fold_problems(arguments, X, task, weights, loss, strength(rest.size, own), rest)
-        results = solve_all(arguments, wanted)
+        results = unstopped(solve_all(arguments, wanted))
         gaps += [result.certificate.relative_gap for result in results]
         found = model_of(results, data, part_of(task, rest), asked_constant(arguments), keep_dual=False).predict(
             X[rows]

@@ -6,7 +6,7 @@ import math
 from argparse import Namespace
 from typing import Any, NamedTuple
 
-from fenchel.cli.fitting import add_limits, add_solving, model_of, problems
+from fenchel.cli.fitting import add_limits, add_solving, model_of, problems, unstopped
 from fenchel.cli.options import numbers
 from fenchel.cli.problem_options import (
     add_intercept,
@@ -165,7 +165,7 @@ def _solved(arguments: Namespace, wanted: list[Any], alphas: list[float], progre
 
     seconds = None if arguments.max_time is None else arguments.max_time / (arguments.folds + 1) / len(wanted)
     limits = arguments.max_iter, seconds, progress, Local(arguments.threads)
-    paths = [path(problem, alphas, arguments.solver, arguments.tol, *limits) for problem in wanted]
+    paths = [unstopped(path(problem, alphas, arguments.solver, arguments.tol, *limits)) for problem in wanted]
     return [list(results) for results in zip(*paths, strict=True)]
 
 
