@@ -5,6 +5,7 @@ The status is decided from the recomputed certificate, never from the solver's o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -135,6 +136,7 @@ class Result:
     n_iter, passes, seconds : iterations, passes over the data and wall time, certificate included.
     trace : tuple of TracePoint.
     solver : the solver that was used; `reason` says why it was chosen.
+    settings : max_iter, max_time and threads of the solve, and its solvers with their parameters.
     """
 
     coef: np.ndarray
@@ -150,6 +152,7 @@ class Result:
     solver: str
     reason: str
     problem: Problem = field(repr=False, compare=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def converged(self) -> bool:
