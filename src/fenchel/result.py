@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from fenchel.result_html import certificate_html, result_html
+
 if TYPE_CHECKING:
     from fenchel.problem import Problem
 
@@ -93,6 +95,9 @@ class Certificate:
             f"(relative {self.relative_gap:.3g}; {self.basis}; rounding floor {self.floor:.1g})"
         )
 
+    def _repr_html_(self) -> str:
+        return certificate_html(self)
+
 
 class Iterate(NamedTuple):
     """What a solver yields. `dual_point` None means: the slopes of the losses at this iterate.
@@ -168,3 +173,6 @@ class Result:
             f"{self.status.name} by {self.solver} in {self.n_iter} iterations, {self.passes:.4g} passes, "
             f"{self.seconds:.3g} s: {self.certificate}"
         )
+
+    def _repr_html_(self) -> str:
+        return result_html(self)

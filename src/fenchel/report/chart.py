@@ -92,7 +92,9 @@ def _scales(xs: list[float], ys: list[float], axes: Axes) -> tuple[Scale, Scale]
         return Scale(-0.02, 1.02, LEFT, right), Scale(-0.02, 1.02, bottom, TOP)
     extra_x = [axes.mark] if axes.mark is not None and _drawable(axes.mark, axes.x_log) else []
     extra_y = [axes.goal] if axes.goal is not None and _drawable(axes.goal, axes.y_log) else []
-    across = logarithmic(xs + extra_x, LEFT, right, False) if axes.x_log else linear(xs + extra_x, LEFT, right, axes.x_zero)
+    across = (
+        logarithmic(xs + extra_x, LEFT, right, False) if axes.x_log else linear(xs + extra_x, LEFT, right, axes.x_zero)
+    )
     up = logarithmic(ys + extra_y, bottom, TOP, axes.whole_decades) if axes.y_log else linear(ys + extra_y, bottom, TOP)
     return across, up
 
@@ -103,13 +105,15 @@ def _grid(across: Scale, up: Scale, axes: Axes) -> Markup:
     for y, text in up.ticks():
         parts.append(shape("line", class_="grid", x1=left, x2=right, y1=float(y), y2=float(y)))
         parts.append(element("text", text, x=left - 8, y=f"{y + 4:.1f}", text_anchor="end"))
-    for x, text in across.ticks(5):
+    for x, text in across.ticks(6 if axes.unit else 5):
         parts.append(shape("line", class_="grid", x1=float(x), x2=float(x), y1=TOP, y2=bottom))
         parts.append(element("text", text, x=f"{x:.1f}", y=bottom + 19, text_anchor="middle"))
     parts.append(shape("line", class_="axis", x1=left, x2=right, y1=bottom, y2=bottom))
     middle = (TOP + bottom) / 2
     upward = f"translate(15 {middle}) rotate(-90)"
-    parts.append(element("text", axes.x_label, class_="label", x=(left + right) / 2, y=HEIGHT - 8, text_anchor="middle"))
+    parts.append(
+        element("text", axes.x_label, class_="label", x=(left + right) / 2, y=HEIGHT - 8, text_anchor="middle")
+    )
     parts.append(element("text", axes.y_label, class_="label", transform=upward, text_anchor="middle"))
     return inside(parts)
 

@@ -37,8 +37,9 @@ def evaluate(run: Run, X: Any, y: Any) -> Evaluation:
     if run.scores is None:
         return Evaluation(len(y), {}, note="This kind of run cannot score new rows; evaluate its estimator instead.")
     target = np.asarray(y)
-    if target.shape[0] != X.shape[0]:
-        raise InputError(f"data: X has {X.shape[0]} rows, but y has {target.shape[0]} entries")
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if target.shape[:1] != (rows,):
+        raise InputError(f"data: X has {rows} rows, but y has the shape {target.shape}")
     if run.task in ("two classes", "classes"):
         return _classes(run, X, target)
     if run.task == "novelty":
@@ -178,7 +179,9 @@ def histogram(values: np.ndarray) -> dict[str, list[float]]:
 def _novelty(run: Run, X: Any) -> Evaluation:
     assert run.predict is not None and run.scores is not None
     z, predicted = np.ravel(run.scores(X)), np.asarray(run.predict(X))
-    return Evaluation(z.size, {"Share flagged as novel": wilson(int((predicted < 0).sum()), z.size)}, histogram=histogram(z))
+    return Evaluation(
+        z.size, {"Share flagged as novel": wilson(int((predicted < 0).sum()), z.size)}, histogram=histogram(z)
+    )
 
 
 def _structured(run: Run, X: Sequence[Any], y: Sequence[Any]) -> Evaluation:
@@ -203,4 +206,6 @@ def _structured(run: Run, X: Sequence[Any], y: Sequence[Any]) -> Evaluation:
 
 
 def _flat(parts: Any) -> list[Any]:
-    return [v.item() if isinstance(v, np.generic) else v for part in parts for v in np.ravel(np.asarray(part, dtype=object))]
+    return [
+        v.item() if isinstance(v, np.generic) else v for part in parts for v in np.ravel(np.asarray(part, dtype=object))
+    ]

@@ -18,11 +18,11 @@ _TREE = r"\quad \score_c = \sum_{v \in \text{path to } c} z_v"
 
 # The text after the formula is plain: where its letters come from.
 FORMULAS: dict[str, tuple[str, str]] = {
-    "Absolute": (r"\vert z - y \vert", ""),
-    "EpsilonInsensitive": (r"\frac{1}{p} \max(0,\, \vert z - y \vert - \epsilon)^p", ""),
+    "Absolute": (r"\lvert z - y \rvert", ""),
+    "EpsilonInsensitive": (r"\frac{1}{p} \max(0,\, \lvert z - y \rvert - \epsilon)^p", ""),
     "Exponential": (r"\exp(-y z)", "y = ±1"),
     "Hinge": (r"\max(0,\, \rho - y z)", "y = ±1, ρ the margin"),
-    "Huber": (r"\min_x \frac{1}{2}(z - y - x)^2 + \delta \vert x \vert", ""),
+    "Huber": (r"\min_x \frac{1}{2}(z - y - x)^2 + \delta \lvert x \rvert", ""),
     "Logistic": (r"\log(1 + \exp(-y z))", "y = ±1"),
     "Moreau": (r"\min_x \ell(x, y) + \frac{1}{2\gamma}(x - z)^2", "ℓ the loss inside"),
     "Novelty": (r"\max(0,\, 1 - z)", ""),
@@ -55,9 +55,9 @@ FORMULAS: dict[str, tuple[str, str]] = {
     "ERU": (_RANKING % r"\name{ERU}(\pi)", "π an order of the documents of a query; the mean over queries"),
     "MRR": (_RANKING % r"\frac{1}{\rank(\pi)}", "rank: that of the first relevant document; the mean over queries"),
     "WinnerTakesAll": (_RANKING % r"\name{best}(\pi)", "best: 1 if the first document is one; the mean over queries"),
-    "L1": (r"\alpha \sum_j \vert w_j \vert", ""),
+    "L1": (r"\alpha \sum_j \lvert w_j \rvert", ""),
     "L2": (r"\frac{\alpha}{2} \sum_j w_j^2", ""),
-    "ElasticNet": (r"\alpha \sum_j (r \vert w_j \vert + \frac{1 - r}{2} w_j^2)", "r the L1 ratio"),
+    "ElasticNet": (r"\alpha \sum_j (r \lvert w_j \rvert + \frac{1 - r}{2} w_j^2)", "r the L1 ratio"),
     "Quadratic": (r"\frac{\alpha}{2} w' K w", ""),
     "QNorm": (r"\frac{\alpha}{s} \lVert w \rVert_q^s", "s the power"),
     "Entropy": (r"\alpha \sum_j w_j \log \frac{w_j}{p_j}", "w ≥ 0 with a given sum, p the prior"),
@@ -66,9 +66,10 @@ FORMULAS: dict[str, tuple[str, str]] = {
         r"\alpha \sum_j (w_j \asinh \frac{w_j}{2 p_j} - \sqrt{w_j^2 + 4 p_j^2} + 2 p_j)", "p the prior",
     ),
 }  # fmt: skip
+_PHI = "φ the features of x with y"
 STRUCTURED = {
-    "hinge": (r"\max_{y} \cost(y_i, y) + \langle w, \phi(x_i, y) - \phi(x_i, y_i) \rangle", "φ the features of x with y"),
-    "log": (r"\log \sum_y \exp \langle w, \phi(x_i, y) \rangle - \langle w, \phi(x_i, y_i) \rangle", "φ the features of x with y"),
+    "hinge": (r"\max_{y} \cost(y_i, y) + \langle w, \phi(x_i, y) - \phi(x_i, y_i) \rangle", _PHI),
+    "log": (r"\log \sum_y \exp \langle w, \phi(x_i, y) \rangle - \langle w, \phi(x_i, y_i) \rangle", _PHI),
 }  # fmt: skip
 OBJECTIVES = {
     "scalar": r"\min_{w%s} \; P(w%s) = \frac{1}{S} \sum_i s_i \, \ell(z_i, y_i) + R(w), \quad z_i = \langle x_i, w \rangle%s",
@@ -90,7 +91,9 @@ def formula(thing: Any) -> Markup:
     """The formula of a loss or regularizer with its parameters; of one that is not ours, what its docstring says first."""
     name = type(thing).__name__
     own = type(thing).__module__.startswith("fenchel.")
-    known = STRUCTURED.get(getattr(thing, "loss", "")) if ".structured." in type(thing).__module__ else FORMULAS.get(name)
+    known = (
+        STRUCTURED.get(getattr(thing, "loss", "")) if ".structured." in type(thing).__module__ else FORMULAS.get(name)
+    )
     if known is None or not own:
         first = (inspect.getdoc(type(thing)) or "").split("\n")[0]
         return element("span", element("code", name), " ", first)

@@ -10,6 +10,7 @@ from typing import Any
 
 LONGEST = 300
 VOID = {"br", "input", "meta"}
+VISIBLE = "\n\N{NARROW NO-BREAK SPACE}"
 
 
 class Markup(str):
@@ -26,7 +27,7 @@ def clean(value: Any, longest: int = LONGEST) -> str:
     """
     text = str(value)
     text = text if len(text) <= longest else text[:longest] + " ..."
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "".join(c if c.isprintable() or c in VISIBLE else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def inside(parts: Iterable[Any] | Any) -> Markup:

@@ -13,7 +13,7 @@ NAMES = {
 }  # fmt: skip
 OPERATORS = {
     "le": "≤", "ge": "≥", "ne": "≠", "in": "∈", "notin": "∉", "cdot": "·", "langle": "⟨", "rangle": "⟩", "lVert": "‖",
-    "rVert": "‖", "vert": "|", "lbrace": "{", "rbrace": "}", "to": "→", "prec": "≺",
+    "rVert": "‖", "lvert": "|", "rvert": "|", "lbrace": "{", "rbrace": "}", "to": "→", "prec": "≺",
 }  # fmt: skip
 LARGE = {"sum": "∑", "max": "max", "min": "min"}  # what stands below them is set below
 FUNCTIONS = {"log", "exp", "asinh", "score", "cost", "rank"}
@@ -95,7 +95,8 @@ class _Reader:
             return element("mi", NAMES[name]), False
         if name in FUNCTIONS:
             return element("mi", name), False
-        return element("mo", OPERATORS[name]), False
+        form = {"l": "prefix", "r": "postfix"}.get(name[0]) if name.lower().endswith("vert") else None
+        return element("mo", OPERATORS[name], form=form, stretchy="false" if form else None), False
 
     def words(self, kind: str) -> Markup:
         """The letters between braces, as they are."""

@@ -13,7 +13,7 @@ from fenchel.report.evaluation import MOST_LABELS, Evaluation, evaluate
 from fenchel.report.markup import Markup, element, inside, more, number, shown, table
 from fenchel.report.subject import Run
 
-CALIBRATION = "Observed share against predicted probability; on the diagonal a 70 % prediction comes true in 70 % of rows"
+CALIBRATION = "Calibration: does what is predicted with 70 % come true in 70 % of the rows?"
 
 
 def section(
@@ -27,7 +27,7 @@ def section(
     else:
         intro.append("Intervals are 95 % and assume independent rows like those the model will meet.")
     parts: list[Any] = [element("p", intro), _numbers(runs, found), _notes(runs, found)]
-    grid = [*_roc(runs, found, tables, charts), *_calibration(runs, found, tables, charts)]
+    grid: list[Markup | None] = [*_roc(runs, found, tables, charts), *_calibration(runs, found, tables, charts)]
     for k, (run, one) in enumerate(zip(runs, found, strict=True)):
         name = run.name if len(runs) > 1 else ""
         grid += [_confusion(one, name), _histogram(run, one, name), *_residuals(one, name, k, tables, charts)]
@@ -63,18 +63,20 @@ def _figure(title: str, entries: Any, drawing: Any, numbers: Any = None) -> Mark
 
 
 def _roc(runs: Any, found: Any, tables: Any, charts: Any) -> list[Markup]:
-    curves = []
+    curves: list[Curve] = []
     for k, (run, one) in enumerate(zip(runs, found, strict=True)):
         if one.roc is not None and len(curves) < STYLES:
             tables[f"roc{k}"] = one.roc
             name = run.name if len(runs) > 1 else "ROC curve"
             curves.append(Curve(name, len(curves), f"roc{k}", "false_positive", "true_positive", steps=True))
     axes = Axes("false positive rate", "true positive rate", diagonal=True, unit=True)
-    return _drawn("roc", "ROC curve: every threshold on the score", curves, axes, tables, charts, "no better than chance")
+    return _drawn(
+        "roc", "ROC curve: every threshold on the score", curves, axes, tables, charts, "no better than chance"
+    )
 
 
 def _calibration(runs: Any, found: Any, tables: Any, charts: Any) -> list[Markup]:
-    curves = []
+    curves: list[Curve] = []
     for k, (run, one) in enumerate(zip(runs, found, strict=True)):
         if one.calibration is not None and len(curves) < STYLES:
             tables[f"calibration{k}"] = one.calibration
@@ -93,7 +95,7 @@ def _drawn(
     charts[key] = picture.about
     entries: list[tuple[int | str, str]] = [(curve.style, curve.name) for curve in curves]
     entries += [("diagonal", line)] if line else []
-    return [_figure(title, entries, picture.svg, [_as_table(curve, tables) for curve in curves])]
+    return [_figure(title, entries, picture.svg, more("The numbers", [_as_table(curve, tables) for curve in curves]))]
 
 
 def _as_table(curve: Curve, tables: Any) -> Markup:
@@ -103,14 +105,16 @@ def _as_table(curve: Curve, tables: Any) -> Markup:
     kept = sorted({*range(0, count, step), count - 1})
     rows = [[number(values[k], 4) for values in columns.values()] for k in kept]
     heads = [name.replace("_", " ") for name in columns]
-    return more(f"Numbers: {curve.name}", table(heads, rows, curve.name))
+    return table(heads, rows, curve.name)
 
 
 def _confusion(one: Evaluation, name: str) -> Markup | None:
     if one.confusion is None:
         return None
     labels, counts = one.confusion
-    title = "Confusion matrix: rows are true labels, columns predicted" + (f" — {name}" if name else "")
+    title = (
+        f"Confusion matrix{' of ' + name if name else ''}: true labels down, predicted across, share of the true label"
+    )
     if len(labels) > MOST_LABELS:
         return _figure(title, None, _worst_pairs(labels, counts))
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -125,8 +129,7 @@ def _confusion(one: Evaluation, name: str) -> Markup | None:
             for j in range(len(labels))
         ]  # fmt: skip
         rows.append(element("tr", element("th", label, scope="row"), cells))
-    inner = element("table", element("caption", "Rows, and their share of the true label"), element("thead", head),
-                    element("tbody", rows), class_="confusion")  # fmt: skip
+    inner = element("table", element("thead", head), element("tbody", rows), class_="confusion")
     return _figure(title, None, element("div", inner, class_="scroll", tabindex=0, role="group", aria_label=title))
 
 
@@ -151,7 +154,7 @@ def _histogram(run: Run, one: Evaluation, name: str) -> Markup | None:
     title = what + (f" — {name}" if name else "")
     columns = one.histogram
     rows = [[number(a, 6), number(b, 6), number(int(n), 9)] for a, b, n in zip(*columns.values(), strict=True)]
-    numbers = more("Numbers", table(("from", "to (not included)", "rows"), rows, title))
+    numbers = more("The numbers", table(("from", "to (not included)", "rows"), rows, title))
     return _figure(title, None, bars(columns, what.split(":")[0].lower(), "rows"), numbers)
 
 
@@ -172,4 +175,4 @@ def _residuals(one: Evaluation, name: str, k: int, tables: Any, charts: Any) -> 
         return []
     charts[key] = picture.about
     entries = [(c.style, c.name) for c in curves]
-    return [_figure(title, entries, picture.svg, _as_table(curves[0], tables))]
+    return [_figure(title, entries, picture.svg, more("The numbers", _as_table(curves[0], tables)))]

@@ -18,16 +18,24 @@ from fenchel.errors import InputError
 from fenchel.estimators.path import Path
 from fenchel.report import outcome, path_section, settings, trace, weights
 from fenchel.report.evaluation import Evaluation
-from fenchel.report.formulas import KERNEL_NORM, formula, objective
-from fenchel.report.markup import Markup, data_block, element, facts, inside, number, table
-from fenchel.report.mathml import math
+from fenchel.report.markup import Markup, data_block, element, inside, number
 from fenchel.report.path_section import PathChoice
+from fenchel.report.statements import certificates, overview, problems
 from fenchel.report.subject import Run, run_of
-from fenchel.report.words import certificate, status_pill
+from fenchel.report.words import status_pill
 from fenchel.result import Result
 from fenchel.whole_file import replacing
 
-MOST_CERTIFICATES = 6
+TITLES = {
+    "Runs": "The runs side by side",
+    "Certificate": "The certificate",
+    "Convergence": "How the bounds closed",
+    "Problem": "What was solved",
+    "Path": "The regularization path",
+    "Weights": "The largest weights",
+    "Evaluation": "On the evaluation rows",
+    "Repeat": "To repeat it",
+}
 
 
 class Parts(NamedTuple):
@@ -110,8 +118,6 @@ def _parts(
     if data is not None and (not isinstance(data, tuple) or len(data) != 2):
         raise InputError("data must be a pair (X, y)")
     choice = PathChoice(regularization_path) if isinstance(regularization_path, Path) else regularization_path
-    if data is not None and not isinstance(data[0], (list, tuple)) and not hasattr(data[0], "tocsr"):
-        data = (np.asarray(data[0]), data[1])
     own = data is not None and any(_same_rows(one, data[0]) for one in given)
     return Parts(title, runs, data, own, choice, runs[0].feature_names, settings)
 
@@ -134,10 +140,8 @@ def _assembled(parts: Parts) -> str:
     found: list[Evaluation] = sections.pop("_evaluations", [])
     numbers = {"runs": [_run_numbers(run) for run in parts.runs], "tables": tables, "charts": charts}
     numbers["evaluation"] = [one.numbers for one in found]
-    links = [element("a", name, href=f"#{_anchor(name)}") for name in sections]
-    body = [
-        element("section", element("h2", name), content, id=_anchor(name)) for name, content in sections.items() if content
-    ]
+    links = [element("a", name, href=f"#{name.lower()}") for name in sections]
+    body = [element("section", element("h2", TITLES[k]), part, id=k.lower()) for k, part in sections.items()]
     head = [
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=Markup(policy(style, script))),
@@ -162,19 +166,19 @@ def _sections(parts: Parts, tables: dict[str, Any], charts: dict[str, Any]) -> d
     runs = parts.runs
     found: dict[str, Any] = {}
     if len(runs) > 1:
-        found["The runs side by side"] = _overview(runs)
-    found["The certificate"] = _certificates(runs)
-    found["How the bounds closed"] = trace.section(runs, tables, charts)
-    found["What was solved"] = _problems(runs)
+        found["Runs"] = overview(runs)
+    found["Certificate"] = certificates(runs)
+    found["Convergence"] = trace.section(runs, tables, charts)
+    found["Problem"] = problems(runs)
     if parts.path is not None:
-        found["The regularization path"] = path_section.section(parts.path, parts.feature_names, tables, charts)
+        found["Path"] = path_section.section(parts.path, parts.feature_names, tables, charts)
     bars = [one for run in runs if (one := weights.section(run, len(runs) > 1)) is not None]
     if bars:
-        found["The largest weights"] = inside(bars)
+        found["Weights"] = inside(bars)
     if parts.data is not None:
         content, found["_evaluations"] = outcome.section(runs, parts.data, parts.trained_on, tables, charts)
-        found["On the evaluation rows"] = content
-    found["To repeat it"] = settings.section(runs, parts.settings)
+        found["Evaluation"] = content
+    found["Repeat"] = settings.section(runs, parts.settings)
     return found
 
 
@@ -182,54 +186,10 @@ def _banner(runs: Sequence[Run]) -> Markup:
     good = sum(run.converged for run in runs)
     if len(runs) == 1:
         solve = runs[0].worst
-        return element("p", status_pill(solve.status), " relative gap ", number(solve.certificate.relative_gap, 3), class_="lead")
+        return element(
+            "p", status_pill(solve.status), " relative gap ", number(solve.certificate.relative_gap, 3), class_="lead"
+        )
     return element("p", f"{good} of {len(runs)} runs are certified", class_="lead")
-
-
-def _overview(runs: Sequence[Run]) -> Markup:
-    rows = []
-    for run in runs:
-        worst = run.worst
-        seconds = sum(solve.seconds or 0.0 for solve in run.solves)
-        rows.append([
-            run.name, status_pill(worst.status), type(run.loss).__name__, type(run.regularizer).__name__, worst.solver,
-            number(worst.certificate.primal, 8), number(worst.certificate.dual, 8), number(worst.certificate.relative_gap, 3),
-            number(seconds, 3) if seconds else "—",
-        ])  # fmt: skip
-    heads = ("run", "status", "loss", "penalty", "solver", "primal", "dual", "relative gap", "seconds")
-    return table(heads, rows, "All runs; of several solves the one with the widest gap")
-
-
-def _certificates(runs: Sequence[Run]) -> Markup:
-    parts = []
-    for run in runs:
-        shown = sorted(run.solves, key=lambda solve: -solve.certificate.relative_gap)[:MOST_CERTIFICATES]
-        parts += [certificate(run, solve, len(runs) > 1) for solve in shown]
-        if len(run.solves) > len(shown):
-            rest = f"{len(run.solves) - len(shown)} more solves of this run have narrower gaps."
-            parts.append(element("p", rest, class_="note"))
-    return inside(parts)
-
-
-def _problems(runs: Sequence[Run]) -> Markup:
-    """Formula and facts; runs that solved the same problem share them."""
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(run.solves[0].digest or run.name, []).append(run)
-    parts = []
-    for same in groups.values():
-        run = same[0]
-        penalty = math(KERNEL_NORM, block=True) if run.family == "kernel" else formula(run.regularizer)
-        terms = {"Loss ℓ": formula(run.loss), "Penalty R": penalty}
-        digest = element("code", run.solves[0].digest) if run.solves[0].digest else None
-        heading = element("h3", ", ".join(one.name for one in same)) if len(groups) > 1 else None
-        where = "S is the sum of the row weights sᵢ" + ("; the intercept b is free and not penalised" if run.intercept else "")
-        parts.append(element(
-            "article", heading, element("div", objective(run.family, run.intercept), class_="scroll formula"),
-            element("p", where, ".", class_="note"), facts(terms, "terms"),
-            facts({k: f"{v:,}" if isinstance(v, int) else v for k, v in run.facts.items()} | {"Digest (sha256)": digest}),
-        ))  # fmt: skip
-    return inside(parts)
 
 
 def _run_numbers(run: Run) -> dict[str, Any]:
@@ -243,7 +203,13 @@ def _run_numbers(run: Run) -> dict[str, Any]:
         }
         for s in run.solves
     ]  # fmt: skip
-    return {"name": run.name, "task": run.task, "loss": repr(run.loss), "regularizer": repr(run.regularizer), "solves": solves}
+    return {
+        "name": run.name,
+        "task": run.task,
+        "loss": repr(run.loss),
+        "regularizer": repr(run.regularizer),
+        "solves": solves,
+    }
 
 
 def policy(style: str, script: str) -> str:
@@ -258,7 +224,3 @@ def policy(style: str, script: str) -> str:
 @cache
 def _asset(name: str) -> str:
     return files("fenchel.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _anchor(name: str) -> str:
-    return name.lower().replace(" ", "-")

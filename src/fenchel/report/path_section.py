@@ -52,8 +52,10 @@ class PathChoice:
     @property
     def place(self) -> int | None:
         """The place of the chosen strength among the path's."""
-        near = np.flatnonzero(np.isclose(self.path.alphas, self.chosen, rtol=1e-9, atol=0.0)) if self.chosen else []
-        return int(near[0]) if len(near) else None
+        if self.chosen is None:
+            return None
+        near = np.flatnonzero(np.isclose(self.path.alphas, self.chosen, rtol=1e-9, atol=0.0))
+        return int(near[0]) if near.size else None
 
 
 def section(choice: PathChoice, names: Sequence[str] | None, tables: dict[str, Any], charts: dict[str, Any]) -> Markup:
@@ -124,10 +126,14 @@ def _numbers(choice: PathChoice, order: np.ndarray) -> Markup:
     for at, k in enumerate(order):
         result = choice.path[int(k)]
         mark = " ◀ chosen" if choice.place == int(k) else ""
-        cells = [number(result.certificate.primal, 8), number(result.certificate.relative_gap, 3), status_pill(result.status)]
+        cells = [
+            number(result.certificate.primal, 8),
+            number(result.certificate.relative_gap, 3),
+            status_pill(result.status),
+        ]
         cells.append(number(int(columns["nonzero"][at]), 9))
         cells += [number(columns["score"][at], 5)] if "score" in columns else []
         rows.append([inside([number(float(choice.path.alphas[k]), 6, "alpha"), mark]), *cells])
     heads = ["alpha", "primal", "relative gap", "status", "features used"]
     heads += [choice.score_name] if "score" in columns else []
-    return more(f"Numbers: all {len(rows)} strengths", table(heads, rows, "The regularization path"))
+    return more(f"The numbers of all {len(rows)} strengths", table(heads, rows, "The regularization path"))

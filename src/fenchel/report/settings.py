@@ -40,7 +40,9 @@ def call(run: Run) -> str:
     asked = (solve.reason or "").endswith(": asked for") and solve.settings.get("solvers")
     wanted = f", solver=fenchel.solvers.{solve.settings['solvers'][0]!r}" if asked else ""
     if run.family == "kernel":
-        return f"problem = fenchel.kernel_methods.KernelProblem(X, y, ...)  # {run.loss!r}\nresult = solve_kernel(problem, tol={run.worst.tol!r})"
+        kernel = f"loss={_qualified(run.loss)}, alpha={run.regularizer.alpha!r}, kernel=..., kernel_params=...{rest}"
+        first = f"problem = fenchel.kernel_methods.KernelProblem(X, y, {kernel})"
+        return f"{first}\nresult = fenchel.kernel_methods.solve_kernel(problem, tol={run.worst.tol!r})"
     return (
         f"problem = fenchel.Problem(\n    X, y, loss={_qualified(run.loss)},\n"
         f"    regularizer={_qualified(run.regularizer)}{rest},\n)\n"
@@ -73,7 +75,10 @@ def _of_run(run: Run, solve: Solve) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Python, the machine's kind and the packages that computed."""
-    found = {"fenchel": fenchel.__version__, "Python": f"{platform.python_version()} ({platform.python_implementation()})"}
+    found = {
+        "fenchel": fenchel.__version__,
+        "Python": f"{platform.python_version()} ({platform.python_implementation()})",
+    }
     for name in PACKAGES:
         try:
             found[name] = version(name)

@@ -127,8 +127,12 @@ def _of_result(result: Result, name: str, feature_names: Sequence[str] | None) -
 def linear_functions(loss: Any, family: str, task: str, coef: Any, intercept: Any, labels: Any) -> dict[str, Any]:
     """How weights score rows, and what the scores mean; labels of a measure need a threshold, which a Result has not."""
 
+    def raw(X: Any) -> np.ndarray:
+        X = X if hasattr(X, "tocsr") else np.asarray(X, dtype=float)
+        return np.asarray(X @ np.asarray(coef).T) + intercept
+
     def scores(X: Any) -> np.ndarray:
-        z = np.asarray(X @ np.asarray(coef).T) + intercept
+        z = raw(X)
         return class_scores(loss, z) if z.ndim == 2 else z
 
     def predict(X: Any) -> np.ndarray:
@@ -140,8 +144,7 @@ def linear_functions(loss: Any, family: str, task: str, coef: Any, intercept: An
         return np.exp(z) if type(innermost(loss)).__name__ == "Poisson" else z
 
     def probabilities(X: Any) -> np.ndarray:
-        z = np.asarray(X @ np.asarray(coef).T) + intercept
-        p = loss.probability(z)
+        p = loss.probability(raw(X))
         return p if p.ndim == 2 else np.column_stack([1.0 - p, p])
 
     has = hasattr(loss, "probability") and labels is not None

@@ -39,8 +39,9 @@ def section(runs: Sequence[Run], tables: dict[str, Any], charts: dict[str, Any])
     for axis in AXES:
         for log in (False, True):
             panels.append(element("div", _pictures(series, axis, log, tables, charts), class_="panel"))
-    notes = _notes(series, left_out)
-    return inside([_controls("iterations" if len(series) == 1 else "seconds"), element("div", panels, class_="panels"), notes, [_numbers(one) for one in series]])
+    controls = _controls("iterations" if len(series) == 1 else "seconds")
+    numbers = more("The numbers", [_numbers(one) for one in series])
+    return inside([controls, element("div", panels, class_="panels"), _notes(series, left_out), numbers])
 
 
 def _series(runs: Sequence[Run]) -> tuple[list[Series], int]:
@@ -62,10 +63,15 @@ def _name(run: Run, solve: Solve, runs: int) -> str:
 def columns_of(solve: Solve, most: int = MOST_POINTS) -> dict[str, list[float]]:
     """Best bounds so far at some points of the history, the first and the last among them; last, the certificate.
 
-    gap = (P - D) / |P|; above = (P - D_end) / |P_end|, below = (P_end - D) / |P_end|, with the certified values at the end.
+    A dual value above the certified primal one (or a primal value below the certified dual one) is known to be false: a
+    solver's own estimate may be wrong on the way, and such a claim is not drawn.
+
+    gap = (P - D) / |P|, above = (P - D_end) / |P_end|, below = (P_end - D) / |P_end|, where _end is the certificate.
     """
     c = solve.certificate
-    rows = [(p.iteration, p.passes, p.seconds, primal, dual) for p, primal, dual in _best_so_far(solve.trace)]
+    believable = [p._replace(primal=_at_least(p.primal, c.dual - c.floor), dual=_at_most(p.dual, c.primal + c.floor))
+                  for p in solve.trace]  # fmt: skip
+    rows = [(p.iteration, p.passes, p.seconds, primal, dual) for p, primal, dual in _best_so_far(believable)]
     rows = [rows[k] for k in thinned(len(rows), most - 1)]
     rows.append((solve.n_iter or 0, solve.passes or 0.0, solve.seconds or 0.0, c.primal, c.dual))
     names = ("iterations", "passes", "seconds", "primal", "dual")
@@ -76,10 +82,17 @@ def columns_of(solve: Solve, most: int = MOST_POINTS) -> dict[str, list[float]]:
     columns["above"] = [(p - c.dual) / scale for p, _ in pairs]
     columns["below"] = [(c.primal - d) / scale for _, d in pairs]
     near = [p - d <= CLOSE * abs(p) for p, d in pairs]
-    close = near if sum(near) > 1 else [True] * len(pairs)
-    for name, value in (("near_primal", columns["primal"]), ("near_dual", columns["dual"])):
-        columns[name] = [v if kept else math.nan for v, kept in zip(value, close, strict=True)]
+    for name in ("primal", "dual"):
+        columns[f"near_{name}"] = [v if kept else math.nan for v, kept in zip(columns[name], near, strict=True)]
     return columns
+
+
+def _at_most(value: float, bound: float) -> float:
+    return math.nan if value > bound else value
+
+
+def _at_least(value: float, bound: float) -> float:
+    return math.nan if value < bound else value
 
 
 def _best_so_far(trace: Sequence[TracePoint]) -> list[tuple[TracePoint, float, float]]:
@@ -127,7 +140,9 @@ def _pictures(
     return figures or [nothing]
 
 
-def _gaps(series: Sequence[Series], axis: str, log: bool, tables: Any, key: str) -> tuple[str, Any, Any, Picture | None]:
+def _gaps(
+    series: Sequence[Series], axis: str, log: bool, tables: Any, key: str
+) -> tuple[str, Any, Any, Picture | None]:
     if len(series) == 1:
         k = series[0].key
         curves = [
@@ -145,17 +160,20 @@ def _gaps(series: Sequence[Series], axis: str, log: bool, tables: Any, key: str)
     return key, "Relative gap (P − D) / |P|, log scale", entries, chart(key, curves, tables, axes)
 
 
-def _values(series: Sequence[Series], axis: str, log: bool, tables: Any, key: str) -> tuple[str, Any, Any, Picture | None]:
+def _values(
+    series: Sequence[Series], axis: str, log: bool, tables: Any, key: str
+) -> tuple[str, Any, Any, Picture | None]:
+    drawn = sum(not math.isnan(v) for one in series for v in one.columns["near_primal"])
+    cut = "near_" if drawn > 1 and any(math.isnan(v) for one in series for v in one.columns["near_primal"]) else ""
     if len(series) == 1:
         k = series[0].key
-        curves = [Curve("primal", 0, k, axis, "near_primal"), Curve("dual", 1, k, axis, "near_dual")]
+        curves = [Curve("primal", 0, k, axis, f"{cut}primal"), Curve("dual", 1, k, axis, f"{cut}dual")]
     else:
         curves = [
-            Curve(f"{one.name}: {name}", one.style, one.key, axis, f"near_{name}")
+            Curve(f"{one.name}: {name}", one.style, one.key, axis, f"{cut}{name}")
             for one in series
             for name in ("primal", "dual")
         ]
-    cut = any(math.isnan(v) for one in series for v in one.columns["near_primal"])
     caption = "Primal and dual value, best so far" + (f", once the gap is below {CLOSE:.0%}" if cut else "")
     entries = [(c.style, c.name) for c in curves] if len(series) == 1 else [(s.style, s.name) for s in series]
     axes = Axes(AXES[axis], "objective", log, False, not log)
@@ -164,8 +182,8 @@ def _values(series: Sequence[Series], axis: str, log: bool, tables: Any, key: st
 
 def _notes(series: Sequence[Series], left_out: int) -> Markup:
     text = (
-        "The curves are what the solver reported on its way; the last point of each is the certificate, recomputed from "
-        "the definitions afterwards. Seconds include certificates."
+        "The curves are what the solver reported on its way, but for claims that the certificate refutes; the last point of "
+        "each is the certificate, recomputed from the definitions afterwards. Seconds include certificates."
     )
     if left_out:
         text += f" {left_out} more solves, all with a narrower gap, are not drawn."
@@ -181,5 +199,5 @@ def _numbers(one: Series) -> Markup:
     digits = {"iterations": 9, "passes": 6, "seconds": 4, "primal": 10, "dual": 10, "gap": 3}
     rows = [[number(columns[name][k], n) for name, n in digits.items()] for k in kept]
     heads = ("iteration", "passes", "seconds", "primal", "dual", "relative gap")
-    caption = f"{one.name}: best bounds so far; the last row is the certificate"
-    return more(f"Numbers: {one.name}, {len(kept)} of {len(one.solve.trace) + 1} points", table(heads, rows, caption))
+    count_shown = f"{len(kept)} of {len(one.solve.trace) + 1} points"
+    return table(heads, rows, f"{one.name}: best bounds so far, {count_shown}; the last row is the certificate")

@@ -49,7 +49,13 @@ def certificate(run: Run, solve: Solve, several: bool) -> Markup:
     name = " ".join(filter(None, [run.name if several else "", solve.name]))
     heading = element("h3", name, " ", status_pill(solve.status)) if name else None
     return element(
-        "article", heading, statement(solve, run), cards(solve), gap_line(solve), _small_print(solve), class_="certificate"
+        "article",
+        heading,
+        statement(solve, run),
+        cards(solve),
+        gap_line(solve),
+        _small_print(solve),
+        class_="certificate",
     )
 
 
@@ -87,7 +93,7 @@ def cards(solve: Solve) -> Markup:
     if solve.n_iter is not None:
         cells.append(("work", "Iterations", number(solve.n_iter, 9, "iterations")))
     if solve.passes is not None:
-        cells.append(("work", "Passes over the data", number(solve.passes, 6, "passes")))
+        cells.append(("work", "Data passes", number(solve.passes, 6, "passes")))
     items = [element("div", element("dt", k), element("dd", v), class_=style) for style, k, v in cells]
     return element("dl", items, class_="numbers")
 
@@ -103,14 +109,15 @@ def gap_line(solve: Solve) -> Markup | None:
         x = _along(10.0**e)
         parts.append(shape("line", class_="axis", x1=x, x2=x, y1=36, y2=44))
         power = element("tspan", f"−{-e}", class_="raised", dy="-0.45em") if e else None
-        parts.append(element("text", element("tspan", "10" if e else "1"), power, x=f"{x:.1f}", y=62, text_anchor="middle"))
+        parts.append(
+            element("text", element("tspan", "10" if e else "1"), power, x=f"{x:.1f}", y=62, text_anchor="middle")
+        )
     asked, gap, floor = (_along(max(v, 1e-16)) for v in (places["asked"], places["gap"], places["floor"]))
     parts.append(shape("line", class_="goal", x1=asked, x2=asked, y1=20, y2=54))
     parts.append(shape("rect", class_="floor", x=min(floor, 619.0), y=32.0, width=max(1.0, 620.0 - floor), height=16.0))
     parts.append(shape("polygon", class_="gap-mark", points=f"{gap:.1f},40 {gap - 7:.1f},24 {gap + 7:.1f},24"))
-    label = (
-        f"relative gap {shown(places['gap'], 3)}; asked for {shown(solve.tol, 3)}; rounding allows {shown(places['floor'], 2)}"
-    )
+    label = f"relative gap {shown(places['gap'], 3)}; asked for {shown(solve.tol, 3)}"
+    label += f"; rounding allows {shown(places['floor'], 2)}"
     keys = [
         element("span", "▼ certified gap", class_="key-gap"), element("span", "┆ asked for", class_="key-goal"),
         element("span", "▒ below rounding", class_="key-floor"),
