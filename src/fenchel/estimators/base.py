@@ -186,7 +186,12 @@ class LinearEstimator(BaseEstimator):
         self._keep_reports(results)
 
     def _keep_reports(self, results: Sequence[Result]) -> None:
-        """How the solves went."""
+        """How the solves went; `_solved` is what a report says besides: nothing of the data is held on to."""
+        first = results[0].problem
+        self._solved = {
+            "loss": first.loss, "family": first.family, "n": first.n, "intercept": first.has_intercept,
+            "work": [(r.reason, r.passes, r.seconds, r.settings) for r in results],
+        }  # fmt: skip
         self.converged_ = all(result.converged for result in results)
         several = len(results) > 1
         for name, values in _PER_PROBLEM.items():
