@@ -13,6 +13,7 @@ Results go to stdout; progress, notes and errors to stderr. The exit status is
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -57,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = _parser(words).parse_args(translate(words))
         arguments.check(arguments)
+        arguments.command_line = shlex.join(["fenchel", *words])
     except SystemExit as stop:
         return int(stop.code or 0)
     with log_to_stderr():

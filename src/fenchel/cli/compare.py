@@ -12,6 +12,7 @@ from fenchel.cli.options import ALIASES, loss_of, measure_of, pairs, penalty_of
 from fenchel.cli.problem_options import add_intercept, add_strength, alpha_of, asked_weights
 from fenchel.cli.progress import Progress
 from fenchel.cli.reading import add_reading, add_svmlight, read
+from fenchel.cli.reporting import add_report, check_report, write_report
 from fenchel.cli.tasks import arrange, queries_for
 from fenchel.cli.terminal import CleanParser, as_json, table
 from fenchel.errors import IncompatibleError
@@ -65,7 +66,7 @@ def configure(parser: CleanParser) -> None:
     add_strength(parser)
     add_solving(parser)
     add_reading(parser)
-    parser.add_argument("--report", metavar="FILE", help="write a page about all of them (HTML)")
+    add_report(parser)
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_intercept(parser.add_rare_group("intercept and weights"))
     rare = parser.add_rare_group("solving and files")
@@ -83,8 +84,6 @@ def check(parser: CleanParser, arguments: Namespace) -> None:
 
 def run(arguments: Namespace) -> int:
     """Solve every combination, print the table."""
-    from fenchel.cli.reporting import check_report, write_report
-
     arguments.tol = TOL if arguments.tol is None else arguments.tol
     check_report(arguments.report)
     names = arguments.loss.split(","), arguments.penalty.split(","), arguments.solver.split(",")
@@ -100,9 +99,19 @@ def run(arguments: Namespace) -> int:
         except IncompatibleError as error:
             misfits.append({"loss": loss, "penalty": penalty, "solver": solver, "why": str(error)})
     if arguments.report is not None and runs:
-        write_report(arguments.report, [r for each in runs for r in each.results], f"Fenchel: {arguments.data}")
+        _report(arguments, runs)
     _print(arguments, runs, misfits)
     return 0 if all(each.status == "CERTIFIED" for each in runs) else GAP_LEFT
+
+
+def _report(arguments: Namespace, runs: list[Run]) -> None:
+    results = [result for each in runs for result in each.results]
+    names = [
+        f"{each.loss}, {each.penalty}, {each.solver}" + (f", label {j + 1}" if len(each.results) > 1 else "")
+        for each in runs
+        for j in range(len(each.results))
+    ]
+    write_report(arguments.report, results, f"Fenchel: {arguments.data}", arguments, names=names)
 
 
 def _named(text: str) -> tuple[str, dict[str, Any]]:

@@ -50,11 +50,11 @@ def run(arguments: Namespace) -> int:
     quality = _of_sequences(model, arguments) if model.family == "structured" else _of_rows(model, arguments)
     found = intervals(quality, arguments.resamples, arguments.seed, arguments.level)
     if arguments.json:
-        about = {"task": quality.task, "unit": quality.unit, "count": quality.count, "resamples": arguments.resamples}
+        about = {"task": quality.task, "unit": quality.unit, "count": quality.size, "resamples": arguments.resamples}
         metrics = {name: estimate._asdict() for name, estimate in found.items()}
         print(as_json({**about, "seed": arguments.seed, "level": arguments.level, "metrics": metrics}))
         return 0
-    print(clean(f"{quality.task}: {quality.count} {quality.unit} of {arguments.data}"))
+    print(clean(f"{quality.task}: {quality.size} {quality.unit} of {arguments.data}"))
     between = f"{arguments.level:.4g} interval"
     rows = [[name.replace("_", " "), _shown(e.value), _interval(e)] for name, e in found.items()]
     print(table(["metric", "value", between], rows))

@@ -44,7 +44,9 @@ def run(arguments: Namespace) -> int:
 
     model: Any = load(arguments.model)
     if arguments.format != "json" and model.family == "structured":
-        raise InputError(f"--format {arguments.format} has no place for a model of {type(model.loss).__name__}: use json")
+        raise InputError(
+            f"--format {arguments.format} has no place for a model of {type(model.loss).__name__}: use json"
+        )
     if arguments.format == "liblinear":
         from fenchel.cli.export_liblinear import liblinear_text
 
@@ -57,7 +59,9 @@ def run(arguments: Namespace) -> int:
         from fenchel.model_file import plain
 
         header, arrays = plain(model)
-        content = (as_json({"header": header, "arrays": {name: a.tolist() for name, a in arrays.items()}}) + "\n").encode()
+        content = (
+            as_json({"header": header, "arrays": {name: a.tolist() for name, a in arrays.items()}}) + "\n"
+        ).encode()
     _write(arguments.output, content)
     return 0
 

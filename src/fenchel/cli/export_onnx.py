@@ -34,7 +34,10 @@ def _graph(onnx: Any, model: Any) -> Any:
     make, kinds = onnx.helper, onnx.TensorProto
     form = linear_form(model)
     constants = {"weights": form.weights.T, "always": form.always[None]}
-    nodes = [make.make_node("MatMul", ["X", "weights"], ["products"]), make.make_node("Add", ["products", "always"], ["scores"])]
+    nodes = [
+        make.make_node("MatMul", ["X", "weights"], ["products"]),
+        make.make_node("Add", ["products", "always"], ["scores"]),
+    ]
     outputs = [make.make_tensor_value_info("scores", kinds.DOUBLE, [None, len(form.weights)])]
     if model.labels is None:
         nodes += _prediction(make, model)

@@ -30,7 +30,7 @@ def intervals(quality: Quality, resamples: int, seed: int, level: float) -> dict
         raise InputError(f"--resamples must be at least 0, got {resamples}")
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be between 0 and 1, got {level!r}")
-    rng, n = np.random.default_rng(seed), quality.count
+    rng, n = np.random.default_rng(seed), quality.size
     drawn = np.empty((resamples, len(quality.metrics)))
     for b in range(resamples):
         counts = np.bincount(rng.integers(0, n, n), minlength=n).astype(float)

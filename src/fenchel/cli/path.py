@@ -19,6 +19,7 @@ from fenchel.cli.problem_options import (
 )
 from fenchel.cli.progress import Progress
 from fenchel.cli.reading import add_reading, add_svmlight, read
+from fenchel.cli.reporting import add_report, check_report, fit, path_choice, write_report
 from fenchel.cli.tasks import arrange, places_of, queries_for
 from fenchel.cli.terminal import CleanParser, as_json, complain, table
 from fenchel.errors import InputError
@@ -58,6 +59,7 @@ def configure(parser: CleanParser) -> None:
     parser.add_argument("--folds", type=int, metavar="K", default=5, help="default: 5")
     parser.add_argument("--rule", choices=["best", "one-se"], default="best", help="which one to write (default: best)")
     parser.add_argument("--metric", metavar="NAME", help="as fenchel evaluate names them (default: the first it has)")
+    add_report(parser)
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     problem = parser.add_argument_group("problem")
     add_loss(problem, types=False)
@@ -84,6 +86,7 @@ def run(arguments: Namespace) -> int:
     loss, penalty, constant = asked_loss(arguments), asked_penalty(arguments), asked_constant(arguments)
     alphas = strengths(arguments.alphas)
     check_writable(arguments.model)
+    check_report(arguments.report)
     data = read(arguments, queries_for(loss))
     task = arrange(data, loss, arguments.data)
     if task.targets[0] is None:
@@ -94,12 +97,26 @@ def run(arguments: Namespace) -> int:
     chosen = best if arguments.rule == "best" else one_se
     model = model_of(points[chosen].results, data, task, constant, not arguments.no_dual)
     save(arguments.model, model)
+    if arguments.report is not None:
+        _report(arguments, points, metric.name, chosen, model)
     if not arguments.quiet and chosen in (0, len(points) - 1) and len(points) > 1:
         end = "largest" if chosen == 0 else "smallest"
         complain(f"the chosen strength is the {end} that was tried: try some beyond with --alphas")
     _print(arguments, points, metric.name, best, one_se, chosen)
     certified = all(r.converged for point in points for r in point.results)
     return 0 if certified and all(point.worst <= arguments.tol for point in points) else GAP_LEFT
+
+
+def _report(arguments: Namespace, points: list[Point], metric: str, chosen: int, model: Any) -> None:
+    """The page shows the path where there is one problem; with one score per label there would be one for each."""
+    choice = None
+    if len(points[0].results) == 1:
+        choice = path_choice(
+            [point.alpha for point in points], [point.results[0] for point in points], chosen=points[chosen].alpha,
+            scores=[point.cv for point in points], errors=[point.se for point in points], score_name=f"cv {metric}",
+        )  # fmt: skip
+    subject = fit(model, points[chosen].results)
+    write_report(arguments.report, [subject], f"Fenchel: {arguments.data}", arguments, choice=choice)
 
 
 def strengths(text: str | None) -> list[float]:
@@ -181,7 +198,7 @@ def _metric(
     name = arguments.metric or quality.metrics[0].name
     if name not in known:
         raise InputError(f"--metric {name}: there is none of this name for {quality.task}; known: {', '.join(known)}")
-    return known[name], quality.count
+    return known[name], quality.size
 
 
 def _print(arguments: Namespace, points: list[Point], metric: str, best: int, one_se: int, chosen: int) -> None:

@@ -30,7 +30,7 @@ class Quality(NamedTuple):
 
     task: str
     unit: str
-    count: int
+    size: int
     metrics: list[Metric]
 
 
@@ -121,7 +121,7 @@ def roc_area(z: np.ndarray, positive: np.ndarray) -> Metric:
         up = np.bincount(level, weights=counts * positive)
         down = np.bincount(level, weights=counts * ~positive)
         below = np.cumsum(down) - 0.5 * down
-        return _ratio(up @ below, up.sum() * down.sum())
+        return _ratio(float(up @ below), float(up.sum() * down.sum()))
 
     return Metric("roc_area", True, value)
 

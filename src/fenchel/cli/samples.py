@@ -94,8 +94,9 @@ def _penalty(name: str, features: int | None) -> Any:
 
     if name not in REGULARIZERS:
         raise UnknownNameError("penalty", name, REGULARIZERS)
+    kind: Any = REGULARIZERS[name]
     if name == "quadratic":
         if features is None:
             raise InputError("the penalty quadratic needs a matrix as large as the number of weights")
-        return REGULARIZERS[name](0.1, np.eye(features))
-    return REGULARIZERS[name](0.1, **PARAMETERS.get(name, {}))
+        return kind(0.1, np.eye(features))
+    return kind(0.1, **PARAMETERS.get(name, {}))

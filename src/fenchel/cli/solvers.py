@@ -145,9 +145,9 @@ def _partners(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
     found: dict[str, Any] = {}
     for partner in penalty_names() if arguments.loss else loss_names():
-        pair = (arguments.loss, partner) if arguments.loss else (partner, arguments.penalty)
+        loss, penalty = (arguments.loss, partner) if arguments.loss else (partner, arguments.penalty)
         try:
-            problem = sample(*pair, intercept=arguments.intercept)
+            problem = sample(loss, penalty, intercept=arguments.intercept)
         except UnknownNameError:
             raise
         except InputError as error:  # a pair that is no problem, such as several free intercepts of a hinge

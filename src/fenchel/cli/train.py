@@ -18,6 +18,7 @@ from fenchel.cli.problem_options import (
     asked_weights,
 )
 from fenchel.cli.reading import add_reading, add_svmlight, read
+from fenchel.cli.reporting import add_report, check_report, fit, write_report
 from fenchel.cli.tasks import arrange, queries_for
 from fenchel.cli.terminal import CleanParser, as_json, clean
 
@@ -80,7 +81,7 @@ def configure(parser: CleanParser) -> None:
     add_reading(files)
     files.add_argument("--columns", action="store_true", help="DATA is a CoNLL column file: label its tokens")
     files.add_argument("-v", dest="folds", type=int, metavar="K", help="K-fold cross-validation, no model (liblinear)")
-    files.add_argument("--report", metavar="FILE", help="write a page about the solve (HTML)")
+    add_report(files)
     files.add_argument("--json", action="store_true", help="print the outcome as JSON")
     files.add_argument("-q", "--quiet", action="store_true", help="no progress line")
     add_loss_parameters(parser.add_rare_group("parameters of the loss and the penalty"))
@@ -115,7 +116,6 @@ def check(parser: CleanParser, arguments: Namespace) -> None:
 def run(arguments: Namespace) -> int:
     """Train, write the model, print its certificate."""
     from fenchel.cli import columns
-    from fenchel.cli.reporting import check_report
     from fenchel.whole_file import check_writable
 
     if arguments.tol is None:
@@ -146,12 +146,11 @@ def run(arguments: Namespace) -> int:
 
 def finish(model: Any, results: list[Any], arguments: Namespace, problem: str) -> int:
     """Write the model and the report, print the certificate; the exit status."""
-    from fenchel.cli.reporting import write_report
     from fenchel.model_file import save
 
     save(arguments.model, model)
     if arguments.report is not None:
-        write_report(arguments.report, results, f"Fenchel: {arguments.data}")
+        write_report(arguments.report, [fit(model, results)], f"Fenchel: {arguments.data}", arguments)
     print(
         as_json(outcome(model, results, arguments)) if arguments.json else _as_text(model, results, arguments, problem)
     )
