@@ -75,7 +75,7 @@ def read_for(model: Any, arguments: Namespace, qid: Any = False, need_target: bo
 
 
 def _kind(arguments: Namespace) -> str:
-    from fenchel.data.table import kind_of
+    from fenchel.data.table_source import kind_of
 
     return arguments.format or kind_of(arguments.data) or "svmlight"
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fenchel.data.table import Table, kind_of
+from fenchel.data.table import Table
+from fenchel.data.table_source import kind_of
 from fenchel.data.write_store import RowBlock, write_store
 from fenchel.errors import InputError
 

@@ -5,36 +5,16 @@ The target column may hold words: they become 0, 1, ... in the order of the alph
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fenchel.data.byte_source import DAMAGED, open_bytes
 from fenchel.data.csv_text import unguarded
+from fenchel.data.table_source import TableSource
 from fenchel.data.write_store import RowBlock
 from fenchel.errors import InputError
-
-ROWS = 1 << 14  # of a Parquet file that are in memory at a time
-TABLES = {"csv": ",", "tsv": "\t", "parquet": ""}
-PACKED = {".gz", ".bz2", ".xz"}
-
-
-def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """ "csv", "tsv" or "parquet" by the name of a file, compressed or not; None if it is no table.
-
-    >>> kind_of("flowers.CSV"), kind_of("flowers.tsv.gz"), kind_of("a9a.xz")
-    ('csv', 'tsv', None)
-    """
-    endings = [ending.lower() for ending in Path(os.fsdecode(path)).suffixes]
-    if endings and endings[-1] in PACKED:
-        endings.pop()
-    kind = endings[-1].removeprefix(".") if endings else ""
-    return kind if kind in TABLES else None
 
 
 class Table:
@@ -61,12 +41,12 @@ class Table:
         as_words: bool = False,
         name: str | None = None,
     ):
-        self.source, self.kind, self.dtype = source, kind, np.dtype(dtype)
-        self.name = name or ("<stream>" if isinstance(source, bytes) else os.fsdecode(source))
-        self.text = kind != "parquet"
+        self.source, self.dtype = TableSource(source, kind, name), np.dtype(dtype)
+        self.name, self.text = self.source.name, kind != "parquet"
+        self._types: dict[str, Any] | None = None
         schema = next(self._batches()).schema
-        self.places = self._places(schema.names)
-        self._types: dict[str, Any] | None = self._column_types(schema) if self.text else None
+        self._raw, self.places = schema.names, self._places(schema.names)
+        self._types = self._column_types(schema) if self.text else None
         self.group = None if group is None else self._known(group)
         self.target = self._find_target(target, features, need_target)
         self.features = self._find_features(features)
@@ -130,53 +110,10 @@ class Table:
             return self._types
         import pyarrow
 
-        raw = list(self._raw_names())[self.places[self.target]]
-        return self._types | {raw: pyarrow.string()}
-
-    def _raw_names(self) -> list[str]:
-        return next(self._batches()).schema.names
+        return self._types | {self._raw[self.places[self.target]]: pyarrow.string()}
 
     def _batches(self) -> Iterator[Any]:
-        """The rows, some at a time."""
-        try:
-            import pyarrow
-            import pyarrow.csv
-            import pyarrow.parquet
-        except ImportError:
-            raise InputError(f"reading {self.name} needs pyarrow: pip install 'fenchel[tables]'") from None
-        empty = True
-        try:
-            for batch in self._parquet(pyarrow) if not self.text else self._lines(pyarrow):
-                empty = False
-                yield batch
-        except pyarrow.ArrowException as error:
-            raise InputError(f"{self.name} cannot be read: {error}") from None
-        if empty:
-            raise InputError(f"{self.name}: there is no row in it")
-
-    def _parquet(self, pyarrow: Any) -> Iterator[Any]:
-        source = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source
-        with pyarrow.parquet.ParquetFile(source) as file:
-            yield from file.iter_batches(batch_size=ROWS)
-
-    def _lines(self, pyarrow: Any) -> Iterator[Any]:
-        parse = pyarrow.csv.ParseOptions(delimiter=TABLES[self.kind], newlines_in_values=True)
-        convert = pyarrow.csv.ConvertOptions(
-            column_types=getattr(self, "_types", None), strings_can_be_null=True, quoted_strings_can_be_null=False
-        )
-        with self._plain_bytes() as stream, pyarrow.csv.open_csv(stream, None, parse, convert) as reader:
-            yield from reader
-
-    @contextmanager
-    def _plain_bytes(self) -> Iterator[Any]:
-        source: Any = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source
-        with open_bytes(source) as found:
-            try:
-                yield io.BufferedReader(found.stream, 1 << 20)  # pyarrow takes a short read for the end
-            except DAMAGED as error:
-                if not found.compression or getattr(error, "errno", None) is not None:
-                    raise
-                raise InputError(f"{self.name}: the {found.compression} data are damaged or cut off") from error
+        return self.source.batches(self._types)
 
     def _column(self, batch: Any, name: str) -> Any:
         import pyarrow
