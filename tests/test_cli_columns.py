@@ -279,7 +279,7 @@ def test_labels_that_are_no_chunks_have_an_accuracy_only(files, capsys):
 
 def test_the_help_tells_of_columns_and_is_quick():
     heavy = "print([name for name in ('numba', 'sklearn', 'scipy') if name in sys.modules])"
-    code = f"import sys; from fenchel.cli import main; main(['train', '--help']); {heavy}"
+    code = f"import sys; from fenchel.cli import main; main(['train', '--help']); main(['train', '--help-all']); {heavy}"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     for option in ("--columns", "--template", "--label-column", "--min-count", "--observed-only", "--no-bias"):
         assert option in shown
