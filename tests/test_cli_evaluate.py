@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from cli_case import COUNTS, GRADES, QID, REAL, THREE, TWO, X, one_line, run
 from sklearn import metrics as sk
 
 import fenchel
+from cli_case import COUNTS, GRADES, QID, REAL, THREE, TWO, X, one_line, run
 from fenchel.cli.quality import quality_of, roc_area, sequence_quality
 from fenchel.data.write_svmlight import write_svmlight
 
@@ -180,7 +180,11 @@ def test_the_table_names_what_was_counted(files, capsys):
     assert "balanced accuracy" in shown.out
 
 
-SENTENCES = [("the/DT/B-NP dog/NN/I-NP barks/VBZ/B-VP"), ("it/PRP/B-NP runs/VBZ/B-VP fast/RB/O"), ("dogs/NNS/B-NP bark/VBP/B-VP")] * 4  # fmt: skip
+SENTENCES = [
+    "the/DT/B-NP dog/NN/I-NP barks/VBZ/B-VP",
+    "it/PRP/B-NP runs/VBZ/B-VP fast/RB/O",
+    "dogs/NNS/B-NP bark/VBP/B-VP",
+] * 4
 
 
 def test_sequences(files, capsys):

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from cli_case import run
 
 import fenchel.cli
+from cli_case import run
 from fenchel.cli import COMMANDS
 
 HEAVY = ("numba", "sklearn", "scipy", "rich", "pandas", "pyarrow", "onnx", "shtab", "matplotlib")
@@ -116,7 +116,8 @@ def test_completion_knows_every_command_and_option(shell, capsys):
 def test_the_bash_script_completes(capsys, tmp_path):
     assert run("completion", "bash") == 0
     (tmp_path / "script").write_text(capsys.readouterr().out)
-    ask = 'source "$1"; COMP_WORDS=(fenchel {}); COMP_CWORD={}; $(complete -p fenchel | sed "s/.*-F \\([^ ]*\\) .*/\\1/"); echo "${{COMPREPLY[@]}}"'
+    ask = """source "$1"; COMP_WORDS=(fenchel {}); COMP_CWORD={}
+$(complete -p fenchel | sed 's/.*-F \\([^ ]*\\) .*/\\1/'); echo "${{COMPREPLY[@]}}\""""
     for words, place, expected in (("ver", 1, ["verify"]), ("evaluate --res", 2, ["--resamples"])):
         found = subprocess.run(
             ["bash", "-c", ask.format(words, place), "bash", str(tmp_path / "script")],

@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from cli_case import NAMES, REAL, THREE, TWO, WORDS, X, csv_text, one_line, run
 from sklearn.svm import LinearSVC
 
 import fenchel
+from cli_case import NAMES, REAL, THREE, TWO, WORDS, X, csv_text, one_line, run
 from fenchel.cli.folds import held_out
 from fenchel.cli.tasks import Task
 from fenchel.data.write_svmlight import write_svmlight
@@ -27,7 +27,9 @@ def files(tmp_path, monkeypatch):
 def weights_of_liblinear(options: str, y, rows=X):
     """The weights that liblinear itself finds, for the greater of two labels, one row per label otherwise."""
     util = pytest.importorskip("liblinear.liblinearutil")
-    model = util.train(list(map(float, y)), [dict(enumerate(map(float, row), 1)) for row in rows], options + " -e 1e-9 -q")
+    model = util.train(
+        list(map(float, y)), [dict(enumerate(map(float, row), 1)) for row in rows], options + " -e 1e-9 -q"
+    )
     bias = float(options.split("-B ")[1].split()[0]) if "-B" in options else -1.0
     d, k = rows.shape[1] + (bias >= 0), model.nr_class if model.nr_class > 2 or "-s 4" in options else 1
     w = np.array(model.w[: d * k]).reshape(d, k).T
@@ -46,7 +48,9 @@ def objective(options: str, w, y) -> float:
     c = words.get("-c", 1.0) * np.array([words.get(f"-w{label:g}", 1.0) for label in y])
     if kind < 10:
         margin = np.where(y == 7, 1.0, -1.0) * z
-        loss = np.log1p(np.exp(-margin)) if kind in (0, 6, 7) else np.maximum(0.0, 1.0 - margin) ** (1 if kind == 3 else 2)
+        loss = (
+            np.log1p(np.exp(-margin)) if kind in (0, 6, 7) else np.maximum(0.0, 1.0 - margin) ** (1 if kind == 3 else 2)
+        )
     else:
         loss = np.maximum(0.0, np.abs(z - y) - words.get("-p", 0.1)) ** (1 if kind == 13 else 2)
     return (np.abs(w).sum() if kind in (5, 6) else 0.5 * w @ w) + c @ loss
@@ -76,8 +80,15 @@ def test_three_labels(options, files):
     assert np.allclose(fenchel.load("m").coef, weights_of_liblinear(options, THREE), atol=5e-4)
 
 
-@pytest.mark.parametrize(("options", "own"), [("-s 11 -c 0.5", []), ("-s 13 -c 0.3", []), ("-s 12 -c 1 -p 0.5", ["--epsilon", "0.5"]),
-                                              ("-s 11 -c 0.4 -p 0 -B 1", ["--epsilon", "0"])])  # fmt: skip
+REGRESSION = [
+    ("-s 11 -c 0.5", []),
+    ("-s 13 -c 0.3", []),
+    ("-s 12 -c 1 -p 0.5", ["--epsilon", "0.5"]),
+    ("-s 11 -c 0.4 -p 0 -B 1", ["--epsilon", "0"]),
+]
+
+
+@pytest.mark.parametrize(("options", "own"), REGRESSION)
 def test_regression(options, own, files):
     ours = options.replace(" -p 0.5", "").replace(" -p 0", "")
     assert run("train", "real", *ours.split(), *own, "--model", "m", "-e", "1e-10") == 0

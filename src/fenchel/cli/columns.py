@@ -59,8 +59,12 @@ def read(path: str, label_column: int | None) -> Any:
     return read_columns(source, label_column)
 
 
-def read_for(model: Any, path: str, model_path: str) -> tuple[Any, list[Any], list[list[str]] | None]:
+def read_for(model: Any, arguments: Namespace) -> tuple[Any, list[Any], list[list[str]] | None]:
     """(the file, its sentences in the columns of the training file, their labels if there are any)."""
+    path, model_path = arguments.data, arguments.model
+    for name in ("format", "target", "group"):
+        if getattr(arguments, name) is not None:
+            raise InputError(f"--{name} does not go with a model of sequences, which reads column files")
     if model.template is None:
         raise InputError(
             f"{model_path} is a model of {type(model.loss).__name__} that was not trained on a column file: use fenchel.load"

@@ -79,7 +79,7 @@ def _of_sequences(model: Any, arguments: Namespace) -> Any:
     from fenchel.cli.columns import read_for as read_columns_for
     from fenchel.cli.quality import sequence_quality
 
-    _, sentences, labels = read_columns_for(model, arguments.data, arguments.model)
+    _, sentences, labels = read_columns_for(model, arguments)
     if labels is None:
         raise InputError(f"{arguments.data} has no labels to compare with")
     return sequence_quality(labels, model.predict(model.attributes_of(sentences)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from fenchel.cli.predict import check_output
 from fenchel.cli.terminal import CleanParser, as_json
 
 EPILOG = """\
@@ -42,6 +43,7 @@ def run(arguments: Namespace) -> int:
     from fenchel.errors import InputError
     from fenchel.model_file import load
 
+    check_output(arguments.output)
     model: Any = load(arguments.model)
     if arguments.format != "json" and model.family == "structured":
         raise InputError(

@@ -156,8 +156,6 @@ def _points(
 
     weights, X = asked_weights(arguments, task), data.matrix
     n = X.shape[0]
-    progress.begin("all rows  ")
-    whole = _solved(arguments, problems(arguments, data.X, task, loss, penalty, weights), alphas, progress)
     truth = data.y if task.labels is None else places_of(data, task.labels, arguments.data)
     values, worst, metric = [], [0.0] * len(alphas), None
     for k, rows in enumerate(held_out(task, data.y, n, arguments.folds, arguments.seed)):
@@ -170,6 +168,8 @@ def _points(
         values.append([m.value(np.ones(count)) for m, count in metrics])
         metric = metrics[0][0]
         worst = [max(w, *(r.certificate.relative_gap for r in rs)) for w, rs in zip(worst, found, strict=True)]
+    progress.begin("all rows  ")
+    whole = _solved(arguments, problems(arguments, data.X, task, loss, penalty, weights), alphas, progress)
     mean = np.mean(values, axis=0)
     se = np.std(values, axis=0, ddof=1) / math.sqrt(len(values))
     return [Point(*part) for part in zip(alphas, whole, mean.tolist(), se.tolist(), worst, strict=True)], metric

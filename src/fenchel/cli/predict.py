@@ -51,6 +51,7 @@ def run(arguments: Namespace) -> int:
     """Predict and write."""
     from fenchel.model_file import load
 
+    check_output(arguments.output)
     model: Any = load(arguments.model)
     if model.family == "structured":
         from fenchel.cli import columns_use
@@ -129,6 +130,14 @@ def _csv_lines(header: list[str], predicted: Any) -> Iterator[str]:
 
 def _word(entry: Any) -> str:
     return clean(entry) if isinstance(entry, str) else repr(entry)
+
+
+def check_output(output: str) -> None:
+    """Complain before the work rather than after it, if nothing could be written there."""
+    if output != "-":
+        from fenchel.whole_file import check_writable
+
+        check_writable(output)
 
 
 def write(output: str, lines: Iterator[str]) -> None:
