@@ -50,9 +50,8 @@ def problems(runs: Sequence[Run]) -> Markup:
         terms = {"Loss ℓ": formula(run.loss), "Penalty R": penalty}
         digest = element("code", run.solves[0].digest) if run.solves[0].digest else None
         heading = element("h3", ", ".join(one.name for one in same)) if len(groups) > 1 else None
-        where = "S is the sum of the row weights sᵢ" + (
-            "; the intercept b is free and not penalised" if run.intercept else ""
-        )
+        where = "The loss is of all scores together" if run.family == "set" else "S is the sum of the weights sᵢ"
+        where += "; the intercept b is free and not penalised" if run.intercept else ""
         parts.append(element(
             "article", heading, element("div", objective(run.family, run.intercept), class_="scroll formula"),
             element("p", where, ".", class_="note"), facts(terms, "terms"),
