@@ -35,4 +35,4 @@ def bars(columns: Mapping[str, Sequence[float]], x_label: str, y_label: str) -> 
     parts.append(element("text", x_label, class_="label", x=(LEFT + right) / 2, y=HEIGHT - 8, text_anchor="middle"))
     parts.append(element("text", y_label, class_="label", transform=middle, text_anchor="middle"))
     name = f"{y_label} by {x_label}"
-    return element("svg", element("title", name), parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=name)
+    return element("svg", element("title", name), parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img")

@@ -70,7 +70,7 @@ def chart(name: str, curves: Sequence[Curve], tables: Tables, axes: Axes) -> Pic
     title = f"{axes.y_label} against {axes.x_label}"
     svg = element(
         "svg", element("title", f"{title}: {', '.join(curve.name for curve in curves[:8])}"), parts,
-        viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", tabindex=0, data_chart=name, aria_label=title,
+        viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", tabindex=0, data_chart=name,
     )  # fmt: skip
     return Picture(svg, {"across": across.__dict__, "up": up.__dict__, "curves": [c._asdict() for c in curves],
                          "labels": [axes.x_label, axes.y_label]})  # fmt: skip

@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 LONGEST = 300
+SCROLLS = "Table, scrolls sideways"
 VOID = {"br", "input", "meta"}
 VISIBLE = "\n\N{NARROW NO-BREAK SPACE}"
 
@@ -107,7 +108,7 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], caption: str, clas
     ]
     inner = element("table", element("caption", caption), element("thead", names), element("tbody", body))
     return element("div", inner, class_=" ".join(filter(None, ["scroll", class_])), tabindex=0, role="group",
-                   aria_label=caption)  # fmt: skip
+                   aria_label=SCROLLS)  # fmt: skip
 
 
 def facts(pairs: Mapping[str, Any], class_: str = "facts") -> Markup:

@@ -10,7 +10,7 @@ import numpy as np
 from fenchel.report.bars import bars
 from fenchel.report.chart import STYLES, Axes, Curve, chart, legend
 from fenchel.report.evaluation import MOST_LABELS, Evaluation, evaluate
-from fenchel.report.markup import Markup, element, inside, more, number, shown, table
+from fenchel.report.markup import SCROLLS, Markup, element, inside, more, number, shown, table
 from fenchel.report.subject import Run
 
 CALIBRATION = "Calibration: does what is predicted with 70 % come true in 70 % of the rows?"
@@ -130,7 +130,11 @@ def _confusion(one: Evaluation, name: str) -> Markup | None:
         ]  # fmt: skip
         rows.append(element("tr", element("th", label, scope="row"), cells))
     inner = element("table", element("thead", head), element("tbody", rows), class_="confusion")
-    return _figure(title, None, element("div", inner, class_="scroll", tabindex=0, role="group", aria_label=title))
+    return _figure(
+        title,
+        None,
+        element("div", inner, class_="scroll", tabindex=0, role="group", aria_label=SCROLLS),
+    )
 
 
 def shade(share: float) -> int:
