@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import PAYLOADS, Page
 
 import fenchel
 from fenchel.errors import InputError
@@ -24,6 +23,7 @@ from fenchel.report.scale import linear, logarithmic
 from fenchel.report.subject import solve_of
 from fenchel.report.trace import MOST_POINTS, columns_of, thinned
 from fenchel.result import Certificate, Status, TracePoint
+from pages import PAYLOADS, Page
 
 CANARIES = (0.123456789012345, 0.987654321098765)
 
@@ -97,7 +97,7 @@ def test_claims_that_the_certificate_refutes_are_not_drawn(result):
 
 
 def test_several_results_are_on_one_page(binary, tmp_path):
-    X, y, first = binary
+    *_, first = binary
     other = fenchel.solve(first.problem, solver="lbfgs", max_iter=1)
     page = written(tmp_path / "p.html", [first, other], names=["auto", "one step"], feature_names=["a", "b", "c"])
     assert page.numbers("primal") == [first.certificate.primal, other.certificate.primal]
