@@ -86,8 +86,8 @@ def number(value: float, digits: int = 6, name: str | None = None) -> Markup:
 def shown(value: float, digits: int = 6) -> str:
     """A number for people: whole numbers with thin spaces, a true minus sign.
 
-    >>> shown(-0.00012, 3), shown(1234567), shown(float("nan"))
-    ('−1.2e−4', '1\\u202f234\\u202f567', 'not known')
+    >>> shown(-0.000012, 3), shown(1234567), shown(float("nan"))
+    ('−1.2e−5', '1\\u202f234\\u202f567', 'not known')
     """
     if isinstance(value, int):
         return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}").replace("-", "\N{MINUS SIGN}")

@@ -17,7 +17,7 @@ CALIBRATION = "Calibration: does what is predicted with 70 % come true in 70 % o
 
 
 def section(
-    runs: Sequence[Run], data: tuple[Any, Any], trained_on: bool, tables: dict[str, Any], charts: dict[str, Any]
+    runs: Sequence[Run], data: tuple[Any, Any], trained_on: bool | None, tables: dict[str, Any], charts: dict[str, Any]
 ) -> tuple[Markup, list[Evaluation]]:
     """The section, and its numbers."""
     found = [evaluate(run, *data) for run in runs]
@@ -26,6 +26,8 @@ def section(
         intro.append(element("strong", "These are the rows it was fitted to: the figures are better than on new rows."))
     else:
         intro.append("Intervals are 95 % and assume independent rows like those the model will meet.")
+    if trained_on is None:
+        intro.append(" Whether the model was fitted to some of them is not known here: on such rows it looks too good.")
     parts: list[Any] = [element("p", intro), _numbers(runs, found), _notes(runs, found)]
     grid: list[Markup | None] = [*_roc(runs, found, tables, charts), *_calibration(runs, found, tables, charts)]
     for k, (run, one) in enumerate(zip(runs, found, strict=True)):
