@@ -10,7 +10,7 @@ from fenchel.report.markup import Markup, element, inside, shape
 from fenchel.report.scale import Scale, linear, logarithmic
 
 WIDTH, HEIGHT = 480, 300
-LEFT, RIGHT, TOP, BOTTOM = 74, 16, 12, 54
+LEFT, RIGHT, TOP, BOTTOM = 86, 16, 12, 54
 STYLES = 8
 MARKERS = ("circle", "square", "triangle", "diamond", "cross", "down", "plus", "ring")
 MOST_MARKERS = 9
@@ -110,7 +110,7 @@ def _grid(across: Scale, up: Scale, axes: Axes) -> Markup:
         parts.append(element("text", text, x=f"{x:.1f}", y=bottom + 19, text_anchor="middle"))
     parts.append(shape("line", class_="axis", x1=left, x2=right, y1=bottom, y2=bottom))
     middle = (TOP + bottom) / 2
-    upward = f"translate(15 {middle}) rotate(-90)"
+    upward = f"translate(13 {middle}) rotate(-90)"
     parts.append(
         element("text", axes.x_label, class_="label", x=(left + right) / 2, y=HEIGHT - 8, text_anchor="middle")
     )

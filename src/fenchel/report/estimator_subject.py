@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fenchel.errors import InputError
-from fenchel.report.subject import Run, Solve, labels_shown, names_for, run_of, task_of
+from fenchel.report.data_facts import labels_shown, task_of
+from fenchel.report.subject import Run, Solve, names_for, run_of
 
 
 def run_of_estimator(model: Any, name: str, feature_names: Sequence[str] | None) -> Run:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-LONGEST = 300
+LONGEST = 600
+LONGEST_CODE = 4000
 SCROLLS = "Table, scrolls sideways"
 VOID = {"br", "input", "meta"}
 VISIBLE = "\n\N{NARROW NO-BREAK SPACE}"
@@ -44,6 +45,11 @@ def inside(parts: Iterable[Any] | Any) -> Markup:
     if isinstance(parts, (list, tuple)):
         return Markup("".join(inside(part) for part in parts))
     return Markup(escape(clean(parts), quote=True))
+
+
+def code(value: Any) -> Markup:
+    """A <code> element, with more room than other text."""
+    return element("code", Markup(escape(clean(value, LONGEST_CODE), quote=True)))
 
 
 def element(tag: str, *parts: Any, **attributes: Any) -> Markup:

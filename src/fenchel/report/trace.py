@@ -175,7 +175,11 @@ def _values(
             for name in ("primal", "dual")
         ]
     caption = "Primal and dual value, best so far" + (f", once the gap is below {CLOSE:.0%}" if cut else "")
-    entries = [(c.style, c.name) for c in curves] if len(series) == 1 else [(s.style, s.name) for s in series]
+    entries = (
+        [(c.style, c.name) for c in curves]
+        if len(series) == 1
+        else [(s.style, s.name) for s in series if not all(map(math.isnan, s.columns[f"{cut}primal"]))]
+    )
     axes = Axes(AXES[axis], "objective", log, False, not log)
     return key, caption, entries, chart(key, curves, tables, axes)
 
