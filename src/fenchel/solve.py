@@ -182,6 +182,8 @@ class Run:
         self.names: list[str] = []
         self.reasons: list[str] = []
         self.settings: dict[str, Any] = {"max_iter": max_iter, "max_time": max_time, "solvers": ()}
+        if hasattr(oracle, "engine"):
+            self.settings["threads"] = getattr(oracle.engine, "threads", None)
 
     @property
     def seconds(self) -> float:
@@ -343,7 +345,7 @@ class Run:
             certificate=found, status=status, tol=float(self.tol),
             n_iter=self.iteration, passes=self.oracle.passes, seconds=self.seconds, trace=tuple(self.trace),
             solver=" then ".join(self.names), reason="; then ".join(self.reasons), problem=self.problem,
-            settings={**self.settings, "threads": getattr(getattr(self.oracle, "engine", None), "threads", None)},
+            settings=dict(self.settings),
         )  # fmt: skip
         log.info("%s", result)
         return result

@@ -31,8 +31,8 @@ def bars(columns: Mapping[str, Sequence[float]], x_label: str, y_label: str) -> 
     for x, text in across.ticks(5):
         parts.append(element("text", text, x=f"{x:.1f}", y=bottom + 19, text_anchor="middle"))
     parts.append(shape("line", class_="axis", x1=LEFT, x2=right, y1=bottom, y2=bottom))
-    middle = f"translate(15 {(TOP + bottom) / 2}) rotate(-90)"
+    middle = f"translate(13 {(TOP + bottom) / 2}) rotate(-90)"
     parts.append(element("text", x_label, class_="label", x=(LEFT + right) / 2, y=HEIGHT - 8, text_anchor="middle"))
     parts.append(element("text", y_label, class_="label", transform=middle, text_anchor="middle"))
     name = f"{y_label} by {x_label}"
-    return element("svg", element("title", name), parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=name)
+    return element("svg", element("title", name), parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img")

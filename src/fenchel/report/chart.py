@@ -10,7 +10,7 @@ from fenchel.report.markup import Markup, element, inside, shape
 from fenchel.report.scale import Scale, linear, logarithmic
 
 WIDTH, HEIGHT = 480, 300
-LEFT, RIGHT, TOP, BOTTOM = 74, 16, 12, 54
+LEFT, RIGHT, TOP, BOTTOM = 86, 16, 12, 54
 STYLES = 8
 MARKERS = ("circle", "square", "triangle", "diamond", "cross", "down", "plus", "ring")
 MOST_MARKERS = 9
@@ -70,7 +70,7 @@ def chart(name: str, curves: Sequence[Curve], tables: Tables, axes: Axes) -> Pic
     title = f"{axes.y_label} against {axes.x_label}"
     svg = element(
         "svg", element("title", f"{title}: {', '.join(curve.name for curve in curves[:8])}"), parts,
-        viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", tabindex=0, data_chart=name, aria_label=title,
+        viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", tabindex=0, data_chart=name,
     )  # fmt: skip
     return Picture(svg, {"across": across.__dict__, "up": up.__dict__, "curves": [c._asdict() for c in curves],
                          "labels": [axes.x_label, axes.y_label]})  # fmt: skip
@@ -110,7 +110,7 @@ def _grid(across: Scale, up: Scale, axes: Axes) -> Markup:
         parts.append(element("text", text, x=f"{x:.1f}", y=bottom + 19, text_anchor="middle"))
     parts.append(shape("line", class_="axis", x1=left, x2=right, y1=bottom, y2=bottom))
     middle = (TOP + bottom) / 2
-    upward = f"translate(15 {middle}) rotate(-90)"
+    upward = f"translate(13 {middle}) rotate(-90)"
     parts.append(
         element("text", axes.x_label, class_="label", x=(left + right) / 2, y=HEIGHT - 8, text_anchor="middle")
     )

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fenchel.errors import InputError
-from fenchel.report.subject import Run, Solve, labels_shown, names_for, run_of, task_of
+from fenchel.report.data_facts import labels_shown, task_of
+from fenchel.report.subject import Run, Solve, names_for, run_of
 
 
 def run_of_estimator(model: Any, name: str, feature_names: Sequence[str] | None) -> Run:
@@ -18,7 +19,9 @@ def run_of_estimator(model: Any, name: str, feature_names: Sequence[str] | None)
     if solved is None:
         raise InputError(f"a {type(model).__name__} keeps no account of its solve for a report; give a Result instead")
     if hasattr(model, "to_model"):
-        return replace(run_of(model.to_model(), name), solves=_solves(model, solved), predict=model.predict)
+        run = run_of(model.to_model(), name)
+        solves = tuple(replace(one, digest=run.solves[0].digest) for one in _solves(model, solved))
+        return replace(run, solves=solves, predict=model.predict)
     labels = tuple(model.classes_.tolist()) if hasattr(model, "classes_") else None
     weights = np.atleast_2d(model.coef_)
     bias = np.atleast_1d(np.asarray(model.intercept_, dtype=float)) if solved["intercept"] else None

@@ -26,7 +26,7 @@ FORMULAS: dict[str, tuple[str, str]] = {
     "Logistic": (r"\log(1 + \exp(-y z))", "y = ±1"),
     "Moreau": (r"\min_x \ell(x, y) + \frac{1}{2\gamma}(x - z)^2", "ℓ the loss inside"),
     "Novelty": (r"\max(0,\, 1 - z)", ""),
-    "Poisson": (r"\exp(z) - y z + y \log y - y", "half the deviance"),
+    "Poisson": (r"\exp(z) - y z + y \log(y) - y", "half the deviance"),
     "PowerHinge": (r"\frac{1}{p} \max(0,\, 1 - y z)^p", "y = ±1"),
     "Quantile": (r"\max(\tau (y - z),\, (1 - \tau)(z - y))", "the τ-quantile"),
     "SmoothedHinge": (r"\min_x \max(0,\, 1 - y x) + \frac{1}{2\gamma}(x - z)^2", "y = ±1"),

@@ -10,14 +10,14 @@ import numpy as np
 from fenchel.report.bars import bars
 from fenchel.report.chart import STYLES, Axes, Curve, chart, legend
 from fenchel.report.evaluation import MOST_LABELS, Evaluation, evaluate
-from fenchel.report.markup import Markup, element, inside, more, number, shown, table
+from fenchel.report.markup import SCROLLS, Markup, element, inside, more, number, shown, table
 from fenchel.report.subject import Run
 
 CALIBRATION = "Calibration: does what is predicted with 70 % come true in 70 % of the rows?"
 
 
 def section(
-    runs: Sequence[Run], data: tuple[Any, Any], trained_on: bool, tables: dict[str, Any], charts: dict[str, Any]
+    runs: Sequence[Run], data: tuple[Any, Any], trained_on: bool | None, tables: dict[str, Any], charts: dict[str, Any]
 ) -> tuple[Markup, list[Evaluation]]:
     """The section, and its numbers."""
     found = [evaluate(run, *data) for run in runs]
@@ -26,6 +26,8 @@ def section(
         intro.append(element("strong", "These are the rows it was fitted to: the figures are better than on new rows."))
     else:
         intro.append("Intervals are 95 % and assume independent rows like those the model will meet.")
+    if trained_on is None:
+        intro.append(" Whether the model was fitted to some of them is not known here: on such rows it looks too good.")
     parts: list[Any] = [element("p", intro), _numbers(runs, found), _notes(runs, found)]
     grid: list[Markup | None] = [*_roc(runs, found, tables, charts), *_calibration(runs, found, tables, charts)]
     for k, (run, one) in enumerate(zip(runs, found, strict=True)):
@@ -130,7 +132,11 @@ def _confusion(one: Evaluation, name: str) -> Markup | None:
         ]  # fmt: skip
         rows.append(element("tr", element("th", label, scope="row"), cells))
     inner = element("table", element("thead", head), element("tbody", rows), class_="confusion")
-    return _figure(title, None, element("div", inner, class_="scroll", tabindex=0, role="group", aria_label=title))
+    return _figure(
+        title,
+        None,
+        element("div", inner, class_="scroll", tabindex=0, role="group", aria_label=SCROLLS),
+    )
 
 
 def shade(share: float) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,10 +22,12 @@ from fenchel.report.evaluation import Evaluation
 from fenchel.report.markup import Markup, data_block, element, inside, number
 from fenchel.report.path_section import PathChoice
 from fenchel.report.statements import certificates, overview, problems
-from fenchel.report.subject import Run, run_of
+from fenchel.report.subject import Fit, Run, run_of
 from fenchel.report.words import status_pill
 from fenchel.result import Result
 from fenchel.whole_file import replacing
+
+log = logging.getLogger("fenchel.report")
 
 TITLES = {
     "Runs": "The runs side by side",
@@ -44,7 +47,7 @@ class Parts(NamedTuple):
     title: str
     runs: list[Run]
     data: tuple[Any, Any] | None
-    trained_on: bool
+    trained_on: bool | None
     path: PathChoice | None
     feature_names: tuple[str, ...] | None
     settings: Mapping[str, Any] | None
@@ -96,6 +99,7 @@ def write_page(
     )  # fmt: skip
     with replacing(path) as file:
         file.write(text.encode("utf-8", "backslashreplace"))
+    log.info("report of %d bytes written to %s", len(text), os.fsdecode(path))
 
 
 def page(results: Any, title: str, **options: Any) -> str:
@@ -118,13 +122,21 @@ def _parts(
     if data is not None and (not isinstance(data, tuple) or len(data) != 2):
         raise InputError("data must be a pair (X, y)")
     choice = PathChoice(regularization_path) if isinstance(regularization_path, Path) else regularization_path
-    own = data is not None and any(_same_rows(one, data[0]) for one in given)
+    own = None if data is None else _fitted_to(given, data[0])
     return Parts(title, runs, data, own, choice, runs[0].feature_names, settings)
 
 
-def _same_rows(given: Any, X: Any) -> bool:
-    """Whether a Result was fitted to these rows; of a model it is not known."""
-    mine = getattr(given.problem, "X", None) if isinstance(given, Result) else None
+def _fitted_to(given: Sequence[Any], X: Any) -> bool | None:
+    """Whether any was fitted to these rows; None: models and estimators do not hold on to theirs."""
+    results = [one.results[0] if isinstance(one, Fit) else one for one in given]
+    known = [one for one in results if isinstance(one, Result)]
+    if any(_same_rows(result, X) for result in known):
+        return True
+    return False if len(known) == len(given) else None
+
+
+def _same_rows(result: Result, X: Any) -> bool:
+    mine = getattr(result.problem, "X", None)
     if mine is None or getattr(mine, "shape", None) != getattr(X, "shape", ()):
         return False
     if hasattr(mine, "nnz"):

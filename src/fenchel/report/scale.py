@@ -45,10 +45,12 @@ class Scale:
     def _round_values(self, most: int) -> list[tuple[float, str]]:
         step = _nice((self.high - self.low) / most)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        digits = max(0, -math.floor(math.log10(step)))
-        plain = max(abs(self.low), abs(self.high)) < 1e6 and digits < 8
-        values = [(k * step, f"{k * step:.{digits}f}" if plain else shown(k * step, 3)) for k in range(first, last + 1)]
-        return [(value, text.replace("-", "\N{MINUS SIGN}")) for value, text in values]
+        digits, most_size = max(0, -math.floor(math.log10(step))), max(abs(self.low), abs(self.high))
+        if most_size < 1e5 and digits <= 5:
+            texts = [(k * step, f"{k * step:.{digits}f}") for k in range(first, last + 1)]
+            return [(value, text.replace("-", "\N{MINUS SIGN}")) for value, text in texts]
+        enough = math.floor(math.log10(most_size)) - math.floor(math.log10(step)) + 1
+        return [(k * step, shown(k * step, enough) if k else "0") for k in range(first, last + 1)]
 
 
 def linear(values: list[float], first: float, last: float, zero: bool = False) -> Scale:
@@ -56,9 +58,9 @@ def linear(values: list[float], first: float, last: float, zero: bool = False) -
     low, high = min(values), max(values)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    if not high - low > 1e-12 * max(abs(low), abs(high)):
-        pad = max(abs(low) * 0.05, 1e-12)
-        low, high = low - pad, high + pad
+    narrow = 1e-4 * max(abs(low), abs(high), 1e-300)  # what six digits beside the axis can tell apart
+    if high - low < narrow:
+        low, high = low - narrow, high + narrow
     room = 0.0 if zero else 0.03 * (high - low)
     return Scale(low - room, high + room, first, last)
 

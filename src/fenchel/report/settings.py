@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import fenchel
-from fenchel.report.markup import Markup, element, facts, inside, shown
+from fenchel.report.markup import Markup, code, element, facts, inside, shown
 from fenchel.report.subject import Run, Solve
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
@@ -22,7 +22,7 @@ def section(runs: Sequence[Run], given: Mapping[str, Any] | None) -> Markup:
     for run in runs:
         solve = run.solves[0]
         parts.append(element("h3", run.name) if len(runs) > 1 else None)
-        parts.append(element("pre", element("code", call(run)), tabindex=0))
+        parts.append(element("pre", code(call(run)), tabindex=0))
         parts.append(facts(_of_run(run, solve)))
     own = {str(name): str(value) for name, value in (given or {}).items()}
     parts.append(element("h3", "Made with"))
@@ -64,10 +64,10 @@ def _of_run(run: Run, solve: Solve) -> dict[str, Any]:
     known: dict[str, Any] = {
         "Solver": " / ".join(sorted({one.solver for one in run.solves})),
         "Why this one": solve.reason,
-        "Solver settings": element("code", " then ".join(repr(one) for one in used)) if used else None,
+        "Solver settings": code(" then ".join(repr(one) for one in used)) if used else None,
         "Tolerance (relative gap)": shown(solve.tol, 6),
         **{name: NOT_GIVEN.get(name, "no limit") if value is None else str(value) for name, value in limits.items()},
-        "Digest of data and problem": element("code", ", ".join(sorted(digests)[:4])) if digests else None,
+        "Digest of data and problem": code(", ".join(sorted(digests)[:4])) if digests else None,
     }
     known |= {f"{name} of the model file": value for name, value in run.versions.items()}
     return known

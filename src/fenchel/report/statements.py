@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fenchel.report.formulas import KERNEL_NORM, formula, objective
-from fenchel.report.markup import Markup, element, facts, inside, number, table
+from fenchel.report.markup import Markup, element, facts, inside, number, shown, table
 from fenchel.report.mathml import math
 from fenchel.report.subject import Run
 from fenchel.report.words import certificate, status_pill
@@ -30,10 +30,10 @@ def overview(runs: Sequence[Run]) -> Markup:
 def certificates(runs: Sequence[Run]) -> Markup:
     parts = []
     for run in runs:
-        shown = sorted(run.solves, key=lambda solve: -solve.certificate.relative_gap)[:MOST_CERTIFICATES]
-        parts += [certificate(run, solve, len(runs) > 1) for solve in shown]
-        if len(run.solves) > len(shown):
-            rest = f"{len(run.solves) - len(shown)} more solves of this run have narrower gaps."
+        widest = sorted(run.solves, key=lambda solve: -solve.certificate.relative_gap)[:MOST_CERTIFICATES]
+        parts += [certificate(run, solve, len(runs) > 1) for solve in widest]
+        if len(run.solves) > len(widest):
+            rest = f"{len(run.solves) - len(widest)} more solves of this run have narrower gaps."
             parts.append(element("p", rest, class_="note"))
     return inside(parts)
 
@@ -50,12 +50,11 @@ def problems(runs: Sequence[Run]) -> Markup:
         terms = {"Loss ℓ": formula(run.loss), "Penalty R": penalty}
         digest = element("code", run.solves[0].digest) if run.solves[0].digest else None
         heading = element("h3", ", ".join(one.name for one in same)) if len(groups) > 1 else None
-        where = "S is the sum of the row weights sᵢ" + (
-            "; the intercept b is free and not penalised" if run.intercept else ""
-        )
+        where = "The loss is of all scores together" if run.family == "set" else "S is the sum of the weights sᵢ"
+        where += "; the intercept b is free and not penalised" if run.intercept else ""
         parts.append(element(
             "article", heading, element("div", objective(run.family, run.intercept), class_="scroll formula"),
             element("p", where, ".", class_="note"), facts(terms, "terms"),
-            facts({k: f"{v:,}" if isinstance(v, int) else v for k, v in run.facts.items()} | {"Digest (sha256)": digest}),
+            facts({k: shown(v) if isinstance(v, int) else v for k, v in run.facts.items()} | {"Digest (sha256)": digest}),
         ))  # fmt: skip
     return inside(parts)

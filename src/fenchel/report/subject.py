@@ -11,6 +11,7 @@ import numpy as np
 from fenchel.errors import InputError
 from fenchel.model import Model
 from fenchel.model_parts import class_scores, classes_known, innermost, regularizer_of
+from fenchel.report.data_facts import data_facts, labels_shown, task_of
 from fenchel.result import Certificate, Result, Status, TracePoint
 from fenchel.structured_model import StructuredModel
 
@@ -197,10 +198,7 @@ def _of_fit(fit: Fit, name: str, feature_names: Sequence[str] | None) -> Run:
     solves = tuple(
         replace(solve_of(result), name=solve.name) for result, solve in zip(fit.results, run.solves, strict=True)
     )
-    facts = data_facts(fit.results[0].problem) | {"Labels": run.facts.get("Labels")}
-    if run.labels is not None:
-        facts.pop("Rows per class", None)
-    return replace(run, solves=solves, facts=facts)
+    return replace(run, solves=solves, facts=data_facts(fit.results[0].problem, run.labels))
 
 
 def _of_structured(model: StructuredModel, name: str) -> Run:
@@ -211,23 +209,6 @@ def _of_structured(model: StructuredModel, name: str) -> Run:
         name, "structured", "structured", model.loss, model.regularizer, False, (solve,), None, None, model.labels, None,
         facts, predict=model.predict, versions=model.versions,
     )  # fmt: skip
-
-
-def task_of(loss: Any, family: str, labels: Sequence[Any] | None) -> str:
-    """What is predicted."""
-    if family == "structured":
-        return "structured"
-    if family == "vector" or (labels is not None and len(labels) > 2):
-        return "regression" if type(innermost(loss)).__name__ == "MultivariateSquared" else "classes"
-    if type(innermost(loss)).__name__ == "Novelty":
-        return "novelty"
-    if labels is not None or "+1" in getattr(innermost(loss), "target_rule", "") or _signs(loss, family):
-        return "two classes"
-    return "ranking" if family == "set" else "regression"
-
-
-def _signs(loss: Any, family: str) -> bool:
-    return family == "set" and type(loss).__name__ in ("BreakEven", "FBeta", "PrecisionAtK", "RecallAtK", "ROCArea")
 
 
 def names_for(weights: np.ndarray | None, names: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -241,44 +222,3 @@ def names_for(weights: np.ndarray | None, names: Sequence[str] | None) -> tuple[
             f"feature_names has {len(names)} names, but there are {weights.shape[1]} features: give one for each"
         )
     return tuple(str(name) for name in names)
-
-
-def labels_shown(labels: Sequence[Any] | None) -> str | None:
-    """The labels, of many the first ones."""
-    if labels is None:
-        return None
-    return ", ".join(str(label) for label in labels[:8]) + (f", … ({len(labels)})" if len(labels) > 8 else "")
-
-
-def data_facts(problem: Any) -> dict[str, Any]:
-    """Rows, features, storage, weights: nothing of a row itself."""
-    structured = problem.family == "structured"
-    facts: dict[str, Any] = {"Examples" if structured else "Rows": int(problem.n)}
-    if hasattr(problem, "gram"):
-        facts["Kernel"] = f"{problem.kernel!r} {problem.kernel_params or ''}".strip()
-    else:
-        facts["Coefficients" if structured else "Features"] = int(problem.d)
-    X = getattr(problem, "X", None)
-    if X is not None and hasattr(X, "shape") and not structured:
-        sparse = hasattr(X, "nnz")
-        facts["Features"] = int(X.shape[1])
-        facts["Stored values"] = int(X.nnz if sparse else np.prod(X.shape))
-        facts["Storage"] = f"{'sparse (CSR)' if sparse else 'dense'}, {X.dtype}"
-    if hasattr(problem, "weights") and bool((problem.weights != problem.weights[0]).any()):
-        facts["Row weights"] = f"yes, summing to {problem.total_weight:.6g}"
-    if getattr(problem, "has_offset", False):
-        facts["Offset"] = "yes"
-    if getattr(problem, "groups", None) is not None:
-        facts["Queries"] = int(np.unique(problem.groups).size)
-    return facts | _class_counts(problem)
-
-
-def _class_counts(problem: Any) -> dict[str, Any]:
-    if problem.family not in ("scalar", "vector", "set"):
-        return {}
-    task = task_of(problem.loss, problem.family, None)
-    if task not in ("two classes", "classes") or np.ndim(problem.y) != 1:
-        return {}
-    values, counts = np.unique(problem.y, return_counts=True)
-    pairs = [f"{value:g}: {count:,}" for value, count in zip(values[:12], counts[:12], strict=True)]
-    return {"Rows per class": "; ".join(pairs) + ("; …" if values.size > 12 else ""), "Classes": int(values.size)}

@@ -163,8 +163,8 @@ def _gaps(
 def _values(
     series: Sequence[Series], axis: str, log: bool, tables: Any, key: str
 ) -> tuple[str, Any, Any, Picture | None]:
-    drawn = sum(not math.isnan(v) for one in series for v in one.columns["near_primal"])
-    cut = "near_" if drawn > 1 and any(math.isnan(v) for one in series for v in one.columns["near_primal"]) else ""
+    near = [not math.isnan(v) for one in series for v in one.columns["near_primal"]]
+    cut = "near_" if not all(near) and sum(near) > 2 * len(series) else ""
     if len(series) == 1:
         k = series[0].key
         curves = [Curve("primal", 0, k, axis, f"{cut}primal"), Curve("dual", 1, k, axis, f"{cut}dual")]
@@ -175,7 +175,11 @@ def _values(
             for name in ("primal", "dual")
         ]
     caption = "Primal and dual value, best so far" + (f", once the gap is below {CLOSE:.0%}" if cut else "")
-    entries = [(c.style, c.name) for c in curves] if len(series) == 1 else [(s.style, s.name) for s in series]
+    entries = (
+        [(c.style, c.name) for c in curves]
+        if len(series) == 1
+        else [(s.style, s.name) for s in series if not all(map(math.isnan, s.columns[f"{cut}primal"]))]
+    )
     axes = Axes(AXES[axis], "objective", log, False, not log)
     return key, caption, entries, chart(key, curves, tables, axes)
 
