@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -154,6 +155,14 @@ def test_onnx_keeps_words(files):
     assert run("export", "m", "--format", "onnx", "-o", "out.onnx") == 0
     label = ReferenceEvaluator("out.onnx").run(["label"], {"X": X})[0]
     assert label.tolist() == fenchel.load("m").predict(X).tolist()
+
+
+def test_without_onnx_the_remedy_is_named(files, capsys, monkeypatch):
+    trained("hinge")
+    capsys.readouterr()
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    assert run("export", "m", "--format", "onnx", "-o", "out") == 1
+    assert "pip install 'fenchel[onnx]'" in one_line(capsys)
 
 
 def test_export_failures(files, capsys):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 
 import pytest
 
 import fenchel.cli
-from cli_case import run
+from cli_case import TWO, X, run
 from fenchel.cli import COMMANDS
+from fenchel.data.write_svmlight import write_svmlight
 
 HEAVY = ("numba", "sklearn", "scipy", "rich", "pandas", "pyarrow", "onnx", "shtab", "matplotlib")
 
@@ -67,6 +70,7 @@ for name in ["", *COMMANDS]:
 WRONG = [
     ["train", "d"], ["train", "d", "--model", "m", "-v", "3"], ["train", "d", "--model", "m", "-s", "x"],
     ["train", "d", "--model", "m", "--loss", "hinge", "-s", "1"], ["train", "d", "--model", "m", "--format", "xml"],
+    ["train", "d", "-v", "3", "--report", "r"],
     ["train", "d", "--model", "m", "-w1"], ["train", "d", "--model", "m", "--intercept", "-B", "1"],
     ["predict", "m", "d", "--csv", "--json"], ["evaluate", "m"], ["evaluate", "m", "d", "--level", "x"],
     ["verify", "m"], ["path", "d"], ["path", "d", "--model", "m", "--rule", "worst"], ["compare"],
@@ -102,6 +106,48 @@ def test_a_broken_pipe_is_141(monkeypatch, tmp_path):
     assert found.wait(timeout=60) == fenchel.cli.BROKEN_PIPE
     assert found.stderr.read() == b""
     found.stderr.close()
+
+
+JSON = {
+    "train": ["train", "two", "--alpha", "0.1", "--model", "n"], "validate": ["train", "two", "-v", "2"],
+    "predict": ["predict", "m", "two", "--quiet"], "evaluate": ["evaluate", "m", "two", "--resamples", "2"],
+    "verify": ["verify", "m", "two"], "path": ["path", "two", "--model", "n", "--alphas", "1", "--folds", "2", "-q"],
+    "compare": ["compare", "two", "--solver", "auto,lbfgs", "--repeat", "1"], "losses": ["losses"],
+    "one loss": ["losses", "huber"],
+    "solvers": ["solvers"], "one solver": ["solvers", "lbfgs"], "pair": ["solvers", "--loss", "hinge", "--penalty", "l1"],
+}  # fmt: skip
+NAMES_AS_KEYS = {
+    "metrics",
+    "solvers",
+    "within",
+    "misfits",
+    "parameters",
+}  # their keys are names, not words of the format
+
+
+def keys_of(found, name="", free=False) -> set[str]:
+    if isinstance(found, list):
+        return set().union(*(keys_of(entry, name) for entry in found))
+    if not isinstance(found, dict):
+        return set()
+    below = set().union(*(keys_of(value, key) for key, value in found.items()))
+    return below if free or (name in NAMES_AS_KEYS and name != "misfits") else below | set(found)
+
+
+@pytest.mark.parametrize("case", JSON)
+def test_every_key_of_the_json_is_in_the_help(case, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_svmlight("two", X, TWO)
+    assert run("train", "two", "--alpha", "0.1", "--model", "m") == 0
+    capsys.readouterr()
+    assert run(*JSON[case], "--json") == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    command = JSON[case][0]
+    assert run(command, "--help-all" if command == "train" else "--help") == 0
+    told = set(re.findall(r"\w+", capsys.readouterr().out))
+    if case == "pair":
+        found["misfits"] = sorted(found["misfits"])
+    assert keys_of(found, free=case == "losses") <= told
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -172,6 +172,8 @@ FAILURES = {
     "index base of a table": (["train", "trees.csv", "--index-base", "1", "--model", "x"], "are for svmlight text"),
     "ordered words": (["train", "trees.csv", "--measure", "ordinal", "--model", "x"], "Ordinal needs numbers in their order"),
     "half queries": (["train", "half.csv", "--target", "y", "--group", "q", "--measure", "mrr", "--model", "x"], "whole num"),
+    "no header": (["train", "bald.csv", "--model", "x"], "looks like a row: put a line with the names"),
+    "semicolons": (["train", "semi.csv", "--model", "x"], "are its columns divided by something else?"),
     "other columns": (["predict", "m", "twice.csv"], "several columns with the name"),
     "fewer columns": (["predict", "m", "holes.csv"], "no column 'height', which the model has as a feature"),
     "strange word": (["evaluate", "m", "strange.csv"], "row 2 has the label 'elm', which the model does not know"),
@@ -189,6 +191,8 @@ def test_failures_name_the_place(case, files, capsys):
     (files / "holes.csv").write_text("length,width,kind\n1,2,a\n1,,b\n3,4,a\n")
     (files / "gaps.csv").write_text("a,y\n1,2\n1,\n3,4\n")
     (files / "twice.csv").write_text("a,a,b\n1,2,3\n")
+    (files / "bald.csv").write_text("1.5,2,3\n2.5,3,4\n")
+    (files / "semi.csv").write_text("a;b\n1;2\n")
     (files / "ragged.csv").write_text("a,b\n1,2,3\n")
     (files / "empty.csv").write_text("")
     (files / "header.csv").write_text("a,b\n")
@@ -256,6 +260,44 @@ def test_any_text_survives_our_writer_and_reader(words):
     content = csv_line(["a", "t"]) + "".join(csv_line([1.0, word]) for word in [*words, "x"])
     table = Table(content.encode(), "csv", as_words=True)
     assert table.labels == sorted({*words, "x"})
+
+
+def test_csv_on_a_terminal_has_no_control_characters(files, capsys, monkeypatch):
+    (files / "red.csv").write_text(csv_text(np.where(TWO == 7, "\x1b[31mred", "blue")))
+    assert run("train", "red.csv", "--alpha", "0.1", "--model", "m") == 0
+    assert "\\x1b[31mred" in capsys.readouterr().out
+    assert run("predict", "m", "red.csv", "--csv") == 0
+    assert "\x1b[31mred" in capsys.readouterr().out  # a pipe gets what there is
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    for words in (["predict", "m", "red.csv", "--csv"], ["predict", "m", "red.csv"], ["evaluate", "m", "red.csv"],
+                  ["verify", "m", "red.csv"], ["path", "red.csv", "--alphas", "1", "--folds", "2", "--model", "p", "-q"],
+                  ["export", "m", "--format", "json"]):  # fmt: skip
+        assert run(*words) == 0
+        shown = capsys.readouterr()
+        assert all(c.isprintable() or c == "\n" for c in shown.out + shown.err), words
+
+
+def test_columns_that_are_only_counted_are_names(files):
+    (files / "counted.csv").write_text(csv_text(TWO, columns=["0", "1", "2", "3"], target="4"))
+    assert run("train", "counted.csv", "--alpha", "0.1", "--model", "m") == 0
+    assert fenchel.load("m").feature_names == ("0", "1", "2", "3")
+
+
+def test_whole_numbers_may_be_followed_by_others_in_later_blocks():
+    text = "a,b,t\n" + "1,,0\n" * 200_000 + "1.5,2,x\n"
+    with pytest.raises(fenchel.errors.InputError, match="column 'b' is missing"):
+        next(Table(text.encode(), "csv").blocks())
+    table = Table(text.replace(",,", ",3,").encode(), "csv")
+    assert table.labels == ["0", "x"]
+    parts = list(table.blocks())
+    assert len(parts) > 1
+    assert parts[-1].X[-1].tolist() == [1.5, 2.0]
+
+
+def test_without_pyarrow_the_remedy_is_named(files, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert run("train", "trees.csv", "--model", "m") == 1
+    assert "pip install 'fenchel[tables]'" in one_line(capsys)
 
 
 def test_models_without_names_take_columns_by_place(files, capsys):

@@ -26,15 +26,15 @@ from fenchel.cli.terminal import CleanParser, complain, log_to_stderr
 COMMANDS = {
     "train": "fit a model to a data file and write it with its certificate",
     "predict": "labels, scores or probabilities for the rows of a data file",
-    "evaluate": "how good the predictions of a model are, with confidence intervals",
+    "evaluate": "metrics of a model on a data file, with confidence intervals",
     "verify": "recompute the certificate of a model from its data",
-    "path": "many strengths of the penalty, each certified; choose one by cross-validation",
-    "compare": "several losses, penalties and solvers on one data file: gap against time",
+    "path": "a certified regularization path, its strength cross-validated",
+    "compare": "losses, penalties and solvers on one file: gap against time",
     "report": "a page (HTML) about models",
     "export": "a model for other programs: liblinear text, JSON, ONNX",
-    "convert": "turn a data file into rows on disk that need not fit into memory",
-    "losses": "the losses, measures, structured models and penalties there are, with formulas",
-    "solvers": "the solvers there are, and which of them fit a loss and a penalty",
+    "convert": "a data file as rows on disk that need not fit into memory",
+    "losses": "losses, measures, structured models, penalties: formulas",
+    "solvers": "the solvers, and which of them fit a loss and a penalty",
     "completion": "completion of commands and options for a shell",
 }
 EXAMPLE = "example: fenchel train a9a --model a9a.fenchel && fenchel verify a9a.fenchel a9a"

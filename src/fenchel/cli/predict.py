@@ -68,7 +68,8 @@ def run(arguments: Namespace) -> int:
         found = {"labels": model.labels, "columns": names, "predictions": predicted}
         write(arguments.output, iter([as_json(found) + "\n"]))
     elif arguments.csv or arguments.output.lower().endswith(".csv"):
-        write(arguments.output, _csv_lines(names or ["prediction"], predicted))
+        lines = _csv_lines(names or ["prediction"], predicted)
+        write(arguments.output, _for_terminal(lines) if arguments.output == "-" and sys.stdout.isatty() else lines)
     else:
         write(arguments.output, _lines(predicted))
     if not arguments.quiet:
@@ -126,6 +127,11 @@ def _csv_lines(header: list[str], predicted: Any) -> Iterator[str]:
     yield csv_line(header)
     for row in predicted.tolist():
         yield csv_line(row if isinstance(row, list) else [row])
+
+
+def _for_terminal(lines: Iterator[str]) -> Iterator[str]:
+    """Files and pipes get what the labels are, a terminal what it can show."""
+    return (clean(line.removesuffix("\n")) + "\n" for line in lines)
 
 
 def _word(entry: Any) -> str:

@@ -130,8 +130,10 @@ def _read_table(arguments: Namespace, kind: str, qid: Any, model: Any = None, ne
 def _by_place(table: Any, model: Any) -> None:
     """A model without names takes columns as they come: all but the last, if there is one more than it has features."""
     if table.target is not None and len(table.features) == model.d - 1:
-        table.features, table.target, table.labels = [*table.features, table.target], None, None
-    elif table.target is None and len(table.features) == model.d + 1:
+        raise InputError(
+            f"{table.name} has as many columns as the model has features: there is no target to compare with"
+        )
+    if table.target is None and len(table.features) == model.d + 1:
         table.features = table.features[:-1]
 
 

@@ -109,8 +109,11 @@ def _configure_columns(parser: CleanParser) -> None:
 
 def check(parser: CleanParser, arguments: Namespace) -> None:
     """What argparse cannot see."""
-    if (arguments.model is None) == (arguments.folds is None):
-        parser.error("one of --model OUT (where the model is written) and -v K (cross-validation, no model) is needed")
+    if arguments.model is None and arguments.folds is None:
+        parser.error("--model OUT, where the model is written, is needed (or -v K for cross-validation)")
+    for name in ("model", "report"):
+        if getattr(arguments, name) is not None and arguments.folds is not None:
+            parser.error(f"-v K is cross-validation and writes no {name}: leave --{name} out")
 
 
 def run(arguments: Namespace) -> int:

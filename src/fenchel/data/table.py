@@ -58,6 +58,11 @@ class Table:
         twice = next((name for name in plain if plain.count(name) > 1), None)
         if twice is not None:
             raise InputError(f"{self.name} has several columns with the name {twice!r}: every column needs its own")
+        if self.text and all(map(_is_number, plain)) and not _counted(plain):
+            raise InputError(
+                f"{self.name}: its first line, {', '.join(plain[:4])}, ..., looks like a row: put a line with the names "
+                "of the columns above it"
+            )
         return {name: k for k, name in enumerate(plain)}
 
     def _known(self, name: str) -> str:
@@ -90,7 +95,8 @@ class Table:
             return list(features)
         found = [name for name in self.places if name not in (self.target, self.group)]
         if not found:
-            raise InputError(f"{self.name} has no column beside the target {self.target!r}")
+            hint = ": are its columns divided by something else?" if self.text and len(self.places) == 1 else ""
+            raise InputError(f"{self.name} has no column beside the target {self.target!r}{hint}")
         return found
 
     def _column_types(self, schema: Any) -> dict[str, Any]:
@@ -204,3 +210,16 @@ class Table:
             row = at + int(np.argmin(finite))
             raise InputError(f"{self.name}: column {name!r} is missing or not finite in row {row} (counted from 0)")
         return values
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _counted(names: list[str]) -> bool:
+    """Columns that are called 0, 1, 2, ... or 1, 2, 3, ..., as programs do that have no better names."""
+    return any(names == [str(k) for k in range(start, start + len(names))] for start in (0, 1))
