@@ -149,6 +149,13 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     assert 0.80 <= hits / 200 <= 0.97
 
 
+def test_a_model_that_is_not_certified_is_said_to_be_none(files, capsys):
+    assert run("train", "two", "--alpha", "0.1", "--max-iter", "0", "--model", "m") == 3
+    capsys.readouterr()
+    assert run("evaluate", "m", "two", "--resamples", "0") == 0
+    assert "model: MAX_ITER, relative gap" in capsys.readouterr().out
+
+
 def test_undefined_is_said_not_invented(files, capsys):
     assert run("train", "two", "--alpha", "0.1", "--model", "m") == 0
     rows = TWO == 7
@@ -177,6 +184,7 @@ def test_the_table_names_what_was_counted(files, capsys):
     assert shown.err == ""
     assert "classification: 60 rows of two" in shown.out
     assert "0.9 interval" in shown.out
+    assert "model: CERTIFIED, relative gap" in shown.out
     assert "balanced accuracy" in shown.out
 
 

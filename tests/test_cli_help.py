@@ -164,7 +164,11 @@ def test_the_bash_script_completes(capsys, tmp_path):
     (tmp_path / "script").write_text(capsys.readouterr().out)
     ask = """source "$1"; COMP_WORDS=(fenchel {}); COMP_CWORD={}
 $(complete -p fenchel | sed 's/.*-F \\([^ ]*\\) .*/\\1/'); echo "${{COMPREPLY[@]}}\""""
-    for words, place, expected in (("ver", 1, ["verify"]), ("evaluate --res", 2, ["--resamples"])):
+    for words, place, expected in (
+        ("ver", 1, ["verify"]),
+        ("evaluate --res", 2, ["--resamples"]),
+        (f"evaluate {tmp_path}/scr", 2, [f"{tmp_path}/script"]),
+    ):
         found = subprocess.run(
             ["bash", "-c", ask.format(words, place), "bash", str(tmp_path / "script")],
             capture_output=True, text=True, timeout=30,

@@ -128,6 +128,14 @@ def test_weights_of_labels_enter_the_strength_and_the_certificate(files, capsys)
     assert run("verify", "m", "three", "-w1", "4") == 0
 
 
+def test_signs_are_numbers(files):
+    write_svmlight("signs", X, np.where(TWO == 7, 1, -1))
+    for plus in ("-w1", "-w+1", "-w1.0"):
+        assert run("train", "signs", "-s", "2", "-c", "1", plus, "3", "-w-1", "0.5", "--model", "m", "-e", "1e-10") == 0
+        theirs = weights_of_liblinear("-s 2 -c 1 -w1 3 -w-1 0.5", np.where(TWO == 7, 1, -1))
+        assert np.allclose(fenchel.load("m").coef, theirs, atol=2e-4)
+
+
 def test_words_have_weights_and_long_names_work(files):
     pytest.importorskip("pyarrow")
     (files / "t.csv").write_text(csv_text(WORDS))

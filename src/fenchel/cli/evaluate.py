@@ -19,7 +19,8 @@ rankings: NDCG, NDCG at 10 (or the measure's k), MRR, over queries in which some
 sequences: accuracy of tokens and of whole sequences; precision, recall and F1 of spans
 Intervals are percentiles of the bootstrap: rows (queries, sequences) are drawn with replacement, the
 model stays as it is. Equal seeds give equal intervals.
-JSON: task, unit, count, resamples, seed, level, metrics: {name: {value, low, high}}.
+JSON: task, unit, count, status and relative_gap (of the model), resamples, seed, level,
+metrics: {name: {value, low, high}}.
 
 exit status: 0 done, 1 error, 2 wrong usage
 
@@ -50,11 +51,13 @@ def run(arguments: Namespace) -> int:
     quality = _of_sequences(model, arguments) if model.family == "structured" else _of_rows(model, arguments)
     found = intervals(quality, arguments.resamples, arguments.seed, arguments.level)
     if arguments.json:
-        about = {"task": quality.task, "unit": quality.unit, "count": quality.size, "resamples": arguments.resamples}
+        about = {"task": quality.task, "unit": quality.unit, "count": quality.size, "status": model.status.name}
+        about |= {"relative_gap": model.certificate.relative_gap, "resamples": arguments.resamples}
         metrics = {name: estimate._asdict() for name, estimate in found.items()}
         print(as_json({**about, "seed": arguments.seed, "level": arguments.level, "metrics": metrics}))
         return 0
     print(clean(f"{quality.task}: {quality.size} {quality.unit} of {arguments.data}"))
+    print(f"model: {model.status.name}, relative gap {model.certificate.relative_gap:.3g}, asked {model.tol:g}")
     between = f"{arguments.level:.4g} interval"
     rows = [[name.replace("_", " "), _shown(e.value), _interval(e)] for name, e in found.items()]
     print(table(["metric", "value", between], rows))

@@ -105,13 +105,25 @@ def row_weights(task: Any, given: dict[str, float], path: str) -> list[Any]:
         return [None] * len(task.targets)
     if task.labels is None:
         raise InputError("weights of labels (-wi) are for classification: this loss has no labels")
-    factor = [given.get(str(label), 1.0) for label in task.labels]
-    strange = set(given) - {str(label) for label in task.labels}
-    if strange:
-        known = ", ".join(str(label) for label in task.labels[:10])
-        raise InputError(f"-w{min(strange)}: {path} has no such label; it has {known}")
+    known = {_named(str(label), task.labels): 1.0 for label in task.labels}
+    for name, weight in given.items():
+        if _named(name, task.labels) not in known:
+            shown = ", ".join(str(label) for label in task.labels[:10])
+            raise InputError(f"-w{name}: {path} has no such label; it has {shown}")
+        known[_named(name, task.labels)] = weight
+    factor = list(known.values())
     if len(task.targets) > 1:  # one label against the rest
         return [np.where(y > 0, x, 1.0) for y, x in zip(task.targets, factor, strict=True)]
     y = task.targets[0]
     place = (y > 0).astype(int) if len(task.labels) == 2 else y.astype(int)
     return [np.array(factor)[place]]
+
+
+def _named(name: str, labels: Sequence[Any]) -> Any:
+    """A label as it is written on the command line: a number if labels are, so that +1 is 1."""
+    if isinstance(labels[0], str):
+        return name
+    try:
+        return float(name)
+    except ValueError:
+        return name
