@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -159,6 +160,7 @@ def test_completion_knows_every_command_and_option(shell, capsys):
         assert option.lstrip("-") in script
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_the_bash_script_completes(capsys, tmp_path):
     assert run("completion", "bash") == 0
     (tmp_path / "script").write_text(capsys.readouterr().out)

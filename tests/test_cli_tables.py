@@ -159,6 +159,9 @@ FAILURES = {
     "no group": (["train", "trees.csv", "--group", "q", "--model", "x"], "no column 'q'"),
     "words as numbers": (["train", "trees.csv", "--loss", "squared", "--model", "x"], "Squared needs numbers"),
     "words as features": (["train", "trees.csv", "--target", "age", "--model", "x"], "column 'kind' holds string, not num"),
+    "one bad cell": (["train", "cell.csv", "--model", "x"], "column 'a' holds string, not numbers (row 1: '2..5')"),
+    "not text": (["train", "latin.csv", "--model", "x"], "latin.csv is not UTF-8 text"),
+    "broken parquet": (["train", "cut.parquet", "--model", "x"], "cut.parquet cannot be read"),
     "one word": (["train", "same.csv", "--model", "x"], "one label only ('oak')"),
     "missing": (["train", "holes.csv", "--model", "x"], "column 'width' is missing or not finite in row 1"),
     "missing target": (["train", "gaps.csv", "--loss", "squared", "--model", "x"], "column 'y' is missing"),
@@ -187,6 +190,9 @@ def test_failures_name_the_place(case, files, capsys):
     assert run("train", "trees.csv", "--alpha", "0.1", "--model", "m") == 0
     capsys.readouterr()
     write_svmlight("two", X, TWO)
+    (files / "cell.csv").write_text("a,y\n1.5,1\n2..5,-1\n3,1\n")
+    (files / "latin.csv").write_bytes("größe,y\n1,2\n".encode("latin-1"))
+    (files / "cut.parquet").write_bytes(b"PAR1" + bytes(40) + b"PAR1")
     (files / "same.csv").write_text(csv_text(["oak"] * 60))
     (files / "holes.csv").write_text("length,width,kind\n1,2,a\n1,,b\n3,4,a\n")
     (files / "gaps.csv").write_text("a,y\n1,2\n1,\n3,4\n")

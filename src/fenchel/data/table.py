@@ -6,7 +6,7 @@ The target column may hold words: they become 0, 1, ... in the order of the alph
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from fenchel.data.csv_text import unguarded
 from fenchel.data.table_source import TableSource
 from fenchel.data.write_store import RowBlock
 from fenchel.errors import InputError
+
+LOOKED_AT = 100_000  # rows, for the one that is named in a message
 
 
 class Table:
@@ -45,7 +47,8 @@ class Table:
         self.name, self.text = self.source.name, kind != "parquet"
         self._types: dict[str, Any] | None = None
         schema = next(self._batches()).schema
-        self._raw, self.places = schema.names, self._places(schema.names)
+        self._raw = self._text(lambda: schema.names)
+        self.places = self._places(self._raw)
         self._types = self._column_types(schema) if self.text else None
         self.group = None if group is None else self._known(group)
         self.target = self._find_target(target, features, need_target)
@@ -64,6 +67,12 @@ class Table:
                 "of the columns above it"
             )
         return {name: k for k, name in enumerate(plain)}
+
+    def _text(self, read: Callable[[], list[Any]]) -> list[Any]:
+        try:
+            return read()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{self.name} is not UTF-8 text: {error.object!r:.60}") from None
 
     def _known(self, name: str) -> str:
         if name not in self.places:
@@ -139,7 +148,7 @@ class Table:
             column = self._column(batch, self.target)
             if not (kinds.is_string(column.type) or kinds.is_large_string(column.type)):
                 return None
-            found.update(word for word in column.unique().to_pylist() if word is not None)
+            found.update(word for word in self._text(column.unique().to_pylist) if word is not None)
         return sorted({self._word(word) for word in found})
 
     def _word(self, cell: str) -> str:
@@ -176,7 +185,7 @@ class Table:
         if self.labels is None:
             return self._numbers(batch, self.target, at)
         places = {word: k for k, word in enumerate(self.labels)}
-        words = self._column(batch, self.target).to_pylist()
+        words = self._text(self._column(batch, self.target).to_pylist)
         codes = [np.nan if word is None else places[self._word(word)] for word in words]
         return self._finite(np.array(codes, dtype=float), self.target, at)
 
@@ -198,11 +207,22 @@ class Table:
         tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_null)
         if not any(test(column.type) for test in tests):
             raise InputError(
-                f"{self.name}: column {name!r} holds {column.type}, not numbers; code it as numbers or leave it out"
+                f"{self.name}: column {name!r} holds {column.type}, not numbers{self._first_text(column, at)}; "
+                "code it as numbers or leave it out"
             )
         values = column.to_numpy(zero_copy_only=False)
         return self._finite(np.array([np.nan if v is None else v for v in values], dtype=float)
                             if values.dtype == object else values.astype(np.float64), name, at)  # fmt: skip
+
+    def _first_text(self, column: Any, at: int) -> str:
+        """Where a column of a text file is not a number: one wrong cell makes all of it text."""
+        if not self.text:
+            return ""
+        for row, cell in enumerate(column.slice(0, LOOKED_AT).to_pylist()):
+            word = cell.decode("latin-1") if isinstance(cell, bytes) else str(cell)
+            if cell is not None and not _is_number(word):
+                return f" (row {at + row}: {word[:40]!r})"
+        return ""
 
     def _finite(self, values: np.ndarray, name: str, at: int) -> np.ndarray:
         finite = np.isfinite(values)

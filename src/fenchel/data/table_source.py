@@ -50,8 +50,10 @@ class TableSource:
             for batch in self._parquet(pyarrow) if self.kind == "parquet" else self._lines(pyarrow, types):
                 empty = False
                 yield batch
-        except pyarrow.ArrowException as error:
-            raise InputError(f"{self.name} cannot be read: {error}") from None
+        except (pyarrow.ArrowException, OSError) as error:  # for damaged Parquet files it is a bare OSError
+            if getattr(error, "errno", None) is not None:
+                raise
+            raise InputError(f"{self.name} cannot be read: {str(error).strip()}") from None
         if empty:
             raise InputError(f"{self.name}: there is no row in it")
 
