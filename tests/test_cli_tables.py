@@ -77,7 +77,9 @@ def test_columns_may_come_in_any_order_and_with_others(files, capsys):
     order = [2, 0, 3, 1]
     text = csv_text(WORDS, columns=[NAMES[j] for j in order], rows=X[:, order])
     lines = text.strip().split("\n")
-    (files / "turned.csv").write_text("\n".join(["id," + lines[0], *(f"no {k},{r}" for k, r in enumerate(lines[1:]))]))
+    (files / "turned.csv").write_text(
+        "\n".join(["id," + lines[0], *(f"no {k},{r}" for k, r in enumerate(lines[1:])), ""])
+    )
     model = fenchel.load("m")
     assert run("predict", "m", "turned.csv", "--quiet") == 0
     assert capsys.readouterr().out.split() == model.predict(X).tolist()
@@ -86,7 +88,7 @@ def test_columns_may_come_in_any_order_and_with_others(files, capsys):
     capsys.readouterr()
     assert run("evaluate", "m", "turned.csv") == 1
     assert "the columns id, kind beside the features: name the one" in one_line(capsys)
-    (files / "bare.csv").write_text("\n".join(line.rsplit(",", 1)[0] for line in csv_text(WORDS).strip().split("\n")))
+    (files / "bare.csv").write_text("\n".join(line.rsplit(",", 1)[0] for line in csv_text(WORDS).split("\n")))
     assert run("predict", "m", "bare.csv") == 0
     assert capsys.readouterr().out.split() == model.predict(X).tolist()
     assert run("evaluate", "m", "bare.csv") == 1
@@ -133,7 +135,7 @@ def test_numbers_as_targets_regression_and_queries(files, capsys):
     problem = fenchel.Problem(X, REAL, loss="squared", alpha=0.1)
     assert fenchel.certify(problem, model.coef).holds(1e-6)
     lines = csv_text(GRADES).strip().split("\n")
-    table = "\n".join([lines[0] + ",query", *(f"{row},{q}" for row, q in zip(lines[1:], QID, strict=True))])
+    table = "\n".join([lines[0] + ",query", *(f"{row},{q}" for row, q in zip(lines[1:], QID, strict=True)), ""])
     (files / "ranked.csv").write_text(table)
     words = ["ranked.csv", "--target", "kind", "--group", "query"]
     assert run("train", *words, "--measure", "ndcg", "--alpha", "0.1", "--model", "m") == 0
@@ -300,6 +302,31 @@ def test_whole_numbers_may_be_followed_by_others_in_later_blocks():
     assert parts[-1].X[-1].tolist() == [1.5, 2.0]
 
 
+def test_a_text_without_its_last_newline_may_have_been_cut_off(files, capsys, monkeypatch):
+    whole = csv_text(TWO)
+    (files / "cut.csv").write_text(whole[:-1])
+    assert run("train", "cut.csv", "--alpha", "0.1", "--model", "m") == 0
+    assert "cut.csv: the last line has no newline" in capsys.readouterr().err
+    standard_input(monkeypatch, whole[:-1].encode())
+    assert run("train", "-", "--format", "csv", "--alpha", "0.1", "--model", "m") == 0
+    assert capsys.readouterr().err.count("no newline") == 1
+    (files / "cut.csv.gz").write_bytes(gzip.compress(whole[:-1].encode()))
+    for data in ("two.csv", "cut.csv.gz"):
+        assert run("train", data, "--alpha", "0.1", "--model", "m") == 0
+        assert capsys.readouterr().err == ""
+
+
+def test_a_small_file_that_claims_to_be_a_huge_table_is_refused(files, capsys):
+    import pyarrow
+    import pyarrow.parquet
+
+    column = pyarrow.array(np.zeros(2_000_000))
+    pyarrow.parquet.write_table(pyarrow.table({"a": column, "y": column}), "bomb.parquet", compression="gzip")
+    assert (files / "bomb.parquet").stat().st_size < 100_000
+    assert run("train", "bomb.parquet", "--model", "x") == 1
+    assert "more than 200 times its size" in one_line(capsys)
+
+
 def test_without_pyarrow_the_remedy_is_named(files, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert run("train", "trees.csv", "--model", "m") == 1
@@ -311,7 +338,7 @@ def test_models_without_names_take_columns_by_place(files, capsys):
     assert run("train", "two", "--alpha", "0.1", "--model", "m") == 0
     model = fenchel.load("m")
     capsys.readouterr()
-    bare = "\n".join(line.rsplit(",", 1)[0] for line in csv_text(TWO).strip().split("\n"))
+    bare = "\n".join(line.rsplit(",", 1)[0] for line in csv_text(TWO).split("\n"))
     (files / "bare.csv").write_text(bare)
     for data in ("two.csv", "bare.csv"):
         assert run("predict", "m", data, "--quiet") == 0

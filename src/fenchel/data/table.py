@@ -45,6 +45,7 @@ class Table:
     ):
         self.source, self.dtype = TableSource(source, kind, name), np.dtype(dtype)
         self.name, self.text = self.source.name, kind != "parquet"
+        self.source.warn_of_a_cut()
         self._types: dict[str, Any] | None = None
         schema = next(self._batches()).schema
         self._raw = self._text(lambda: schema.names)

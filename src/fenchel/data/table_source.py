@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from fenchel.errors import InputError
 ROWS = 1 << 14  # of a Parquet file that are in memory at a time
 TABLES = {"csv": ",", "tsv": "\t", "parquet": ""}
 PACKED = {".gz", ".bz2", ".xz"}
+COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
+BOMB_RATIO, BOMB_BYTES = 200, 1 << 21  # expanding this many times, and to more than so many bytes
+LOG = logging.getLogger("fenchel")
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:
@@ -57,10 +61,38 @@ class TableSource:
         if empty:
             raise InputError(f"{self.name}: there is no row in it")
 
+    def warn_of_a_cut(self) -> None:
+        """A text that was cut off inside its last number looks like one whose writer left out the last newline."""
+        if self.kind == "parquet":
+            return
+        with io.BytesIO(self.source) if isinstance(self.source, bytes) else open(self.source, "rb") as file:
+            packed = file.read(6).startswith(COMPRESSED)  # what is cut off there is noticed anyway
+            if (
+                not packed
+                and file.seek(0, os.SEEK_END)
+                and file.seek(-1, os.SEEK_END) >= 0
+                and file.read(1) not in b"\r\n"
+            ):
+                LOG.warning(
+                    "%s: the last line has no newline; if the file was cut off, its last number is wrong", self.name
+                )
+
     def _parquet(self, pyarrow: Any) -> Iterator[Any]:
         source = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source
         with pyarrow.parquet.ParquetFile(source) as file:
+            self._refuse_bomb(file.metadata)
             yield from file.iter_batches(batch_size=ROWS)
+
+    def _refuse_bomb(self, facts: Any) -> None:
+        """A few kilobytes may claim to be billions of rows."""
+        size = len(self.source) if isinstance(self.source, bytes) else os.path.getsize(self.source)
+        groups = [facts.row_group(k) for k in range(facts.num_row_groups)]
+        decoded = max(8 * facts.num_rows * facts.num_columns, sum(group.total_byte_size for group in groups))
+        if decoded > max(BOMB_BYTES, BOMB_RATIO * size):
+            raise InputError(
+                f"{self.name} would expand to {decoded} bytes, more than {BOMB_RATIO} times its size; if that is meant, "
+                "write it again without compression"
+            )
 
     def _lines(self, pyarrow: Any, types: Mapping[str, Any] | None) -> Iterator[Any]:
         parse = pyarrow.csv.ParseOptions(delimiter=TABLES[self.kind], newlines_in_values=True)
