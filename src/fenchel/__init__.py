@@ -57,6 +57,7 @@ _MODULES = [
     "multiclass",
     "projections",
     "regularizers",
+    "report",
     "solvers",
     "structured",
 ]
