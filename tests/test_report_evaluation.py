@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 from scipy.stats import binomtest
 from sklearn import metrics
 from sklearn.datasets import load_iris
@@ -144,13 +145,18 @@ def test_many_classes_are_the_worst_confusions(tmp_path):
     assert page.data["evaluation"][0]["Accuracy"][0] == np.mean(np.argmax(X @ result.coef.T, axis=1) == y)
 
 
-def test_three_classes_have_a_curve_each(tmp_path):
+@pytest.mark.parametrize("loss", ["softmax", "max_hinge"])
+def test_three_classes_have_a_curve_each(loss, tmp_path):
     X, y = load_iris(return_X_y=True)
-    result = fenchel.solve(fenchel.Problem(X, y, loss="softmax", alpha=0.1, fit_intercept=True), tol=1e-3)
+    result = fenchel.solve(fenchel.Problem(X, y, loss=loss, alpha=0.1), tol=1e-3)
     found = evaluate(run_of(result, "r"), X, y)
-    Z = X @ result.coef.T + result.intercept
-    areas = [metrics.roc_auc_score(y == k, Z[:, k]) for k in range(3)]
-    assert found.numbers["Area under the ROC curve, mean over labels"][0] == pytest.approx(np.mean(areas), rel=1e-12)
+    Z = X @ result.coef.T
+    if loss == "softmax":
+        area = metrics.roc_auc_score(y, softmax(Z, axis=1), multi_class="ovr")
+    else:  # by how much a class beats the best of the others
+        beats = [np.array([row[k] - max(row[j] for j in range(3) if j != k) for row in Z]) for k in range(3)]
+        area = np.mean([metrics.roc_auc_score(y == k, beats[k]) for k in range(3)])
+    assert found.numbers["Area under the ROC curve, mean over labels"][0] == pytest.approx(area, rel=1e-12)
     assert list(found.roc) == ["0", "1", "2"]
     write_page(tmp_path / "p.html", result, data=(X, y))
     about = Page((tmp_path / "p.html").read_text()).data["charts"]["roc"]

@@ -69,19 +69,31 @@ def _classes(run: Run, X: Any, y: np.ndarray) -> Evaluation:
         np.add.at(counts, (true, predicted), 1)
         numbers["Balanced accuracy"] = (_balanced(counts),)
         confusion = ([str(label) for label in labels], counts)
-    curves = _rocs(z, true, labels)
+    p = None if run.probabilities is None else np.asarray(run.probabilities(X))
+    curves = _rocs(_separate(z, joint=run.family == "vector") if p is None or len(labels) == 2 else p, true, labels)
     if curves:
         mean = "Area under the ROC curve" + (", mean over labels" if len(labels) > 2 else "")
         numbers[mean] = (float(np.mean([area for _, area in curves.values()])),)
     calibration = None
-    if run.probabilities is not None:
-        p = np.asarray(run.probabilities(X))
+    if p is not None:
         sure, right = (p[:, 1], true == 1) if len(labels) == 2 else (p.max(axis=1), p.argmax(axis=1) == true)
         calibration = reliability(sure, right)
         chosen = np.clip(p[np.arange(true.size), true], 1e-300, 1.0)
         numbers["Mean log loss"] = (float(-np.log(chosen).mean()),)
         numbers["Brier score"] = (float(((p - np.eye(len(labels))[true]) ** 2).sum(axis=1).mean()),)
     return Evaluation(true.size, numbers, confusion, {name: curve for name, (curve, _) in curves.items()}, calibration)
+
+
+def _separate(z: np.ndarray, joint: bool) -> np.ndarray:
+    """Scores that can be compared between rows: those of a joint loss only mean something beside those of the other labels.
+
+    >>> _separate(np.array([[3.0, 1.0, 2.0]]), joint=True)
+    array([[ 1., -2., -1.]])
+    """
+    if z.ndim == 1 or not joint or z.shape[1] < 3:
+        return z
+    others = [np.delete(z, k, axis=1).max(axis=1) for k in range(z.shape[1])]
+    return z - np.column_stack(others)
 
 
 def _rocs(z: np.ndarray, true: np.ndarray, labels: Sequence[Any]) -> dict[str, tuple[dict[str, list[float]], float]]:
