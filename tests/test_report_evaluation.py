@@ -9,8 +9,10 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 from scipy.stats import binomtest
 from sklearn import metrics
+from sklearn.datasets import load_iris
 
 import fenchel
 from fenchel import losses, measures, multiclass, regularizers, structured
@@ -141,6 +143,39 @@ def test_many_classes_are_the_worst_confusions(tmp_path):
     page = Page((tmp_path / "p.html").read_text())
     assert "The most frequent confusions of 20 labels" in page.text
     assert page.data["evaluation"][0]["Accuracy"][0] == np.mean(np.argmax(X @ result.coef.T, axis=1) == y)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "max_hinge"])
+def test_three_classes_have_a_curve_each(loss, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    result = fenchel.solve(fenchel.Problem(X, y, loss=loss, alpha=0.1), tol=1e-3)
+    found = evaluate(run_of(result, "r"), X, y)
+    Z = X @ result.coef.T
+    if loss == "softmax":
+        area = metrics.roc_auc_score(y, softmax(Z, axis=1), multi_class="ovr")
+    else:  # by how much a class beats the best of the others
+        beats = [np.array([row[k] - max(row[j] for j in range(3) if j != k) for row in Z]) for k in range(3)]
+        area = np.mean([metrics.roc_auc_score(y == k, beats[k]) for k in range(3)])
+    assert found.numbers["Area under the ROC curve, mean over labels"][0] == pytest.approx(area, rel=1e-12)
+    assert list(found.roc) == ["0", "1", "2"]
+    write_page(tmp_path / "p.html", result, data=(X, y))
+    about = Page((tmp_path / "p.html").read_text()).data["charts"]["roc"]
+    assert [curve["name"] for curve in about["curves"]] == ["0", "1", "2"]
+
+
+def test_rankings_are_measured_by_query():
+    rng = np.random.default_rng(2)
+    X, groups = rng.normal(size=(60, 2)), np.repeat(np.arange(6), 10)
+    y = (X[:, 0] + rng.normal(size=60) > 1).astype(float)
+    result = fenchel.solve(fenchel.Problem(X, y, loss="ndcg", groups=groups, alpha=0.1), tol=1e-2)
+    found = evaluate(run_of(result, "r"), X, y, groups)
+    z = X @ result.coef
+    relevant = [g for g in range(6) if y[groups == g].any()]
+    expected = [metrics.ndcg_score(y[None, groups == g], z[None, groups == g], k=10) for g in relevant]  # gains 0 and 1
+    assert found.numbers["NDCG of the first 10"][0] == pytest.approx(np.mean(expected), rel=1e-12)
+    first = [1 + (z[groups == g] > z[(groups == g) & (y > 0)].max()).sum() for g in relevant]
+    assert found.numbers["Mean reciprocal rank"][0] == pytest.approx(np.mean(1.0 / np.array(first)), rel=1e-12)
+    assert "groups" in evaluate(run_of(result, "r"), X, y).note
 
 
 def test_novelty(tmp_path):

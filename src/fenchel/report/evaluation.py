@@ -23,15 +23,15 @@ class Evaluation(NamedTuple):
     rows: int
     numbers: dict[str, tuple[float, ...]]
     confusion: tuple[list[str], np.ndarray] | None = None
-    roc: dict[str, list[float]] | None = None
+    roc: dict[str, dict[str, list[float]]] | None = None  # by label; "" if there are two
     calibration: dict[str, list[float]] | None = None
     histogram: dict[str, list[float]] | None = None
     by_prediction: dict[str, list[float]] | None = None
     note: str | None = None
 
 
-def evaluate(run: Run, X: Any, y: Any) -> Evaluation:
-    """The evaluation that fits the task."""
+def evaluate(run: Run, X: Any, y: Any, groups: Any = None) -> Evaluation:
+    """The evaluation that fits the task; `groups` are the queries of a ranking."""
     if run.task == "structured":
         return _structured(run, X, y)
     if run.scores is None:
@@ -44,8 +44,10 @@ def evaluate(run: Run, X: Any, y: Any) -> Evaluation:
         return _classes(run, X, target)
     if run.task == "novelty":
         return _novelty(run, X)
-    if run.task == "ranking" or target.ndim != 1:
-        return Evaluation(target.shape[0], {}, note="There is no view for this task yet; see fenchel.metrics.")
+    if run.task == "ranking":
+        return _ranking(np.ravel(run.scores(X)), target.astype(float), groups)
+    if target.ndim != 1:
+        return Evaluation(rows, {}, note="Targets of several numbers have no view; evaluate each of them by itself.")
     return _regression(run, X, target.astype(float))
 
 
@@ -67,20 +69,40 @@ def _classes(run: Run, X: Any, y: np.ndarray) -> Evaluation:
         np.add.at(counts, (true, predicted), 1)
         numbers["Balanced accuracy"] = (_balanced(counts),)
         confusion = ([str(label) for label in labels], counts)
-    curve = None
-    if len(labels) == 2 and np.unique(true).size == 2:
-        score = z if z.ndim == 1 else z[:, 1] - z[:, 0]
-        curve, area = roc(true == 1, score)
-        numbers["Area under the ROC curve"] = (area,)
+    p = None if run.probabilities is None else np.asarray(run.probabilities(X))
+    curves = _rocs(_separate(z, joint=run.family == "vector") if p is None or len(labels) == 2 else p, true, labels)
+    if curves:
+        mean = "Area under the ROC curve" + (", mean over labels" if len(labels) > 2 else "")
+        numbers[mean] = (float(np.mean([area for _, area in curves.values()])),)
     calibration = None
-    if run.probabilities is not None:
-        p = np.asarray(run.probabilities(X))
+    if p is not None:
         sure, right = (p[:, 1], true == 1) if len(labels) == 2 else (p.max(axis=1), p.argmax(axis=1) == true)
         calibration = reliability(sure, right)
         chosen = np.clip(p[np.arange(true.size), true], 1e-300, 1.0)
         numbers["Mean log loss"] = (float(-np.log(chosen).mean()),)
         numbers["Brier score"] = (float(((p - np.eye(len(labels))[true]) ** 2).sum(axis=1).mean()),)
-    return Evaluation(true.size, numbers, confusion, curve, calibration)
+    return Evaluation(true.size, numbers, confusion, {name: curve for name, (curve, _) in curves.items()}, calibration)
+
+
+def _separate(z: np.ndarray, joint: bool) -> np.ndarray:
+    """Scores that can be compared between rows: those of a joint loss only mean something beside those of the other labels.
+
+    >>> _separate(np.array([[3.0, 1.0, 2.0]]), joint=True)
+    array([[ 1., -2., -1.]])
+    """
+    if z.ndim == 1 or not joint or z.shape[1] < 3:
+        return z
+    others = [np.delete(z, k, axis=1).max(axis=1) for k in range(z.shape[1])]
+    return z - np.column_stack(others)
+
+
+def _rocs(z: np.ndarray, true: np.ndarray, labels: Sequence[Any]) -> dict[str, tuple[dict[str, list[float]], float]]:
+    """The ROC curve of two labels; of more, that of each against the rest, where scores of each are known."""
+    if len(labels) == 2:
+        scores = {"": (true == 1, z if z.ndim == 1 else z[:, 1] - z[:, 0])}
+    else:
+        scores = {str(label): (true == k, z[:, k]) for k, label in enumerate(labels) if z.ndim == 2}
+    return {name: roc(positive, s) for name, (positive, s) in scores.items() if 0 < positive.sum() < true.size}
 
 
 def _balanced(counts: np.ndarray) -> float:
@@ -174,6 +196,20 @@ def histogram(values: np.ndarray) -> dict[str, list[float]]:
     edges = np.arange(math.floor(low / step), math.floor(high / step) + 2) * step
     counts, _ = np.histogram(values, edges)
     return {"from": edges[:-1].tolist(), "to": edges[1:].tolist(), "rows": counts.astype(float).tolist()}
+
+
+def _ranking(z: np.ndarray, y: np.ndarray, groups: Any) -> Evaluation:
+    """How high the relevant documents of a query are, on average over queries."""
+    from fenchel.metrics import mrr, ndcg
+
+    if groups is None or not (y.min() >= 0.0 and y.max() > 0.0):
+        note = "Give the queries and relevances of at least 0, data=(X, y, groups), to see how well they are ranked."
+        return Evaluation(y.size, {}, note=note)
+    numbers: dict[str, tuple[float, ...]] = {
+        "NDCG of the first 10": (ndcg(y, z, groups, 10),),
+        "Mean reciprocal rank": (mrr(y, z, groups),),
+    }
+    return Evaluation(y.size, numbers)
 
 
 def _novelty(run: Run, X: Any) -> Evaluation:

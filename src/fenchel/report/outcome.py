@@ -17,7 +17,7 @@ CALIBRATION = "Calibration: does what is predicted with 70 % come true in 70 % o
 
 
 def section(
-    runs: Sequence[Run], data: tuple[Any, Any], trained_on: bool | None, tables: dict[str, Any], charts: dict[str, Any]
+    runs: Sequence[Run], data: tuple[Any, ...], trained_on: bool | None, tables: dict[str, Any], charts: dict[str, Any]
 ) -> tuple[Markup, list[Evaluation]]:
     """The section, and its numbers."""
     found = [evaluate(run, *data) for run in runs]
@@ -66,11 +66,13 @@ def _figure(title: str, entries: Any, drawing: Any, numbers: Any = None) -> Mark
 
 def _roc(runs: Any, found: Any, tables: Any, charts: Any) -> list[Markup]:
     curves: list[Curve] = []
-    for k, (run, one) in enumerate(zip(runs, found, strict=True)):
-        if one.roc is not None and len(curves) < STYLES:
-            tables[f"roc{k}"] = one.roc
-            name = run.name if len(runs) > 1 else "ROC curve"
-            curves.append(Curve(name, len(curves), f"roc{k}", "false_positive", "true_positive", steps=True))
+    named = [(run.name if len(runs) > 1 else "", one.roc or {}) for run, one in zip(runs, found, strict=True)]
+    for name, label, columns in [(name, label, columns) for name, by in named for label, columns in by.items()][
+        :STYLES
+    ]:
+        key, title = f"roc{len(curves)}", " ".join(filter(None, [name, label])) or "ROC curve"
+        tables[key] = columns
+        curves.append(Curve(title, len(curves), key, "false_positive", "true_positive", steps=True))
     axes = Axes("false positive rate", "true positive rate", diagonal=True, unit=True)
     return _drawn(
         "roc", "ROC curve: every threshold on the score", curves, axes, tables, charts, "no better than chance"

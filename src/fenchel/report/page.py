@@ -46,7 +46,7 @@ class Parts(NamedTuple):
 
     title: str
     runs: list[Run]
-    data: tuple[Any, Any] | None
+    data: tuple[Any, ...] | None
     trained_on: bool | None
     path: PathChoice | None
     feature_names: tuple[str, ...] | None
@@ -60,7 +60,7 @@ def write_page(
     *,
     names: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
-    data: tuple[Any, Any] | None = None,
+    data: tuple[Any, ...] | None = None,
     regularization_path: Path | PathChoice | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> None:
@@ -79,7 +79,7 @@ def write_page(
     names : one name for each of several, for legends.
     feature_names : one name for each feature.
     data : (X, y) to evaluate on: the confusion matrix, ROC curve, calibration or residuals, as fits the task. The targets
-        are those that the fit knows: labels of a Model, -1 and +1 for a Result of two classes.
+        are those that the fit knows: labels of a Model, -1 and +1 for a Result of two classes. For rankings (X, y, groups).
     regularization_path : a `fenchel.Path`, or a `PathChoice` with the chosen point and the scores that chose it.
     settings : more to say under "to repeat it", such as the command line.
 
@@ -119,8 +119,8 @@ def _parts(
         raise InputError(f"names has {len(names)} entries, but there are {len(given)} results: give one for each")
     called = [str(name) for name in names] if names is not None else [f"Run {k + 1}" for k in range(len(given))]
     runs = [run_of(one, name, feature_names) for one, name in zip(given, called, strict=True)]
-    if data is not None and (not isinstance(data, tuple) or len(data) != 2):
-        raise InputError("data must be a pair (X, y)")
+    if data is not None and (not isinstance(data, tuple) or len(data) not in (2, 3)):
+        raise InputError("data must be a pair (X, y), or (X, y, groups) for rankings")
     choice = PathChoice(regularization_path) if isinstance(regularization_path, Path) else regularization_path
     own = None if data is None else _fitted_to(given, data[0])
     return Parts(title, runs, data, own, choice, runs[0].feature_names, settings)
