@@ -24,6 +24,7 @@ extensions = [
     "api",
     "docstrings",
     "mathml",
+    "program_help",
     "tables",
 ]
 exclude_patterns = ["_build", "_templates"]
@@ -38,6 +39,9 @@ html_css_files = ["own.css"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False
+html_sidebars = {
+    page: [] for page in ("index", "quickstart", "guide", "terminal", "theory", "experiments", "benchmarks")
+}
 html_theme_options = {"show_nav_level": 2, "secondary_sidebar_items": ["page-toc"], "navbar_align": "left"}
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
