@@ -42,7 +42,12 @@ html_copy_source = False
 html_sidebars = {
     page: [] for page in ("index", "quickstart", "guide", "terminal", "theory", "experiments", "benchmarks")
 }
-html_theme_options = {"show_nav_level": 2, "secondary_sidebar_items": ["page-toc"], "navbar_align": "left"}
+html_theme_options = {
+    "collapse_navigation": True,
+    "navigation_depth": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "navbar_align": "left",
+}
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3

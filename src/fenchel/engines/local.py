@@ -101,6 +101,7 @@ class Local:
             raise InputError(f"threads must be None or an integer of at least 1, got {self.threads!r}")
 
     def blocks(self, problem: Any) -> list[Block]:
+        """The rows in blocks, cut by their size and not by the number of threads."""
         if hasattr(problem, "cut"):  # examples that are not rows
             return problem.cut()
         edges = cut(problem.rows, problem.n, problem.d)
