@@ -1,8 +1,8 @@
 """Golden model files of one release: `python tests/golden/make.py` at every release, never again for an old one.
 
 Coefficients and rows are small multiples of 1/8, so that every score is exact in floating point, whatever the order of the
-sums and the processor: "bit-equal for ever" can be asked for. `expected.json` holds the scores, in hexadecimal, and predictions,
-computed here with fractions and by counting, not by Fenchel.
+sums and the processor: "bit-equal for ever" can be asked for. `expected.json` holds the scores, in hexadecimal, and the
+predictions, computed here with fractions and by counting, not by Fenchel.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -62,14 +62,15 @@ def chain():
     return fenchel.StructuredModel(**{**vars(made), "coef": weights})
 
 
+def _dot(x, w):
+    return sum(Fraction(a) * Fraction(b) for a, b in zip(x, w, strict=True))
+
+
 def exact_scores(made):
     """The scores of ROWS, by fractions."""
     lines = np.atleast_2d(made.coef)
     add = np.resize(np.atleast_1d(made.intercept), len(lines))
-    dots = [
-        [sum(Fraction(a) * Fraction(b) for a, b in zip(x, w, strict=True)) + Fraction(c) for w, c in zip(lines, add, strict=True)]
-        for x in ROWS
-    ]  # fmt: skip
+    dots = [[_dot(x, w) + Fraction(c) for w, c in zip(lines, add, strict=True)] for x in ROWS]
     return [[float(value) for value in row] for row in dots]
 
 
@@ -98,7 +99,7 @@ def expected_chain(made):
         product(range(2), repeat=len(ROWS)),
         key=lambda y: (
             sum(float(x @ parts.emissions[:, c]) + parts.bias[c] for x, c in zip(ROWS, y, strict=True))
-            + sum(parts.transitions[a, b] for a, b in zip(y, y[1:], strict=False))
+            + sum(parts.transitions[a, b] for a, b in pairwise(y))
             + parts.start[y[0]]
             + parts.end[y[-1]]
         ),
