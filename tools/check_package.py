@@ -18,7 +18,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
-RUNNER = ["pytest", "pytest-timeout"]
+RUNNER = ["pytest", "pytest-timeout", "pytest-xdist"]
 IMPORTED_AS = {"scikit-learn": "sklearn"}
 
 
@@ -54,15 +54,19 @@ def needs_no_extra(file: Path, folder: Path, core: set[str]) -> bool:
 def plain_tests(folder: Path) -> list[str]:
     """The test files that need no extra."""
     core = core_modules()
-    return [str(file) for file in sorted(folder.glob("test_*.py")) if needs_no_extra(file, folder, core)]
+    return [f"tests/{file.name}" for file in sorted(folder.glob("test_*.py")) if needs_no_extra(file, folder, core)]
 
 
 def run(*words: str | Path, cwd: Path = ROOT) -> None:
+    """Run a command, and end with its status if that is not 0."""
     print("$", *words, flush=True)
-    subprocess.run([str(word) for word in words], cwd=cwd, check=True)
+    status = subprocess.run([str(word) for word in words], cwd=cwd).returncode
+    if status:
+        sys.exit(status)
 
 
 def main(arguments: list[str]) -> None:
+    """All of it; `arguments` are other tests to run there, or options of pytest."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         run(sys.executable, "-m", "build", "--no-isolation", "--outdir", place / "dist", ROOT)
