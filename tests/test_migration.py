@@ -11,7 +11,7 @@ from sklearn import kernel_ridge, linear_model, multiclass, svm
 from sklearn.exceptions import ConvergenceWarning
 
 import fenchel
-from pages import ROOT
+from documentation import ROOT
 
 PAGE = ROOT / "docs" / "howto" / "migrate.md"
 SPACE = {

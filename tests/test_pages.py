@@ -9,7 +9,7 @@ import pytest
 
 import fenchel
 from fenchel.cli import COMMANDS
-from pages import ROOT, blocks, run_page, same, written
+from documentation import ROOT, blocks, run_page, same, written
 
 PAGES = written()
 RUNNABLE = [page for page in PAGES if any(block.kind in ("python", "console") for block in blocks(page))]
