@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test test-all lint format docs check-package pin audit bench experiments clean
+.PHONY: help demo test test-all lint format bench experiments clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -36,6 +36,7 @@ format: $(VENV)/.installed ## let ruff put the files in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+.PHONY: docs check-package pin audit
 docs: $(VENV)/.installed ## build the documentation into docs/_build/html, with the gallery's pictures; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going --quiet -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
