@@ -10,12 +10,16 @@ FUZZ_SECONDS ?= 600
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[dev,report,experiments]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
-demo: $(VENV)/.installed ## train on embedded real data, print the certificate, leave a page to look at
+$(VENV)/.installed: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs,report,experiments]'
+	touch $@
+
+demo: $(VENV)/.core ## train on embedded real data, print the certificate, leave a page to look at
 	$(BIN)/python examples/demo.py
 
 test: lint ## lint, type check and run the whole suite
@@ -36,6 +40,21 @@ format: $(VENV)/.installed ## let ruff put the files in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+.PHONY: docs check-package pin audit
+docs: $(VENV)/.installed ## build the documentation into docs/_build/html, with the gallery's pictures; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going --quiet -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+check-package: $(VENV)/.installed ## build wheel and sdist, install them into an empty environment, run what needs no extra there
+	$(BIN)/python tools/check_package.py
+
+pin: $(VENV)/.installed ## write constraints.txt from what is installed now
+	$(BIN)/python tools/pin.py
+
+audit: $(VENV)/.installed ## look the pinned versions up in the public lists of known weaknesses (needs the network)
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/pip-audit --strict --no-deps --disable-pip --requirement constraints.txt
+
 bench: $(VENV)/.installed ## peers and Fenchel side by side (installs the peers)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks
@@ -47,4 +66,4 @@ experiments: $(VENV)/.installed ## rerun the papers' experiments (two hours or s
 		$(BIN)/python -m experiments.$$name || exit 1; done
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/api/names .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -45,30 +45,37 @@ class LowerBound:
 
     @property
     def problem(self) -> LowerBound:
+        """The instance itself: it is problem and oracle in one."""
         return self
 
     @property
     def n(self) -> int:
+        """The number of dual variables."""
         return self.A.shape[1]
 
     @property
     def d(self) -> int:
+        """The number of weights."""
         return self.A.shape[0]
 
     @property
     def dual_shape(self) -> tuple[int]:
+        """The shape of a dual point."""
         return (self.n,)
 
     @property
     def loss(self) -> Any:
+        """Says that the risk is never negative, and nothing else."""
         return _Nonnegative()
 
     @property
     def regularizer(self) -> L2:
+        """alpha/2 |w|^2."""
         return L2(self.alpha)
 
     @property
     def optimum(self) -> float:
+        """The least value of the objective, in closed form."""
         return (1.0 - 0.5 / self.d) / self.alpha
 
     def value(self, w: np.ndarray) -> float:

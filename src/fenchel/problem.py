@@ -200,6 +200,7 @@ class Problem:
 
     @property
     def smooth_loss(self) -> bool:
+        """True if the loss is differentiable in the scores."""
         return self.smoothness is not None
 
     @cached_property

@@ -34,6 +34,7 @@ class Status(Enum):
 
     @property
     def advice(self) -> str:
+        """What to do, in a sentence."""
         return self.value
 
 
@@ -163,6 +164,7 @@ class Result:
 
     @property
     def converged(self) -> bool:
+        """True if the recomputed gap is at most tol."""
         return self.status is Status.CERTIFIED
 
     @property

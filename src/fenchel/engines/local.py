@@ -111,6 +111,7 @@ class Local:
             raise InputError(f"cut must be rising row numbers from 0 to n, got {self.cut!r}")
 
     def blocks(self, problem: Any) -> list[Block]:
+        """The rows in blocks, cut by their size and not by the number of threads."""
         if hasattr(problem, "cut"):  # examples that are not rows
             return problem.cut(self.cut)
         edges = self.edges(problem)

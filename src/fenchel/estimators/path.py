@@ -35,18 +35,22 @@ class Path(Sequence[Result]):
 
     @property
     def coefs(self) -> np.ndarray:
+        """The coefficients of all strengths, (k, d) or (k, m, d)."""
         return np.array([result.coef for result in self.results])
 
     @property
     def intercepts(self) -> np.ndarray:
+        """The intercepts of all strengths."""
         return np.array([result.intercept for result in self.results])
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
+        """The certificate of each strength."""
         return tuple(result.certificate for result in self.results)
 
     @property
     def converged(self) -> bool:
+        """True if every strength is certified at tol."""
         return all(result.converged for result in self.results)
 
     def __len__(self) -> int:

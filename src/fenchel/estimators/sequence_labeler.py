@@ -168,6 +168,7 @@ class SequenceLabeler(SequenceSaving, StructuredEstimator):
 
     @property
     def weights_(self) -> ChainWeights:
+        """The coefficients as named arrays."""
         check_is_fitted(self)
         return self._chain(len(self._labels)).split(self._full_coef, self.n_features_in_, self._encoder.links.width)
 
@@ -187,6 +188,7 @@ class SequenceLabeler(SequenceSaving, StructuredEstimator):
 
     @property
     def attributes_(self) -> list[str] | None:
+        """The names of the token features, in the order of the weights; None if rows were matrices."""
         check_is_fitted(self)
         return self._encoder.tokens.names
 

@@ -1,12 +1,22 @@
 """The protocol of a regularizer R and the small parts that all of them share.
 
-Required   value(w)              R(w), inf outside the domain
-           conjugate(v)          R*(v) = sup_w v'w - R(w), inf where the sup is
-           dual_scale(v)         the largest c in [0, 1] with R*(c v) < inf; 1 unless the conjugate has a bounded domain
-Optional   primal_from_dual(v)   w = grad R*(v)
-           gradient(w)           grad R(w)
-           prox(w, step)         argmin_x step R(x) + 1/2 |x - w|^2
-           conjugate_hessian(v, A)   A' (Hessian of R* at v) A
+============================  ====================================================================================
+required                      meaning
+============================  ====================================================================================
+value(w)                      R(w), inf outside the domain
+conjugate(v)                  R*(v) = sup_w v'w - R(w), inf where the sup is
+dual_scale(v)                 the largest c in [0, 1] with R*(c v) < inf; 1 unless the conjugate has a bounded domain
+============================  ====================================================================================
+
+============================  ====================================================================================
+optional                      meaning
+============================  ====================================================================================
+primal_from_dual(v)           w = grad R*(v)
+gradient(w)                   grad R(w)
+prox(w, step)                 argmin_x step R(x) + 1/2 |x - w|^2
+conjugate_hessian(v, A)       A' (Hessian of R* at v) A
+============================  ====================================================================================
+
 A regularizer that cannot do an optional thing does not have the method: solvers look for it with hasattr.
 """
 

@@ -33,6 +33,7 @@ class Multiclass:
         known_loss(self.loss)
 
     def encode(self, examples: Any, labels: Any) -> EncodedClasses:
+        """The rows and their classes."""
         matrix, rows = accept_matrix(examples, "examples")
         y = np.asarray(labels)
         if y.shape != (matrix.shape[0],):

@@ -14,20 +14,20 @@ predict(w, x)                  the label that maximises <w, phi(x, y)>
 A shipped model (`Chain`, `Matching`, ...) is a frozen dataclass whose `encode(examples, labels)` returns a NamedTuple of
 arrays, the encoded examples with their gold labels. A label of example i is an array of `label_size` integers there. w is flat.
 
-=============================  ====================================================================================
-label_size(model, i)           entries of a label of example i
-part_scores(model, w, i, S)    S = what the scores of all labels of example i are made of at w; `room` numbers at most
-best_label(model, w, S, i, o)  o = the label with the largest plane at w
-label_cost(model, i, y)        L_i(y)
-label_margin(model, w, S, i, y)  <w, phi_i(y) - phi_i(gold)>
-plane_ceiling(model, w, S, i)  what no plane of example i exceeds at w; optional, for oracles that are not exact
-plane_factor(model, cost)      f: the plane of label y is L + f <w, phi(y) - phi(gold)>; 1 unless slack is rescaled
-add_label(model, i, y, a, out)   out += a (phi_i(y) - phi_i(gold))
-drain_label(model, i, y, out)  the sum of squares of out where phi_i(y) or phi_i(gold) may not be 0; these become 0
-begin_pass(model, w, S)        what `log_partition` calls at this w share, kept in S; optional. Called once before them
-score_size(model, S, i)        how large the numbers are whose sums are scores of example i, for rounding; optional
+=====================================  ====================================================================================
+label_size(model, i)                   entries of a label of example i
+part_scores(model, w, i, S)            S = what the scores of all labels of example i are made of at w; `room` numbers at most
+best_label(model, w, S, i, o)          o = the label with the largest plane at w
+label_cost(model, i, y)                L_i(y)
+label_margin(model, w, S, i, y)        <w, phi_i(y) - phi_i(gold)>
+plane_ceiling(model, w, S, i)          what no plane of example i exceeds at w; optional, for oracles that are not exact
+plane_factor(model, cost)              f: the plane of label y is L + f <w, phi(y) - phi(gold)>; 1 unless slack is rescaled
+add_label(model, i, y, a, out)         out += a (phi_i(y) - phi_i(gold))
+drain_label(model, i, y, out)          the sum of squares of out where phi_i(y) or phi_i(gold) may not be 0; these become 0
+begin_pass(model, w, S)                what `log_partition` calls at this w share, kept in S; optional. Called once before them
+score_size(model, S, i)                how large the numbers are whose sums are scores of example i, for rounding; optional
 log_partition(model, w, S, i, a, out)  log sum_y exp <w, phi_i(y) - phi_i(gold)>; out += a (E phi_i - phi_i(gold)); optional
-=============================  ====================================================================================
+=====================================  ====================================================================================
 
 and, in Python only, properties `d`, `n`, `room`, `sizes` (label sizes), `work` (stored numbers that one pass touches), `exact`,
 and methods `gold(i)`, `decode(i, y)` (the label as the user writes it). The structured hinge loss of an example is

@@ -1,0 +1,89 @@
+"""A tiny problem for every loss, measure and model that is registered: `compat` is asked which solvers fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import fenchel
+from fenchel import losses, measures, multiclass, regularizers, structured
+
+ROWS, FEATURES, CLASSES = 12, 3, 4
+COST = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+TREE = multiclass.Tree(["a/b", "a/c", "d/e", "d/f"])
+# What cannot be made from its name alone
+SCALAR: dict[str, Any] = {"moreau": losses.Moreau(losses.Hinge(), 0.5)}
+VECTOR: dict[str, Any] = {
+    "cost_hinge": multiclass.CostHinge(COST),
+    "hierarchical_hinge": multiclass.HierarchicalHinge(TREE),
+    "hierarchical_softmax": multiclass.HierarchicalSoftmax(TREE),
+    "moreau_vector": multiclass.MoreauVector(multiclass.MaxHinge(), 0.5),
+    "top_k": multiclass.TopK(2),
+    "usunier": multiclass.Usunier(2),
+    "weighted_top_k": multiclass.WeightedTopK([0.6, 0.4]),
+    "weighted_usunier": multiclass.WeightedUsunier([0.6, 0.4]),
+}
+MEASURES: dict[str, Any] = {
+    "eru": measures.ERU(1.0, 2.5),
+    "precision_at_k": measures.PrecisionAtK(3),
+    "recall_at_k": measures.RecallAtK(3),
+}
+REGULARIZERS: dict[str, Any] = {
+    "q_norm": regularizers.QNorm(0.1, 1.5),
+    "quadratic": regularizers.Quadratic(0.1, np.array([1.0, 2.0, 3.0])),
+}
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((ROWS, FEATURES))
+SIGNS = np.resize([-1.0, 1.0], ROWS)
+CLASS = np.arange(ROWS) % CLASSES
+CHAINS = [rng.standard_normal((2, FEATURES)) for _ in range(4)]
+LEVELS = (np.arange(ROWS) % 3).astype(float)
+STRUCTURES: dict[str, Callable[[], tuple[Any, Any, dict[str, Any]]]] = {
+    "chain": lambda: (CHAINS, [[0, 1], [1, 0], [1, 1], [0, 0]], {}),
+    "matching": lambda: ([rng.standard_normal((2, 2, FEATURES)) for _ in range(3)], [[0, 1], [1, 0], [0, 1]], {}),
+    "multiclass": lambda: (X, CLASS, {}),
+    "pairwise_labels": lambda: (X[:4], np.array([[0, 1], [1, 1], [1, 0], [0, 0]]), {}),
+    "tree": lambda: ([(chain, [-1, 0]) for chain in CHAINS], [[0, 1], [1, 0], [1, 1], [0, 0]], {"classes": 2}),
+}
+
+
+def regularizer(name: str, d: int = FEATURES) -> Any:
+    """The registered regularizer of that name, for d weights."""
+    if name == "quadratic" and d != FEATURES:
+        return regularizers.Quadratic(0.1, np.ones(d))
+    return REGULARIZERS.get(name) or regularizers.REGULARIZERS[name](0.1)
+
+
+def scalar(name: str, penalty: str, free: bool = False) -> Any:
+    """One score per row."""
+    loss = SCALAR.get(name) or losses.make(name)
+    y = SIGNS if "1" in loss.target_rule or name == "moreau" else np.abs(X[:, 0])
+    return fenchel.Problem(X, y, loss=loss, regularizer=regularizer(penalty), fit_intercept=free)
+
+
+def vector(name: str, penalty: str, free: bool = False) -> Any:
+    """Several scores per row."""
+    loss = VECTOR.get(name) or multiclass.make(name)
+    y = X[:, :2] if name == "multivariate_squared" else CLASS
+    return fenchel.Problem(X, y, loss=loss, regularizer=regularizer(penalty), fit_intercept=free)
+
+
+def whole_set(name: str, penalty: str) -> Any:
+    """A measure of all rows, or of each query."""
+    measure = MEASURES.get(name) or measures.make(name)
+    groups = np.arange(ROWS) % 2 if measure.needs_groups else None
+    y = LEVELS if measure.needs_groups or name == "ordinal" else SIGNS
+    return fenchel.Problem(X, y, loss=measure, regularizer=regularizer(penalty), groups=groups)
+
+
+def structure(name: str, penalty: str, loss: str = "hinge") -> Any | None:
+    """Structured outputs; None if the model has no such loss."""
+    if loss == "log" and name == "matching":
+        return None
+    examples, labels, options = STRUCTURES[name]()
+    model = structured.MODELS[name](**options, **({} if name == "matching" else {"loss": loss}))
+    d = fenchel.Problem(examples, labels, loss=model, alpha=0.1).d
+    return fenchel.Problem(examples, labels, loss=model, regularizer=regularizer(penalty, d))

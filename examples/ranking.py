@@ -1,0 +1,36 @@
+"""
+Ranking by query
+================
+
+Every query has its own documents, and only their order within the query counts. `Ranker` minimises a convex bound of
+1 - NDCG; least squares, which also has to explain how relevant a whole query is, ranks worse here.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import fenchel
+
+rng = np.random.default_rng(0)
+queries, documents, d = 90, 12, 20
+X = rng.normal(size=(queries * documents, d))
+qid = np.repeat(np.arange(queries), documents)
+taste = X @ np.concatenate([np.full(4, 0.8), np.zeros(d - 4)])
+mood = rng.normal(0.0, 4.0, queries)[qid]  # some queries find everything relevant
+X[:, -1] += mood
+y = np.clip(np.round(1.5 + taste + mood + rng.normal(0.0, 0.5, len(X))), 0, 4)
+learn, test = qid < 60, qid >= 60
+
+models = {
+    "NDCG": fenchel.Ranker(fenchel.measures.NDCG(5), alpha=0.1, tol=1e-2).fit(X[learn], y[learn], qid=qid[learn]),
+    "ROC area": fenchel.Ranker("roc_area", alpha=0.1, tol=1e-2).fit(X[learn], y[learn], qid=qid[learn]),
+    "least squares": fenchel.Regressor("squared", alpha=1e-3).fit(X[learn], y[learn]),
+}
+for name, model in models.items():
+    at = [fenchel.metrics.ndcg(y[test], model.predict(X[test]), qid[test], k) for k in range(1, documents + 1)]
+    print(f"{name:14} {model.status_.name}; NDCG@5 on new queries {at[4]:.3f}")
+    plt.plot(range(1, documents + 1), at, marker=".", label=name)
+plt.xlabel("k")
+plt.ylabel("NDCG@k on new queries")
+plt.legend()
+plt.show()
