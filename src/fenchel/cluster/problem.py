@@ -40,7 +40,7 @@ class OnCluster:
             source: Source = sources[k]
             return client.submit(function, *arguments, source.whole, *source.parts, workers=[worker], pure=False)
 
-        found = client.gather([run(blocks.look, k, at, spec, k) for k, at in enumerate(where)])
+        found = in_order([run(blocks.look, k, at, spec, k) for k, at in enumerate(where)])
         facts = together(found)
         if others[1] is not None or facts.largest != 1.0:
             totals = client.gather([run(blocks.relative_total, k, at, facts.largest) for k, at in enumerate(where)])
@@ -247,6 +247,14 @@ def together(found: list[Facts]) -> Facts:
     if not 0.0 < largest < math.inf:
         raise InputError("sample_weight is zero everywhere: at least one row must count")
     return Facts(sum(f.n for f in found), widths[0], max(f.classes for f in found), few, largest)
+
+
+def in_order(futures: list[Any]) -> list[Any]:
+    """Their results; where several have failed, the error of the first."""
+    from distributed import wait
+
+    wait(futures)
+    return [future.result() for future in futures]
 
 
 def holders(client: Any, futures: list[Any]) -> list[str]:
