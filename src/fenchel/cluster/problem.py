@@ -16,7 +16,7 @@ from fenchel.cluster.engine import Dask
 from fenchel.cluster.sources import Source, client_of, sources_of
 from fenchel.cluster.team import Team
 from fenchel.data.accept import accept_vector, read_only
-from fenchel.errors import InputError
+from fenchel.errors import InputError, SolveError
 from fenchel.problem import Problem
 from fenchel.set_problem import SetProblem
 from fenchel.structured_problem import StructuredProblem
@@ -47,6 +47,11 @@ class OnCluster:
             facts = facts._replace(total=math.fsum(totals))
 
         def hold(k: int, worker: str) -> Any:
+            if sources[k].lost:
+                raise SolveError(
+                    f"block {k} of the data is lost with the worker that held it: it was sent there, and nobody can make it "
+                    "again. Give futures of tasks that read it, a Dask array or data frame, or keep copies (client.replicate)"
+                )
             return run(blocks.make, k, worker, spec, facts)
 
         self.sizes = [fact.n for fact in found]

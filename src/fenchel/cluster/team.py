@@ -98,6 +98,8 @@ class Team:
     ) -> tuple[dict, set[str]]:
         """({worker: answer}, workers that gave none)."""
         pending = {}
+        if self.client.status != "running":
+            self._workers()  # says what is wrong
         for worker, blocks in own.items():
             given = [() if shares is None else shares[k] for k in blocks]
             task = (ask, [self.held[k] for k in blocks], blocks, self.count, summed, question, arguments, given)
@@ -156,6 +158,8 @@ class Team:
 
     def _workers(self) -> list[str]:
         """Addresses of the workers that are there."""
+        if self.client.status == "closed":
+            raise SolveError("the client of the cluster is closed, by its owner or because the scheduler is gone", None)
         try:
             return sorted(self.client.nthreads())
         except (OSError, TimeoutError, RuntimeError) as error:
