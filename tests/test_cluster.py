@@ -7,9 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 pytest.importorskip("distributed")
 import dask.array as da
+from benchmarks.traffic import traffic
+from sklearn.base import clone
 
 import fenchel
 from cluster_problems import (
@@ -118,6 +121,21 @@ def test_blocks_are_spread_evenly(workers, count):
     assert max(shares) <= -(-count // workers) + 1
 
 
+ALLOWED = 12_000  # bytes per round and worker beside the numbers: the task, its name, acknowledgements, heartbeats
+
+
+def test_a_pass_moves_w_to_every_worker_and_its_sums_back(client):
+    d, sparse = 20_000, sp.random_array((600, 20_000), density=1e-3, random_state=0, format="csr")
+    oracle = Dask(client, cut=CUT).oracle(fenchel.Problem(sparse, SIGNS, loss="logistic", alpha=0.01))
+    w = np.random.default_rng(0).standard_normal(d)
+    moved = traffic(client, lambda: oracle.risk(w), 10)
+    assert len(moved) == 2
+    for found in moved.values():
+        assert 8 * d <= found["received"] <= 8 * d + ALLOWED
+        assert 8 * (d + 1) <= found["sent"] <= 8 * (d + 1) + ALLOWED
+    oracle.close()
+
+
 def certificate(problem, w, b):
     """The certificate of the slopes at (w, b), or of the labels that are best there."""
     judge, (w, b) = judge_of(problem), problem.variables(w, b)
@@ -220,3 +238,28 @@ def test_what_cannot_be_done_is_said(client):
 def test_a_cluster_without_workers_is_named():
     with local_client(0, processes=False) as empty, pytest.raises(SolveError, match="has no workers"):
         CASES["logistic"].solve(engine=Dask(empty))
+
+
+ESTIMATORS = {
+    "logistic": lambda engine: fenchel.Classifier(loss="logistic", alpha=0.01, solver="lbfgs", engine=engine),
+    "softmax": lambda engine: fenchel.Classifier(loss="softmax", alpha=0.01, solver="lbfgs", engine=engine),
+    "chain log": lambda engine: fenchel.SequenceLabeler(loss="log", alpha=0.01, solver="lbfgs", engine=engine),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_take_an_engine(client, name):
+    case = CASES[name]
+    there = clone(ESTIMATORS[name](Dask(client, cut=case.cut))).fit(case.X, case.y)
+    here = ESTIMATORS[name](Local(cut=case.cut)).fit(case.X, case.y)
+    assert there.coef_.tobytes() == here.coef_.tobytes()
+    assert there.converged_
+    with pytest.raises(InputError, match="set_params\\(engine=None\\)"):
+        pickle.dumps(there)
+    again = pickle.loads(pickle.dumps(there.set_params(engine=None)))
+    assert again.coef_.tobytes() == here.coef_.tobytes()
+
+
+def test_an_estimator_says_what_an_engine_is():
+    with pytest.raises(InputError, match="engine must be None or one of fenchel.engines, got 'dask'"):
+        fenchel.Classifier(engine="dask").fit(X, SIGNS)

@@ -49,6 +49,9 @@ class Dask:
     def __deepcopy__(self, memo: Any) -> Dask:
         return self  # a cluster is not copied; scikit-learn clones parameters
 
+    def __getstate__(self) -> dict[str, Any]:
+        raise InputError("a cluster cannot be saved or sent to another process: set_params(engine=None) first")
+
     def oracle(self, problem: Any) -> Any:
         """The oracle of a problem whose blocks are with the workers."""
         return oracle_of(problem, self.team(problem))

@@ -59,6 +59,7 @@ class Classifier(ClassifierMixin, JointEstimator):
     n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
         Nothing is ever printed.
+    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -91,7 +92,7 @@ class Classifier(ClassifierMixin, JointEstimator):
     def __init__(
         self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, fit_intercept="auto", tol=1e-6,
         solver="auto", max_iter=None, max_time=None, class_weight=None, warm_start=False, random_state=None,
-        n_jobs=None, verbose=0,
+        n_jobs=None, verbose=0, engine=None,
     ):  # fmt: skip
         self.loss = loss
         self.regularizer = regularizer
@@ -108,6 +109,7 @@ class Classifier(ClassifierMixin, JointEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.engine = engine
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

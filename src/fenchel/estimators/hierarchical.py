@@ -45,6 +45,7 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
     random_state : seed of a solver that shuffles rows, when it is named; "auto" uses fixed seeds.
     n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     There are no free intercepts: centre the features or append a constant column, which then is regularised.
 
@@ -71,6 +72,7 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
     def __init__(
         self, tree, loss="hinge", cost="tree", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6,
         solver="auto", max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+        engine=None,
     ):  # fmt: skip
         self.tree = tree
         self.loss = loss
@@ -87,6 +89,7 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.engine = engine
 
     def fit(self, X, y, sample_weight=None):
         """Fit to rows X (dense, sparse or a data frame) and leaves y: names, or numbers from 0."""

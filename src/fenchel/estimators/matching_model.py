@@ -33,6 +33,7 @@ class MatchingModel(StructuredEstimator):
     random_state : seed of a solver that shuffles, when it is named.
     n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -54,6 +55,7 @@ class MatchingModel(StructuredEstimator):
     def __init__(
         self, partial=False, false_positive=1.0, false_negative=1.0, regularizer="l2", alpha=None, C=None, l1_ratio=0.5,
         tol=1e-3, solver="auto", max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+        engine=None,
     ):  # fmt: skip
         self.partial = partial
         self.false_positive = false_positive
@@ -70,6 +72,7 @@ class MatchingModel(StructuredEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.engine = engine
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

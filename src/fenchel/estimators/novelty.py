@@ -33,6 +33,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     random_state : seed of a solver that shuffles rows, when it is named; "auto" uses fixed seeds.
     n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
 
     def __init__(
         self, contamination=0.1, regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-8, solver="auto",
-        max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+        max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, engine=None,
     ):  # fmt: skip
         self.contamination = contamination
         self.regularizer = regularizer
@@ -68,6 +69,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.engine = engine
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows X; y is not used."""

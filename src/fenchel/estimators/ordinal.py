@@ -39,6 +39,7 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
     random_state : seed of a solver that shuffles rows, when it is named.
     n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
 
     def __init__(
         self, cost=None, regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto", max_iter=None,
-        max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+        max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, engine=None,
     ):  # fmt: skip
         self.cost = cost
         self.regularizer = regularizer
@@ -77,6 +78,7 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.engine = engine
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -56,6 +56,7 @@ class SequenceLabeler(SequenceSaving, StructuredEstimator):
     random_state : seed of a solver that shuffles, when it is named.
     n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
+    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -83,7 +84,7 @@ class SequenceLabeler(SequenceSaving, StructuredEstimator):
     def __init__(
         self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, bias=True, ends=True, rescaling="margin",
         normalise=False, observed_only=False, edge_features=False, min_count=1, tol=1e-3, solver="auto", max_iter=None,
-        max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0,
+        max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, engine=None,
     ):  # fmt: skip
         self.loss = loss
         self.regularizer = regularizer
@@ -105,6 +106,7 @@ class SequenceLabeler(SequenceSaving, StructuredEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.engine = engine
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
