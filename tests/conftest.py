@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,3 +18,13 @@ def data_folder() -> Path:
     if not (folder / "INDEX.md").exists():
         pytest.skip("no real data: set FENCHEL_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[Any]:
+    """A cluster of two worker processes on this machine, for tests that do no harm to it."""
+    pytest.importorskip("distributed")
+    from cluster_problems import local_client
+
+    with local_client(2) as found:
+        yield found

@@ -72,6 +72,12 @@ class SetProblem(Problem):
             raise InputError(f"groups must have one entry per row of X ({self.n}), got shape {found.shape}")
         return found
 
+    def part(self, a: int, b: int) -> SetProblem:
+        """Rows a .. b - 1, of which scores can be asked; the measure is of all of them, and stays here."""
+        new = super().part(a, b)
+        new.__dict__.update(prepared=None, groups=None)
+        return new  # type: ignore[return-value]
+
     @property
     def smoothness(self) -> float | None:
         """None: a measure has kinks."""

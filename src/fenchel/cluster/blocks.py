@@ -32,7 +32,8 @@ class Facts(NamedTuple):
     classes: int  # scores per row, for losses of several
     targets: np.ndarray  # some, the smallest and the largest among them
     largest: float  # sample weight
-    total: float = 0.0  # of the sample weights, relative to the largest
+    weighted: bool  # whether there are sample weights
+    total: float = 0.0  # of them, relative to the largest
 
 
 def parts_of(whole: Any, parts: tuple) -> tuple:
@@ -60,17 +61,17 @@ def look(spec: Spec, number: int, whole: Any, *parts: Any) -> Facts:
         raise InputError(f"block {number} of the data: {error}") from None
     largest = 1.0 if s is None else float(np.max(s))
     if problem.family in ("structured", "set"):
-        return Facts(problem.n, problem.d, 0, np.zeros(0), largest)
+        return Facts(problem.n, problem.d, 0, np.zeros(0), largest, s is not None)
     targets = np.unique(problem.y)
     few = np.unique(np.append(targets[:SAMPLE], targets[-1:])) if problem.y.ndim == 1 else np.zeros(0)
     classes = problem.outputs if problem.family == "vector" else 0
-    return Facts(problem.n, problem.X.shape[1], classes, few, largest)
+    return Facts(problem.n, problem.X.shape[1], classes, few, largest, s is not None)
 
 
 def relative_total(largest: float, whole: Any, *parts: Any) -> float:
     """The sum of the block's sample weights, the largest of all blocks being 1."""
     X, _, s = parts_of(whole, parts)[:3]
-    return float(np.shape(X)[0] if s is None else np.sum(np.asarray(s, dtype=float) / largest))
+    return float(np.shape(X)[0] / largest if s is None else np.sum(np.asarray(s, dtype=float) / largest))
 
 
 def make(spec: Spec, facts: Facts, whole: Any, *parts: Any) -> Holder:
@@ -78,9 +79,11 @@ def make(spec: Spec, facts: Facts, whole: Any, *parts: Any) -> Holder:
     X, y, s, offset, groups = parts_of(whole, parts)
     problem = _problem(spec, X, y, s, offset, groups)
     own = problem.__dict__
-    own["weights"] = (
-        np.full(problem.n, 1.0 / facts.n) if s is None else np.asarray(s, float) / facts.largest / facts.total
-    )
+    if facts.weighted:
+        relative = np.ones(problem.n) if s is None else np.asarray(s, dtype=float)
+        own["weights"] = relative / facts.largest / facts.total
+    else:
+        own["weights"] = np.full(problem.n, 1.0 / facts.n)
     if problem.family == "vector":
         own["outputs"] = facts.classes
         own["penalty"] = for_outputs(problem.given, problem.features, facts.classes)

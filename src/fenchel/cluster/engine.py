@@ -9,7 +9,7 @@ from typing import Any
 from fenchel.cluster.holder import hold, hold_range
 from fenchel.cluster.oracle import oracle_of
 from fenchel.cluster.team import Team
-from fenchel.engines.local import cut
+from fenchel.engines.local import Local
 from fenchel.errors import InputError
 
 
@@ -29,7 +29,7 @@ class Dask:
     >>> import numpy as np, fenchel
     >>> X = np.arange(40.0).reshape(20, 2) / 40.0
     >>> problem = fenchel.Problem(X, np.where(X[:, 0] > 0.4, 1.0, -1.0), loss="logistic", alpha=0.01)
-    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as client:
     ...     result = fenchel.solve(problem, solver="lbfgs", engine=fenchel.engines.Dask(client))
     >>> result.status.name
     'CERTIFIED'
@@ -41,13 +41,16 @@ class Dask:
     def __init__(self, client: Any, timeout: float = 60.0, cut: Sequence[int] | None = None):
         if not hasattr(client, "submit") or not hasattr(client, "scatter"):
             raise InputError(f"client must be a distributed.Client, got {type(client).__name__}")
-        self.client, self.timeout, self.cut = client, timeout, cut
+        self.client, self.timeout, self.cut = client, timeout, None if cut is None else tuple(cut)
 
     def __repr__(self) -> str:
         return f"Dask({self.client.scheduler.address!r})"
 
     def __deepcopy__(self, memo: Any) -> Dask:
         return self  # a cluster is not copied; scikit-learn clones parameters
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise InputError("a cluster cannot be saved or sent to another process: set_params(engine=None) first")
 
     def oracle(self, problem: Any) -> Any:
         """The oracle of a problem whose blocks are with the workers."""
@@ -59,8 +62,7 @@ class Dask:
             return problem.team(self)
         if problem.family == "structured":
             return self._structured(problem)
-        edges = self.cut if self.cut is not None else cut(problem.rows, problem.n, problem.d)
-        spans = list(pairwise(edges))
+        spans = list(pairwise(Local(cut=self.cut).edges(problem)))
 
         def place(k: int, worker: str) -> Any:
             (part,) = self.client.scatter([problem.part(*spans[k])], workers=[worker], hash=False)

@@ -65,6 +65,8 @@ class Range(Holder):
 
 def hold(problem: Any) -> Holder:
     """The block, made ready."""
+    if problem.rows is None:  # a worker in the same process got it as it is, without a journey
+        problem.settle()
     return Holder(problem)
 
 

@@ -98,7 +98,7 @@ def _certificate(
     share = Share(*ask(1.0))
     scale = regularizer.dual_scale(share.v) if np.isfinite(share.v).all() else 1.0
     if scale < 1.0:
-        share = Share(*ask(scale))
+        share = Share(*ask(scale))._replace(v=scale * share.v)  # of which R* is known to be finite
     regular, conjugate = regularizer.value(w), regularizer.conjugate(share.v)
     risk, gain, size = sum_of(list(share.risk)), sum_of(list(share.gain)), math.fsum(share.size)
     primal, dual = risk + regular, gain - conjugate
@@ -119,8 +119,10 @@ def balancing_shift(team: Any, point: Any) -> tuple[bool, float]:
         left, right, shift = -np.inf, np.inf, 0.0
         for _ in range(ROUNDS):
             total, free, least, most, size = team.sum("balance_sums", point, keep_ends, shift)
-            if abs(total) <= 1e-16 * size:
+            if abs(total) <= 4.0 * EPS * size or not np.isfinite(total):  # the rest is in the floor; NaN gives no bound
                 return keep_ends, shift
+            if least > 1e-9 * size or most < -1e-9 * size:  # no shift does it
+                break
             left, right = (shift, right) if total < 0.0 else (left, shift)
             step = shift - total / free if free > 0.0 else np.nan
             if not left < step < right:

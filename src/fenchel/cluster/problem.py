@@ -17,7 +17,7 @@ from fenchel.cluster.owners import Owners
 from fenchel.cluster.sources import Source, client_of, sources_of
 from fenchel.cluster.team import Team
 from fenchel.data.accept import accept_vector, read_only
-from fenchel.errors import InputError
+from fenchel.errors import InputError, SolveError
 from fenchel.problem import Problem
 from fenchel.set_problem import SetProblem
 from fenchel.structured_problem import StructuredProblem
@@ -46,13 +46,18 @@ class OnCluster:
             data = () if own else (sources[k].whole, *sources[k].parts)
             return client.submit(getattr(worker_side, function), *arguments, *data, workers=[worker], pure=False)
 
-        found = client.gather([run("look", k, at, spec, k) for k, at in enumerate(where)])
+        found = in_order([run("look", k, at, spec, k) for k, at in enumerate(where)])
         facts = together(found)
-        if others[1] is not None or facts.largest != 1.0:
+        if facts.weighted:
             totals = client.gather([run("relative_total", k, at, facts.largest) for k, at in enumerate(where)])
             facts = facts._replace(total=math.fsum(totals))
 
         def hold(k: int, worker: str) -> Any:
+            if not own and sources[k].lost:
+                raise SolveError(
+                    f"block {k} of the data is lost with the worker that held it: it was sent there, and nobody can make it "
+                    "again. Give futures of tasks that read it, a Dask array or data frame, or keep copies (client.replicate)"
+                )
             return run("make", k, worker, spec, facts)
 
         self.sizes = [fact.n for fact in found]
@@ -252,7 +257,17 @@ def together(found: list[Facts]) -> Facts:
     largest = max(fact.largest for fact in found)
     if not 0.0 < largest < math.inf:
         raise InputError("sample_weight is zero everywhere: at least one row must count")
-    return Facts(sum(f.n for f in found), widths[0], max(f.classes for f in found), few, largest)
+    return Facts(
+        sum(f.n for f in found), widths[0], max(f.classes for f in found), few, largest, any(f.weighted for f in found)
+    )
+
+
+def in_order(futures: list[Any]) -> list[Any]:
+    """Their results; where several have failed, the error of the first."""
+    from distributed import wait
+
+    wait(futures)
+    return [future.result() for future in futures]
 
 
 def holders(client: Any, futures: list[Any]) -> list[str]:

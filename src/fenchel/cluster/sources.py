@@ -25,6 +25,11 @@ class Source(NamedTuple):
         """The future of the rows: where it lies, the block lives."""
         return self.whole if self.whole is not None else self.parts[0]
 
+    @property
+    def lost(self) -> bool:
+        """Whether some part of it is gone for good."""
+        return any(future.status in ("cancelled", "lost") for future in (self.whole, *self.parts) if future is not None)
+
 
 def client_of(X: Any) -> Any:
     """The client that holds the data."""

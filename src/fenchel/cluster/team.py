@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
 
@@ -42,7 +43,8 @@ class Team:
             raise SolveError(f"the cluster at {client.scheduler.address} has no workers", None)
         self.where = list(where) if where is not None else spread(count, workers)
         self.held = [place(k, self.where[k]) for k in range(count)]
-        self.refused: set[str] = set()  # workers that gave no, or a wrong, answer
+        self.refused: set[str] = set()  # workers that gave a wrong answer
+        self.late: set[str] = set()  # workers that gave none in time
         self.rounds = 0
         self.remembered: list[tuple[str, tuple]] = []
 
@@ -68,69 +70,71 @@ class Team:
     def _round(self, question: str, arguments: tuple, shares: Any, shapes: Shapes, summed: bool) -> dict:
         self.rounds += 1
         found: dict = {}
-        doubted: dict[int, str] = {}  # block -> the worker whose answer for it was NaN
+        doubted: set[int] = set()  # blocks for which a worker answered NaN
         for _ in range(TRIES):
             todo = missing(self.count, found) if summed else [k for k in range(self.count) if k not in found]
             if not todo:
                 return found
-            answers, lost = self._ask(todo, question, arguments, shares, summed)
+            own = {worker: [k for k in todo if self.where[k] == worker] for worker in dict.fromkeys(self.where)}
+            answers, lost = self._ask({w: k for w, k in own.items() if k}, question, arguments, shares, summed)
+            faults = self._faults(answers, own, shapes, doubted, summed)
             for worker, answer in answers.items():
-                fault = self._fault(answer, shapes, doubted) if summed else ""
-                if not fault:
+                if worker not in faults:
                     found |= answer
                     continue
-                blocks = [k for a, b in answer for k in range(a, b)]
-                doubted |= dict.fromkeys(blocks, worker)
+                doubted |= set(own[worker])
                 self.refused.add(worker)
                 lost.add(worker)
-                log.warning("worker %s answered %s to %r for blocks %s", worker, fault, question, blocks)
+                log.warning("worker %s answered %s to %r for blocks %s", worker, faults[worker], question, own[worker])
             if lost:
                 self._replace(lost)
         raise SolveError(f"no answer to {question!r} from blocks {todo} in {TRIES} tries, each on other workers", None)
 
-    def _fault(self, answer: dict, shapes: Shapes, doubted: dict[int, str]) -> str:
-        """What is wrong with an answer. NaN from two workers is what the data give."""
-        for terms in answer.values():
-            if shapes is not None and tuple(np.shape(term) for term in terms) != shapes:
-                return f"with shapes {[np.shape(term) for term in terms]} instead of {list(shapes)}"
-        if not any(np.isnan(part).any() for terms in answer.values() for part in terms):
-            return ""
-        before = {doubted[k] for a, b in answer for k in range(a, b) if k in doubted}
-        self.refused -= before
-        return "" if before or len(self._workers()) == 1 else "NaN"
+    def _faults(
+        self, answers: dict[str, dict], own: dict[str, list[int]], shapes: Shapes, doubted: set[int], summed: bool
+    ) -> dict[str, str]:
+        """{worker: what is wrong with its answer}. NaN from two workers is what the data give."""
+        faults = {worker: wrong_form(answer, own[worker], shapes, summed) for worker, answer in answers.items()}
+        faults = {worker: fault for worker, fault in faults.items() if fault}
+        nan = {w for w, answer in answers.items() if w not in faults and summed and has_nan(answer)}
+        if len(nan) == 1 and len(self._workers()) > 1 and doubted.isdisjoint(own[next(iter(nan))]):
+            return faults | dict.fromkeys(nan, "NaN")
+        if nan:
+            self.refused.clear()  # whoever said so before was right
+        return faults
 
     def _ask(
-        self, todo: list[int], question: str, arguments: tuple, shares: Any, summed: bool
+        self, own: dict[str, list[int]], question: str, arguments: tuple, shares: Any, summed: bool
     ) -> tuple[dict, set[str]]:
         """({worker: answer}, workers that gave none)."""
         pending = {}
-        for worker in dict.fromkeys(self.where[k] for k in todo):
-            own = [k for k in todo if self.where[k] == worker]
-            given = [() if shares is None else shares[k] for k in own]
-            task = (ask, [self.held[k] for k in own], own, self.count, summed, question, arguments, given)
+        if self.client.status != "running":
+            self._workers()  # says what is wrong
+        for worker, blocks in own.items():
+            given = [() if shares is None else shares[k] for k in blocks]
+            task = (ask, [self.held[k] for k in blocks], blocks, self.count, summed, question, arguments, given)
             pending[worker] = self.client.submit(*task, workers=[worker], pure=False, retries=0)
         return self._collect(pending, question)
 
     def _collect(self, pending: dict[str, Any], question: str) -> tuple[dict, set[str]]:
-        from distributed import wait
-
         answers: dict[str, dict] = {}
         lost: set[str] = set()
         named: set[str] = set()
-        began, first = time.perf_counter(), None
+        began, first, patience = time.perf_counter(), None, LOOK
         while pending:
-            with suppress(TimeoutError):
-                wait(list(pending.values()), timeout=LOOK)
+            self._wait(list(pending.values()))
             for worker, future in list(pending.items()):
                 if future.done():
-                    answer = self._result(worker, future, question)
-                    del pending[worker]
-                    first = time.perf_counter() - began if first is None else first
-                    if answer is None:
-                        lost.add(worker)
-                    else:
-                        answers[worker] = answer
+                    with suppress(TimeoutError):  # computed, but it does not come
+                        answer = self._result(future, patience)
+                        del pending[worker]
+                        first = time.perf_counter() - began if first is None else first
+                        if answer is None:
+                            lost.add(worker)
+                        else:
+                            answers[worker] = answer
             if pending:
+                patience *= 2.0
                 gone = set(pending) - set(self._workers())
                 waited = time.perf_counter() - began
                 slow = {w for w in pending if waited > max(LATE, SLOW * (first or 0.0))}
@@ -138,12 +142,19 @@ class Team:
                     log.warning("worker %s is slow: no answer to %r for %.0f s", worker, question, waited)
                 named |= slow
                 late = set(pending) if waited > self.timeout and first is not None else set()
+                self.late |= late
                 for worker in gone | late:
                     self.client.cancel([pending.pop(worker)], force=True)
                     lost.add(worker)
         return answers, lost
 
-    def _result(self, worker: str, future: Any, question: str) -> dict | None:
+    def _wait(self, futures: list[Any]) -> None:
+        from distributed import wait
+
+        with suppress(TimeoutError, CancelledError):  # who is cancelled is found by its status
+            wait(futures, timeout=LOOK)
+
+    def _result(self, future: Any, patience: float) -> dict | None:
         """The answer; None if the worker, or what it held, is gone."""
         from distributed.scheduler import KilledWorker
 
@@ -151,16 +162,14 @@ class Team:
             self._workers()  # says so if it is the scheduler that is gone
             return None
         try:
-            return {key: aligned(value) for key, value in future.result().items()}
-        except KilledWorker:
+            return {key: aligned(value) for key, value in future.result(timeout=patience).items()}
+        except (KilledWorker, CancelledError):
             return None
-        except Exception as error:
-            if "Dependency" in type(error).__name__ or "FutureCancelled" in type(error).__name__:
-                return None
-            raise
 
     def _workers(self) -> list[str]:
         """Addresses of the workers that are there."""
+        if self.client.status == "closed":
+            raise SolveError("the client of the cluster is closed, by its owner or because the scheduler is gone", None)
         try:
             return sorted(self.client.nthreads())
         except (OSError, TimeoutError, RuntimeError) as error:
@@ -168,7 +177,7 @@ class Team:
 
     def _replace(self, lost: set[str]) -> None:
         """Put the blocks of lost workers on the others, the emptiest first."""
-        there = [w for w in self._workers() if w not in lost and w not in self.refused]
+        there = self._others(lost)
         blocks = [k for k in range(self.count) if self.where[k] in lost]
         if not self.movable:
             raise SolveError(
@@ -184,10 +193,15 @@ class Team:
             if self.remembered:
                 self.held[k] = self.client.submit(replay, self.held[k], self.remembered, workers=[worker], pure=False)
 
+    def _others(self, lost: set[str]) -> list[str]:
+        """Workers to put blocks on: those that were late only if there are no others."""
+        there = [w for w in self._workers() if w not in lost and w not in self.refused]
+        return [w for w in there if w not in self.late] or there
+
     def _wait_for_worker(self, lost: set[str], blocks: list[int]) -> list[str]:
         end = time.perf_counter() + min(self.timeout, 25.0)
         while time.perf_counter() < end:
-            there = [w for w in self._workers() if w not in lost and w not in self.refused]
+            there = self._others(lost)
             if there:
                 return there
             time.sleep(0.2)
@@ -199,6 +213,30 @@ class Team:
         for future in self.held:
             future.release()
         self.held = []
+
+
+def wrong_form(answer: Any, blocks: Sequence[int], shapes: Shapes, summed: bool) -> str:
+    """What is wrong with an answer before its numbers are looked at: every block must be in it once, whole.
+
+    >>> wrong_form({(0, 2): (1.0,)}, [0, 1], ((),), True), wrong_form({(0, 2): (1.0,)}, [0], ((),), True)
+    ('', 'for blocks [0, 1] instead of [0]')
+    """
+    there = sorted(k for a, b in answer for k in range(a, b)) if summed else sorted(answer)
+    if there != sorted(blocks):
+        return f"for blocks {there} instead of {list(blocks)}"
+    if not summed or shapes is None:
+        return ""
+    odd = [terms for terms in answer.values() if tuple(np.shape(term) for term in terms) != shapes]
+    return f"with shapes {[np.shape(term) for term in odd[0]]} instead of {list(shapes)}" if odd else ""
+
+
+def has_nan(answer: dict) -> bool:
+    """Whether some number of an answer is NaN.
+
+    >>> has_nan({(0, 1): (1.0, np.array([2.0, np.nan]))})
+    True
+    """
+    return any(np.isnan(part).any() for terms in answer.values() for part in terms)
 
 
 def spread(count: int, workers: Sequence[str]) -> list[str]:

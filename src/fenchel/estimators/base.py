@@ -49,6 +49,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     n_jobs: int | None
     verbose: int
     checkpoint: Any
+    engine: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -120,7 +121,11 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         return replace(solver, seed=seed)  # type: ignore[call-arg]
 
-    def _engine(self) -> Local:
+    def _engine(self) -> Any:
+        if self.engine is not None:
+            if not hasattr(self.engine, "blocks") and not hasattr(self.engine, "oracle"):
+                raise InputError(f"engine must be None or one of fenchel.engines, got {self.engine!r}")
+            return self.engine
         try:
             return Local(threads=int(effective_n_jobs(self.n_jobs)))
         except (TypeError, ValueError) as error:

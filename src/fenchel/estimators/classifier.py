@@ -62,6 +62,7 @@ class Classifier(ClassifierMixin, JointEstimator):
         Nothing is ever printed.
     checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
         goes on from it, to the same bits. Where several problems are solved, each has a file of its own: path.0, path.1, ...
+    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -94,7 +95,7 @@ class Classifier(ClassifierMixin, JointEstimator):
     def __init__(
         self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, fit_intercept="auto", tol=1e-6,
         solver="auto", max_iter=None, max_time=None, class_weight=None, warm_start=False, random_state=None,
-        n_jobs=None, verbose=0, checkpoint=None,
+        n_jobs=None, verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
         self.loss = loss
         self.regularizer = regularizer
@@ -112,6 +113,7 @@ class Classifier(ClassifierMixin, JointEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.checkpoint = checkpoint
+        self.engine = engine
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

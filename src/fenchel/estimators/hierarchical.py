@@ -47,6 +47,7 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
     checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
         goes on from it, to the same bits.
+    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     There are no free intercepts: centre the features or append a constant column, which then is regularised.
 
@@ -73,7 +74,7 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
     def __init__(
         self, tree, loss="hinge", cost="tree", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6,
         solver="auto", max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None,
-        verbose=0, checkpoint=None,
+        verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
         self.tree = tree
         self.loss = loss
@@ -91,6 +92,7 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.checkpoint = checkpoint
+        self.engine = engine
 
     def fit(self, X, y, sample_weight=None):
         """Fit to rows X (dense, sparse or a data frame) and leaves y: names, or numbers from 0."""

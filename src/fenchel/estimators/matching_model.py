@@ -35,6 +35,7 @@ class MatchingModel(StructuredEstimator):
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
     checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
         goes on from it, to the same bits.
+    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -56,7 +57,7 @@ class MatchingModel(StructuredEstimator):
     def __init__(
         self, partial=False, false_positive=1.0, false_negative=1.0, regularizer="l2", alpha=None, C=None, l1_ratio=0.5,
         tol=1e-3, solver="auto", max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None,
-        verbose=0, checkpoint=None,
+        verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
         self.partial = partial
         self.false_positive = false_positive
@@ -74,6 +75,7 @@ class MatchingModel(StructuredEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.checkpoint = checkpoint
+        self.engine = engine
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

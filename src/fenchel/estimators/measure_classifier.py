@@ -43,6 +43,7 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
     checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
         goes on from it, to the same bits.
+    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
 
     def __init__(
         self, measure="roc_area", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto",
-        max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None,
+        max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
         self.measure = measure
         self.regularizer = regularizer
@@ -84,6 +85,7 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.checkpoint = checkpoint
+        self.engine = engine
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -35,6 +35,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
     checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
         goes on from it, to the same bits.
+    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
 
     def __init__(
         self, contamination=0.1, regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-8, solver="auto",
-        max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None,
+        max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
         self.contamination = contamination
         self.regularizer = regularizer
@@ -71,6 +72,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.checkpoint = checkpoint
+        self.engine = engine
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows X; y is not used."""

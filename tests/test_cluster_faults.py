@@ -1,0 +1,288 @@
+"""Clusters that break in the middle of a fit: the same bits all the same, or a clear error, and nothing left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+import dask
+import dask.array as da
+from distributed import Client
+
+import fenchel
+from cluster_problems import CASES, CUT, SIGNS, X, bits, local_client
+from fenchel.cluster import team
+from fenchel.engines import Dask
+from fenchel.errors import SolveError
+from fenchel.result import Status
+
+pytestmark = pytest.mark.xdist_group("cluster")
+CASE = CASES["logistic"]
+ROUNDS = {"tol": 1e-12, "max_iter": 8}
+
+
+@pytest.fixture(scope="module")
+def home():
+    return bits(CASE.at_home(**ROUNDS))
+
+
+@pytest.fixture(scope="module")
+def broken():
+    """A cluster whose workers are killed, stopped and made to lie; the nannies start new ones."""
+    with local_client(2) as client:
+        yield client
+
+
+@pytest.fixture
+def fragile(broken):
+    broken.wait_for_workers(2, timeout=30)
+    return broken
+
+
+def on_cluster(client):
+    chunks = tuple(np.diff(CUT).tolist())
+    rows, targets = da.from_array(X, chunks=(chunks, 8)), da.from_array(SIGNS, chunks=(chunks,))
+    with client.as_current():
+        return fenchel.Problem(rows, targets, **CASE.options)
+
+
+def at(iteration, act):
+    """A callback that does something once."""
+    done = []
+
+    def callback(state):
+        if state.iteration == iteration and not done:
+            done.append(act())
+
+    return callback
+
+
+def send(client, what, which=0):
+    """A signal to one of the worker processes; returns its address and its number."""
+    address, number = sorted(client.run(os.getpid).items())[which]
+    os.kill(number, what)
+    return address, number
+
+
+def test_a_worker_killed_between_rounds_changes_nothing(fragile, home, caplog):
+    for which, iteration in enumerate((0, 4)):
+        fragile.wait_for_workers(2, timeout=30)
+        kill = at(iteration, lambda which=which: send(fragile, signal.SIGKILL, which))
+        assert bits(CASE.solve(engine=Dask(fragile, cut=CUT), callback=kill, **ROUNDS)) == home
+    assert caplog.text.count("are placed on") >= 2
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_a_worker_killed_while_it_is_asked_changes_nothing(fragile, home, monkeypatch, number):
+    collect, calls = team.Team._collect, []
+
+    def with_a_death(self, pending, question):
+        calls.append(question)
+        if len(calls) == number:
+            os.kill(pids[0], signal.SIGKILL)
+        return collect(self, pending, question)
+
+    pids = sorted(fragile.run(os.getpid).values())
+    monkeypatch.setattr(team.Team, "_collect", with_a_death)
+    problem = on_cluster(fragile) if number == 5 else None
+    assert bits(CASE.solve(problem, engine=Dask(fragile, cut=CUT), **ROUNDS)) == home
+    assert len(calls) > number
+
+
+def test_a_paused_worker_is_named_and_its_answer_counted_once(fragile, home, monkeypatch, caplog):
+    monkeypatch.setattr(team, "LATE", 0.5)
+    monkeypatch.setattr(team, "LOOK", 0.3)
+    monkeypatch.setattr(team, "SLOW", 2.0)
+    stopped = []
+    try:
+        pause = at(2, lambda: stopped.append(send(fragile, signal.SIGSTOP)))
+        result = CASE.solve(engine=Dask(fragile, cut=CUT, timeout=2.0), callback=pause, **ROUNDS)
+    finally:
+        os.kill(stopped[0][1], signal.SIGCONT)
+    assert bits(result) == home
+    assert f"worker {stopped[0][0]} is slow" in caplog.text
+    assert f"worker {stopped[0][0]} gave no answer: blocks" in caplog.text
+    assert bits(CASE.solve(engine=Dask(fragile, cut=CUT), **ROUNDS)) == home
+
+
+def lie(kind):
+    """On a worker: the next answer to `risk` is a wrong one."""
+    from fenchel.cluster import holder
+
+    honest = holder.largest_nodes
+
+    def lying(count, parts):
+        nodes = honest(count, parts)
+        if not any(len(terms) == 3 for terms in nodes.values()):
+            return nodes
+        holder.largest_nodes = honest
+        key, (value, gradient, slopes) = next(iter(nodes.items()))
+        return (
+            nodes
+            | {
+                "nan": {key: (value, np.where(np.arange(gradient.size) == 3, np.nan, gradient), slopes)},
+                "short": {key: (value, gradient[:-1], slopes)},
+                "scalar": {key: (value, 0.0, slopes)},
+                "fewer": {key: (value, gradient)},
+                "double": {(0, count): (value, gradient, slopes)},
+                "other": {(count, count + 1): (value, gradient, slopes)},
+            }[kind]
+        )
+
+    holder.largest_nodes = lying
+
+
+@pytest.mark.parametrize("kind", ["nan", "short", "scalar", "fewer", "double", "other"])
+def test_a_wrong_answer_is_named_and_refused(fragile, home, caplog, kind):
+    liar = sorted(fragile.nthreads())[0]
+    fragile.run(lie, kind, workers=[liar])
+    assert bits(CASE.solve(engine=Dask(fragile, cut=CUT), **ROUNDS)) == home
+    assert f"worker {liar} answered" in caplog.text
+
+
+def test_nan_from_everybody_is_what_the_data_give(fragile, caplog):
+    engine = Dask(fragile, cut=CUT)
+    oracle = engine.oracle(CASE.problem())
+    value, gradient, _ = oracle.risk(np.full(8, np.nan))
+    assert np.isnan(value) and np.isnan(gradient).all()
+    assert caplog.text == ""
+    assert np.isfinite(oracle.risk(np.zeros(8))[0])
+
+
+def inflate():
+    """On a worker: gradients are wrong from now on, in a way that nobody sees."""
+    from fenchel.oracle import Oracle
+
+    honest = Oracle.risk
+
+    def wrong(self, *arguments):
+        value, gradient, slopes = honest(self, *arguments)
+        return value, -3.0 * gradient, slopes
+
+    Oracle.risk, Oracle.honest = wrong, honest
+
+
+def repent():
+    from fenchel.oracle import Oracle
+
+    Oracle.risk = Oracle.honest
+
+
+def test_a_worker_that_lies_well_gets_no_certificate(fragile):
+    liar = sorted(fragile.nthreads())[0]
+    fragile.run(inflate, workers=[liar])
+    try:
+        result = CASE.solve(engine=Dask(fragile, cut=CUT), tol=1e-4)
+    finally:
+        fragile.run(repent, workers=[liar])
+    true = fenchel.certify(CASE.problem(), result.coef, result.intercept)
+    assert result.certificate.primal == pytest.approx(true.primal, rel=1e-12)
+    assert not result.converged
+    assert result.certificate.relative_gap > 1e-2
+
+
+def test_blocks_that_nobody_can_make_again_are_named(fragile):
+    fragile.wait_for_workers(2, timeout=30)
+    futures = fragile.scatter([(X[:300], SIGNS[:300]), (X[300:], SIGNS[300:])])
+    problem = fenchel.Problem(futures, **CASE.options)
+    began = time.perf_counter()
+    with pytest.raises(SolveError, match=r"block 0 .* lost"):
+        CASE.solve(problem, callback=at(1, lambda: os.kill(owner(fragile, futures[0]), signal.SIGKILL)), **ROUNDS)
+    assert time.perf_counter() - began < 30.0
+
+
+def owner(client, future):
+    (address,) = client.who_has([future])[future.key]
+    return client.run(os.getpid, workers=[address])[address]
+
+
+def test_two_fits_at_once_have_the_bits_of_each_alone(client, home):
+    problem, expected = on_cluster(client), bits(CASES["max_hinge"].at_home())
+    fits = [
+        lambda: CASE.solve(engine=Dask(client, cut=CUT), **ROUNDS),
+        lambda: CASES["max_hinge"].solve(engine=Dask(client, cut=CUT)),
+        lambda: CASE.solve(problem, **ROUNDS),
+        lambda: CASE.solve(problem, **ROUNDS),
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        found = [bits(future.result()) for future in [pool.submit(fit) for fit in fits]]
+    assert found == [home, expected, home, home]
+
+
+def held(client):
+    """(futures here, tasks on the scheduler, values on the workers)."""
+    gc.collect()
+    tasks, stored = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)), client.has_what()
+    return len(client.futures), tasks, sum(map(len, stored.values()))
+
+
+def test_many_rounds_leave_nothing_behind(client):
+    before, limit = held(client), time.perf_counter() + 10.0
+    result = CASE.solve(engine=Dask(client, cut=CUT), tol=1e-15, max_iter=50)
+    assert result.passes > 20
+    while held(client) != before and time.perf_counter() < limit:
+        time.sleep(0.05)
+    assert held(client) == before
+
+
+def test_ctrl_c_returns_a_certified_answer(client, home):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    for problem in (None, on_cluster(client)):
+        engine = Dask(client, cut=CUT)
+        result = CASE.solve(problem, engine=engine, callback=at(2, interrupt), **ROUNDS)
+        assert result.status is Status.INTERRUPTED
+        true = fenchel.certify(CASE.problem(), result.coef, result.intercept)
+        assert result.certificate.primal == pytest.approx(true.primal, rel=1e-12)
+        assert bits(CASE.solve(problem, engine=engine, **ROUNDS)) == home
+
+
+SERVER = """
+from distributed import LocalCluster
+import logging, time
+if __name__ == "__main__":
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL)
+    print(cluster.scheduler_address, flush=True)
+    time.sleep(300)
+"""
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """(client, process) of a cluster whose scheduler is another process."""
+    (tmp_path / "server.py").write_text(SERVER)
+    process = subprocess.Popen([sys.executable, tmp_path / "server.py"], stdout=subprocess.PIPE, text=True)
+    with process, dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
+        client = Client(process.stdout.readline().strip(), timeout=5)
+        yield client, process
+        client.close(timeout=1)
+        process.kill()
+
+
+@pytest.mark.parametrize("where", ["rows sent", "rows there"])
+def test_a_scheduler_that_goes_away_gives_a_clear_error(elsewhere, where):
+    client, process = elsewhere
+    problem, engine = (None, Dask(client, cut=CUT)) if where == "rows sent" else (on_cluster(client), None)
+    began = time.perf_counter()
+    with pytest.raises(SolveError, match="scheduler of the cluster"):
+        CASE.solve(problem, engine=engine, callback=at(2, process.kill), **ROUNDS)
+    assert time.perf_counter() - began < 60.0
+
+
+def test_a_client_that_is_closed_gives_a_clear_error(client):
+    with Client(client.scheduler.address) as second:
+        engine = Dask(second, cut=CUT)
+        with pytest.raises(SolveError, match="client .* closed"):
+            CASE.solve(engine=engine, callback=at(2, second.close), **ROUNDS)
+        with pytest.raises(SolveError, match="client .* closed"):
+            CASE.solve(engine=engine)
