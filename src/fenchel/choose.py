@@ -30,6 +30,7 @@ class Rule(NamedTuple):
     reason: str
     passes: Callable[[Any], float] = lambda problem: math.inf
     remote_only: bool = False
+    remote_when: Callable[[Any], bool] = lambda problem: True  # beside `when`, for rows on a cluster
 
 
 # Estimates of cost, from counts and not from the clock, so that a rerun chooses the same.
@@ -39,6 +40,7 @@ CHEAP = 12.0  # passes: a factor of all rows that costs less makes Newton steps 
 ROWS_PER_VARIABLE = 2.0  # at which a max hinge has enough rows with curvature: 2.8 of USPS pays, 1.3 of MNIST does not
 DEAR = 100.0  # passes: a factor that costs more is not made
 FEW, FAR = 4, 50.0  # targets and scores at which a loss is asked whether it is flat
+FEW_FEATURES = 200  # with rows on a cluster: a Hessian that may travel
 TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
 
 
@@ -91,7 +93,10 @@ RULES: list[Rule] = [
         "dual_ascent", _wide_and_flat, "rows whose loss is flat drop out of the dual steps, and factors would be dear"
     ),
     Rule(
-        "newton_cg", _truncated_newton, "the loss has curvature, so Newton steps on products with the Hessian are few"
+        "newton_cg",
+        _truncated_newton,
+        "the loss has curvature, so Newton steps on products with the Hessian are few",
+        remote_when=lambda problem: problem.d <= FEW_FEATURES,
     ),
     Rule("semismooth_newton", _cheap_factor, "few features, so Newton steps are cheap"),
     Rule(
@@ -123,7 +128,8 @@ def candidates(problem: Any, remote: bool = False) -> list[Choice]:
     found: dict[str, Choice] = {}
     for rule in RULES:
         solver = solvers.SOLVERS[rule.name]
-        if rule.remote_only and not (remote or problem.remote):
+        away = remote or problem.remote
+        if (rule.remote_only and not away) or (away and not rule.remote_when(problem)):
             continue
         if rule.name not in found and compat.fits(solver, problem, remote) and rule.when(problem):
             found[rule.name] = Choice(solver(), rule.reason, rule.passes(problem))

@@ -136,7 +136,7 @@ def missing(solver: Solver | type[Solver], problem: Any, remote: bool = False) -
     """What the problem lacks for this solver, as sentences; `remote`: its rows are on a cluster."""
     if problem.kind not in solver.kinds:
         return [KINDS[problem.kind].format(name=type(problem.loss).__name__)]
-    lacks = [REMOTE] if (remote or getattr(problem, "remote", False)) and not solver.remote else []
+    lacks = [REMOTE] if (remote or getattr(problem, "remote", False)) and problem.kind not in solver.remote else []
     for words, table, thing in (
         (solver.needs.loss, LOSS, problem.loss),
         (solver.needs.regularizer, REGULARIZER, problem.regularizer),

@@ -81,6 +81,8 @@ class SomeRows(NamedTuple):
 class Oracle:
     """All access of a solver to the data."""
 
+    remote = False  # whether the rows are elsewhere
+
     def __init__(self, problem: Any, engine: Any = None):
         self.problem = problem
         self.engine = engine if engine is not None else Local()

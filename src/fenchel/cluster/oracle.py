@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -23,16 +24,24 @@ class Remote:
     """What every family shares. Per question the variables go out once to each worker and a sum comes back from each;
     only `scores`, `combine` and what else is about single rows moves a number per row."""
 
+    remote = True
+
     def __init__(self, problem: Any, team: Any):
         self.problem, self.team, self.passes = problem, team, 0.0
         self.engine: Any = None
+        self.kept: list[str] = []  # names under which the blocks keep dual variables
+        self.passing: list[str] = []  # and what is needed during the solve only
         owners = getattr(problem, "owners", None)
         self.planes = None if owners is None else [Planes(name) for name in owners]
         self.edges = np.concatenate([[0], np.cumsum(team.each("size"))])
 
     def close(self) -> None:
-        if not self.problem.remote:  # otherwise the blocks are the problem's, and stay
+        if not self.problem.remote:
             self.team.close()
+            return
+        with suppress(Exception):  # the blocks are the problem's, and stay; if they cannot be reached, so be it
+            for name in (*self.passing, *self.kept[:-1]):  # the last dual point belongs to the result
+                self.team.forget(name)
 
     def shares(self, vector: np.ndarray) -> list[tuple[np.ndarray]]:
         """Every block's part of a vector with an entry per row."""
@@ -81,16 +90,18 @@ class RemoteRows(Remote, Oracle):
         return self.team.sum("combined", shares=self.shares(np.asarray(u)), shapes=shapes)[0]
 
     def begin_local_duals(self, transfer: Any, strength: float, seed: int) -> np.ndarray:
-        return self.team.sum("begin_local_dual", transfer, strength, seed, remember=True)[0]
+        self.kept.append(self.team.new_name())
+        arguments = (self.kept[-1], transfer, strength, seed)
+        return self.team.sum("begin_local_dual", *arguments, changes=self.kept[-1])[0]
 
     def local_dual_round(self, told: Round) -> Any:
         self.passes += 1.0 + told.epochs
-        return self.team.sum("local_dual_round", told, remember=True)
+        return self.team.sum("local_dual_round", self.kept[-1], told, changes=self.kept[-1])
 
     def local_dual_point(self) -> Any:
         if self.problem.remote:
-            return Kept("local_dual")
-        return lambda: np.concatenate(self.team.each("local_dual_before"))
+            return Kept(self.kept[-1])
+        return lambda: np.concatenate(self.team.each("local_dual_before", self.kept[-1]))
 
     def norms(self) -> np.ndarray:
         self.passes += 0.5

@@ -31,7 +31,8 @@ FEWEST = 64  # rows
 # Questions whose answers are sums over all rows of a block, or say how many there are.
 SUMS = frozenset(
     {
-        "size", "digest", "basis", "risk", "risk_alone", "first_means", "mean_row", "masses", "curvature_sums",
+        "size", "digest", "basis", "risk", "risk_alone", "first_means", "mean_row", "masses", "forget",
+        "newton_costs", "newton_look", "newton_bend", "newton_along", "newton_product", "newton_gram",
         "begin_local_dual", "local_dual_round", "balance_sums", "rows_share", "vector_rest", "vector_share",
     }
 )  # fmt: skip

@@ -39,21 +39,26 @@ def size(holder: Any) -> int:
     return block.stop - block.start
 
 
-def begin_local_dual(holder: Any, transfer: Any, strength: float, seed: int) -> tuple[np.ndarray]:
+def begin_local_dual(holder: Any, name: str, transfer: Any, strength: float, seed: int) -> tuple[np.ndarray]:
     """(sum p u x,) of new dual variables, kept here."""
     (block,), problem = holder.oracle.blocks, holder.problem
-    holder.kept["local_dual"] = LocalDual(problem.compiled_loss, block, transfer, strength, seed)
-    return (holder.kept["local_dual"].combined(problem.d),)
+    holder.kept[name] = LocalDual(problem.compiled_loss, block, transfer, strength, seed)
+    return (holder.kept[name].combined(problem.d),)
 
 
-def local_dual_round(holder: Any, told: Round) -> Any:
+def local_dual_round(holder: Any, name: str, told: Round) -> Any:
     """What `LocalDual.round` answers."""
-    return holder.kept["local_dual"].round(told)
+    return holder.kept[name].round(told)
 
 
-def local_dual_before(holder: Any) -> np.ndarray:
+def local_dual_before(holder: Any, name: str) -> np.ndarray:
     """The block's dual variables at which the last round began."""
-    return holder.kept["local_dual"].before
+    return holder.kept[name].before
+
+
+def forget(holder: Any, name: str) -> None:
+    """What is kept under a name is not needed any more."""
+    holder.kept.pop(name, None)
 
 
 def mean_row(holder: Any) -> tuple[np.ndarray]:

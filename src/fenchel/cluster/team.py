@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from itertools import count as count_from
 from typing import Any
 
 import numpy as np
@@ -46,21 +47,31 @@ class Team:
         self.refused: set[str] = set()  # workers that gave a wrong answer
         self.late: set[str] = set()  # workers that gave none in time
         self.rounds = 0
-        self.remembered: list[tuple[str, tuple]] = []
+        self.remembered: dict[str, list[tuple[str, tuple]]] = {}  # questions that made what blocks keep, by its name
+        self.names = count_from(1)
 
     def sum(
         self, question: str, *arguments: Any, shapes: Shapes = None, shares: Sequence[tuple] | None = None,
-        remember: bool = False,
+        changes: str | None = None,
     ) -> tuple:  # fmt: skip
         """The sum of the blocks' answers, term by term; `shapes` are those that the terms must have.
 
-        `remember`: the question changes what the blocks keep. A block that is placed anew is asked all such questions
-        again first, so that it keeps the same.
+        `changes`: the name of what the blocks keep that the question changes. A block that is placed anew is asked all
+        such questions again first, so that it keeps the same.
         """
         answer = completed(self.count, self._round(question, arguments, shares, shapes, True))
-        if remember:
-            self.remembered.append((question, arguments))
+        if changes is not None:
+            self.remembered.setdefault(changes, []).append((question, arguments))
         return answer
+
+    def new_name(self) -> str:
+        """For something that the blocks are to keep."""
+        return f"kept {next(self.names)}"
+
+    def forget(self, name: str) -> None:
+        """Let the blocks forget what they keep under a name."""
+        if self.remembered.pop(name, None) is not None:
+            self.each("forget", name)
 
     def each(self, question: str, *arguments: Any, shares: Sequence[tuple] | None = None) -> list[Any]:
         """The answer of every block, in order."""
@@ -191,7 +202,8 @@ class Team:
             self.where[k] = worker
             self.held[k] = self.place(k, worker)
             if self.remembered:
-                self.held[k] = self.client.submit(replay, self.held[k], self.remembered, workers=[worker], pure=False)
+                asked = [each for questions in self.remembered.values() for each in questions]
+                self.held[k] = self.client.submit(replay, self.held[k], asked, workers=[worker], pure=False)
 
     def _others(self, lost: set[str]) -> list[str]:
         """Workers to put blocks on: those that were late only if there are no others."""

@@ -50,7 +50,7 @@ class Solver:
         0  # iterations in which its gap halves, or `auto` goes on to the next solver (0: any number)
     )
     rebuilds: ClassVar[bool] = False  # its dual points are made by repeating the run, and cost as much
-    remote: ClassVar[bool] = False  # it asks for sums over the rows only, so that they may lie on a cluster
+    remote: ClassVar[tuple[str, ...]] = ()  # kinds of problems of which it asks for sums only: rows may be on a cluster
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 
     leg_growth: ClassVar[float] = 1.5  # between the cuts of a solve with checkpoints; 2 where a restart forgets much

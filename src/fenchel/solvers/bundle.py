@@ -51,7 +51,7 @@ class Bundle(Solver):
     )
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
     needs: ClassVar[Needs] = Needs()
-    remote: ClassVar[bool] = True
+    remote: ClassVar[tuple[str, ...]] = EVERY_KIND
 
     @property
     def rebuilds(self) -> bool:  # type: ignore[override]

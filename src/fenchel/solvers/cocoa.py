@@ -50,7 +50,7 @@ class Cocoa(Solver):
     epochs: int = 3
     seed: int = 0
     needs: ClassVar[Needs] = Needs(regularizer=("separable_quadratic",), problem=("no_intercept",))
-    remote: ClassVar[bool] = True
+    remote: ClassVar[tuple[str, ...]] = ("scalar",)
     slow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -48,7 +48,7 @@ class LBFGS(Solver):
     convergence: ClassVar[str] = "geometric for strongly convex objectives"
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector", "structured log")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("gradient",))
-    remote: ClassVar[bool] = True
+    remote: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector", "structured log")
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=self.memory)

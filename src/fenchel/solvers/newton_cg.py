@@ -66,6 +66,7 @@ class NewtonCG(Solver):
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
     halves: ClassVar[int] = 40
     needs: ClassVar[Needs] = Needs(loss=("curvature",), regularizer=("quadratic",))
+    remote: ClassVar[tuple[str, ...]] = ("scalar",)
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         if oracle.problem.family == "scalar":

@@ -47,6 +47,14 @@ class Point(NamedTuple):
     bent: np.ndarray  # sum h x, if the intercept is free
 
 
+class Line(NamedTuple):
+    """Scores z + t dz, and the curvatures averaged from t = 0 to 1, (u' - u) / (z' - z)."""
+
+    z: np.ndarray
+    dz: np.ndarray
+    between: np.ndarray
+
+
 class Passes:
     """Passes over the rows of a problem or of a sample of it."""
 
@@ -80,20 +88,35 @@ class Passes:
         slopes = slopes if problem.fit_intercept else 0.0
         return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h, bent)
 
-    def bend(self, point: Point, curvatures: np.ndarray) -> Point:
-        """The point with curvatures that are at least these."""
-        h = np.maximum(point.h, self.sample.weights * np.where(np.isfinite(curvatures), curvatures, 0.0))
-        return point._replace(h=h, bent=self.product(h, np.zeros(point.w.size), 1.0) if point.bent.size else point.bent)
+    def line(self, point: Point, new: Point) -> Line:
+        """From one point to another; they may be forgotten after it."""
+        dz = new.z - point.z
+        between = np.divide(new.u - point.u, dz, out=np.zeros(dz.size), where=dz != 0.0)
+        return Line(point.z.copy(), dz, between)
 
-    def along(self, z: np.ndarray, dz: np.ndarray, t: float) -> tuple[float, float]:
-        """(risk, its derivative) at stored scores z + t dz."""
+    def bend(self, point: Point, line: Line) -> Point:
+        """The point with curvatures that are at least those averaged over a line."""
+        between = np.where(np.isfinite(line.between), line.between, 0.0)
+        point = point._replace(h=np.maximum(point.h, self.sample.weights * between))
+        return point._replace(bent=self.product(point, np.zeros(point.w.size), 1.0) if point.bent.size else point.bent)
 
-        loss, y, p = self.problem.compiled_loss, self.sample.y, self.sample.weights
+    def along(self, line: Line, t: float) -> tuple[float, float]:
+        """(risk, its derivative) on a line, from stored scores."""
+        loss, y, p, z, dz = self.problem.compiled_loss, self.sample.y, self.sample.weights, line.z, line.dz
         return self.oracle.engine.sum(lambda at: line_pass(loss, y[at], p[at], z[at], dz[at], t), spans(z.size))
 
-    def product(self, h: np.ndarray, v: np.ndarray, shift: float) -> np.ndarray:
+    def bend_of(self, point: Point) -> float:
+        """sum h."""
+        return float(point.h.sum())
+
+    def farthest(self, point: Point) -> float:
+        """The largest |score|."""
+        return float(np.abs(point.z).max())
+
+    def product(self, point: Point, v: np.ndarray, shift: float) -> np.ndarray:
         """sum_i h_i (<x_i, v> + shift) x_i."""
         self.oracle.passes += self.share
+        h = point.h
 
         def work(block):
             out = np.zeros(v.size)
@@ -102,9 +125,9 @@ class Passes:
 
         return self.oracle.engine.sum(work, self.blocks)[0]
 
-    def gram(self, h: np.ndarray) -> np.ndarray:
+    def gram(self, point: Point) -> np.ndarray:
         """sum_i h_i x_i x_i' in its upper triangle (sparse rows) or both (dense ones)."""
-        d, rows = self.problem.d, self.sample.rows
+        d, rows, h = self.problem.d, self.sample.rows, point.h
         self.oracle.passes += self.share
         parts = int(min(max(self.costs.products // LEAST_PRODUCTS, 1), MOST_PARTS if d <= SMALL else 2))
         edges = np.linspace(0, self.sample.n, parts + 1).astype(int)

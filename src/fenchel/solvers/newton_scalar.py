@@ -18,6 +18,7 @@ from fenchel.solvers.base import Start
 from fenchel.solvers.claims import dual_estimate
 from fenchel.solvers.dual_start import dual_start, dual_start_pays
 from fenchel.solvers.newton_passes import Passes, Point, costs_of, samples
+from fenchel.solvers.newton_remote import RemotePasses
 from fenchel.solvers.newton_solves import Step, Systems, cheap
 
 DECREASE, FLAT = 1e-4, 0.6  # of the derivative at the start of a step: what it must gain, and how steep it may end
@@ -30,9 +31,10 @@ MOST_BENDS = 5  # ... but not for ever: where a loss has kinks in its slope, ste
 
 def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
     """Iterates of `NewtonCG` for losses of one score."""
-    passes, systems = Passes(oracle, oracle.problem), Systems(oracle.problem)
+    passes: Any = RemotePasses(oracle) if oracle.remote else Passes(oracle, oracle.problem)
+    systems = Systems(oracle.problem)
     begin = Beginning(start.coef, start.intercept, np.inf)
-    if start.dual_point is None and not start.coef.any() and start.intercept == 0.0:
+    if start.dual_point is None and not start.coef.any() and start.intercept == 0.0 and not oracle.remote:
         for begin in beginnings(oracle, systems):
             yield Iterate(begin.w.copy(), begin.b, None, np.nan)
     first = passes.look(begin.w, begin.b)
@@ -98,13 +100,12 @@ def take(passes: Passes, point: Point, step: Step, may_bend: bool) -> tuple[Poin
     slope = float(new.gradient @ step.dw) + new.slopes * step.db
     if good(point.value, new.value, slope, step.decrement, 1.0):
         return new, 1.0
-    dz = new.z - point.z
-    t = search(passes, point, dz, step)
+    line = passes.line(point, new)
+    t = search(passes, point, line, step)
     if t == 0.0:
         return None, t
-    between = np.divide(new.u - point.u, dz, out=np.zeros(dz.size), where=dz != 0.0) if t < SHORT and may_bend else None
     short = passes.look(point.w + t * step.dw, point.b + t * step.db)
-    return short if between is None else passes.bend(short, between), t
+    return passes.bend(short, line) if t < SHORT and may_bend else short, t
 
 
 def good(before: float, value: float, slope: float, decrement: float, t: float) -> bool:
@@ -116,12 +117,12 @@ def good(before: float, value: float, slope: float, decrement: float, t: float) 
     return value <= before + ROUNDING * abs(before) and slope <= FLAT * decrement
 
 
-def search(passes: Passes, point: Point, dz: np.ndarray, step: Step) -> float:
+def search(passes: Passes, point: Point, line: Any, step: Step) -> float:
     """A good step length, by safeguarded secants on stored scores: no pass over X; 0 if there is none."""
     regularizer = passes.problem.regularizer
     low, low_slope, high, high_slope, t = 0.0, -step.decrement, np.inf, np.inf, 1.0
     for trial in range(MOST_TRIALS):
-        value, slope = passes.along(point.z, dz, t)
+        value, slope = passes.along(line, t)
         value += regularizer.value(point.w + t * step.dw)
         slope += float(regularizer.gradient(point.w + t * step.dw) @ step.dw)
         if good(point.value, value, slope, step.decrement, t):

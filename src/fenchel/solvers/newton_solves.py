@@ -36,21 +36,21 @@ class Hessian(NamedTuple):
     """The Hessian at a point with the intercept minimised out: rows centred at `mean`, `total` the sum of curvatures."""
 
     passes: Passes
-    h: np.ndarray
+    point: Point
     mean: np.ndarray
     total: float
     costs: Costs
 
     def __call__(self, v: np.ndarray) -> np.ndarray:
         shift = -float(self.mean @ v) if self.total > 0.0 else 0.0
-        return self.passes.product(self.h, v, shift) + self.passes.problem.regularizer.gradient(v)
+        return self.passes.product(self.point, v, shift) + self.passes.problem.regularizer.gradient(v)
 
 
 def hessian_at(passes: Passes, point: Point) -> Hessian:
     """The Hessian at a point."""
-    total = float(point.h.sum()) if passes.problem.fit_intercept else 0.0
+    total = passes.bend_of(point) if passes.problem.fit_intercept else 0.0
     mean = point.bent / total if total > 0.0 else np.zeros(point.w.size)
-    return Hessian(passes, point.h, mean, total, passes.costs)
+    return Hessian(passes, point, mean, total, passes.costs)
 
 
 class Systems:
@@ -79,7 +79,7 @@ class Systems:
         if H.total > 0.0:
             db = -point.slopes / H.total - float(H.mean @ dw)
         else:  # no row has curvature: far enough for the search to find some
-            db = -math.copysign(1.0 + float(np.abs(point.z).max()), point.slopes) if point.slopes else 0.0
+            db = -math.copysign(1.0 + passes.farthest(point), point.slopes) if point.slopes else 0.0
         decrement = -(float(point.gradient @ dw) + point.slopes * db)
         return Step(dw, db, decrement) if 0.0 < decrement < math.inf else None
 
@@ -152,7 +152,7 @@ def cholesky(H: Hessian) -> Apply | None:
     from scipy.linalg.lapack import dpotrf, dpotrs
 
     d = H.mean.size
-    matrix = H.passes.gram(H.h)
+    matrix = H.passes.gram(H.point)
     if H.total > 0.0:
         matrix -= H.total * np.outer(H.mean, H.mean)
     matrix += H.passes.problem.regularizer.hessian(d)

@@ -37,7 +37,7 @@ class ProximalGradient(Solver):
     convergence: ClassVar[str] = "suboptimality O(1/iterations^2); geometric for strongly convex objectives"
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("prox",))
-    remote: ClassVar[bool] = True
+    remote: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         regularizer, d = oracle.problem.regularizer, oracle.problem.d

@@ -1,0 +1,64 @@
+"""What a block answers to Newton's method (`solvers/newton_remote.py`): it keeps what it knows at some points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.solvers.newton_passes import FACTOR, Passes, Point
+
+LAST = 4  # points that are kept
+
+
+def newton_costs(holder: Any, name: str) -> tuple[float, float, float]:
+    """(products in a Gram matrix, nanoseconds of a product with the Hessian and of a Gram matrix)."""
+    passes = Passes(holder.oracle, holder.problem)
+    holder.kept[name] = (passes, {})
+    costs, d = passes.costs, float(holder.problem.d)
+    gram = costs.factor - FACTOR * d**3 / 3.0 if np.isfinite(costs.factor) else 0.0
+    return costs.products, costs.product, gram
+
+
+def newton_look(
+    holder: Any, name: str, w: np.ndarray, b: float, number: int
+) -> tuple[float, np.ndarray, float, np.ndarray, float]:
+    """(sum p loss, its gradient, its derivative in b, sum h x, sum h) at a point, kept under a number."""
+    passes, points = holder.kept[name]
+    found = passes.look(w, b)
+    points[number] = found._replace(z=found.z.copy(), h=found.h.copy())
+    for old in [k for k in points if k <= number - LAST]:
+        del points[old]
+    return found.risk, found.g, found.slopes, found.bent, float(found.h.sum())
+
+
+def newton_bend(holder: Any, name: str, number: int, point: int, new: int) -> tuple[np.ndarray, float]:
+    """(sum h x, sum h) after the curvatures of a point were made at least those averaged over a line."""
+    passes, points = holder.kept[name]
+    points[number] = passes.bend(points[number], passes.line(points[point], points[new]))
+    return points[number].bent, float(points[number].h.sum())
+
+
+def newton_along(holder: Any, name: str, point: int, new: int, t: float) -> tuple[float, float]:
+    """(sum p loss, its derivative) on the line from one point to another."""
+    passes, points = holder.kept[name]
+    return passes.along(passes.line(points[point], points[new]), t)
+
+
+def newton_farthest(holder: Any, name: str, number: int) -> tuple[tuple[float]]:
+    """The largest |score|, in a tuple of its own."""
+    return ((float(np.abs(_point(holder, name, number).z).max()),),)
+
+
+def newton_product(holder: Any, name: str, number: int, v: np.ndarray, shift: float) -> tuple[np.ndarray]:
+    """(sum h (<x, v> + shift) x,)."""
+    return (holder.kept[name][0].product(_point(holder, name, number), v, shift),)
+
+
+def newton_gram(holder: Any, name: str, number: int) -> tuple[np.ndarray]:
+    """(sum h x x',)."""
+    return (holder.kept[name][0].gram(_point(holder, name, number)),)
+
+
+def _point(holder: Any, name: str, number: int) -> Point:
+    return holder.kept[name][1][number]
