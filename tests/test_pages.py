@@ -8,8 +8,8 @@ import re
 import pytest
 
 import fenchel
-from fenchel.cli import COMMANDS
 from documentation import ROOT, blocks, run_page, same, written
+from fenchel.cli import COMMANDS
 
 PAGES = written()
 RUNNABLE = [page for page in PAGES if any(block.kind in ("python", "console") for block in blocks(page))]
