@@ -14,18 +14,19 @@ from pathlib import Path
 import numpy as np
 
 import fenchel
-from fenchel.report import write_page
+from fenchel.report import Fit, write_page
 
 ALPHA, TOL = 1e-2, 1e-6
 
 
-def data() -> tuple[np.ndarray, np.ndarray]:
-    """Standardised rows, and labels -1 (malignant) or +1 (benign)."""
+def data() -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Standardised rows, labels -1 (malignant) or +1 (benign), and the names of the features."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.preprocessing import StandardScaler
 
-    X, y = load_breast_cancer(return_X_y=True)
-    return StandardScaler().fit_transform(X), np.where(y == 1, 1.0, -1.0)
+    found = load_breast_cancer()
+    labels = np.where(found.target == 1, 1.0, -1.0)
+    return StandardScaler().fit_transform(found.data), labels, [str(name) for name in found.feature_names]
 
 
 def linear_svc(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
@@ -39,7 +40,7 @@ def linear_svc(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def main() -> int:
-    X, y = data()
+    X, y, features = data()
     problem = fenchel.Problem(X, y, loss="hinge", regularizer="l2", alpha=ALPHA, fit_intercept=True)
     print(problem)
     began = time.perf_counter()
@@ -60,8 +61,10 @@ def main() -> int:
     right = np.mean(np.sign(X @ result.coef + result.intercept) == y)
     print(f"\n{right:.2%} of the rows are on the right side.")
     model, page = Path("demo.fenchel").resolve(), Path("demo.html").resolve()
-    fenchel.save(model, fenchel.Model.from_result(result, labels=("malignant", "benign")))
-    write_page(page, result, title="Breast cancer: hinge + L2")
+    fitted = fenchel.Model.from_result(result, labels=("malignant", "benign"), feature_names=features)
+    fenchel.save(model, fitted)
+    labels = np.where(y > 0, "benign", "malignant")
+    write_page(page, Fit(fitted, [result]), title="Breast cancer: hinge + L2", data=(X, labels))
     print(f"\nmodel: {model}\npage:  {page}")
     return 0 if result.converged else 1
 

@@ -139,6 +139,22 @@ def test_predicting_needs_no_labels_and_writes_probabilities(files, capsys, monk
     assert capsys.readouterr().out == without.out
 
 
+def test_predictions_as_json(files, capsys):
+    train("--loss", "log")
+    model = fenchel.load("m")
+    capsys.readouterr()
+    assert run("predict", "m", "bare", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["labels"], found["columns"]) == (list(model.labels), None)
+    (files / "lines").write_text(text(TEST, (0, 1, 2)), encoding="utf-8")
+    examples = model.attributes_of(read_columns("lines").sentences)
+    assert found["predictions"] == model.predict(examples)
+    assert run("predict", "m", "bare", "--json", "--proba", "--quiet") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"] == list(model.labels)
+    assert [np.array(p).shape for p in found["predictions"]] == [(len(rows), len(model.labels)) for rows in TEST]
+
+
 def test_labels_in_another_column(files, capsys):
     (files / "t").write_text("U0:%x[0,1]\nU1:%x[-1,2]/%x[0,2]\nB01:%x[0,2]\nB\n")
     assert train("--label-column", "0", "--template", "t", "--loss", "log", data="turned") == 0
@@ -221,6 +237,10 @@ FAILURES = {
     "no probabilities": (["predict", "m", "test", "--proba"], "has no probabilities"),
     "verify without labels": (["verify", "m", "bare"], "has no labels"),
     "strange label": (["verify", "m", "strange"], "sentence 1 has the label B-XX"),
+    "csv": (["predict", "m", "test", "--csv"], "but no CSV"),
+    "csv by name": (["predict", "m", "test", "-o", "x.csv"], "but no CSV"),
+    "format": (["predict", "m", "test", "--format", "csv"], "--format does not go with a model of sequences"),
+    "target": (["verify", "m", "test", "--target", "a"], "--target does not go with a model of sequences"),
     "not for columns": (["predict", "arrays", "test"], "was not trained on a column file"),
     "weighted": (["verify", "weighted", "train"], "fitted with sample weights"),
 }  # fmt: skip
@@ -279,7 +299,9 @@ def test_labels_that_are_no_chunks_have_an_accuracy_only(files, capsys):
 
 def test_the_help_tells_of_columns_and_is_quick():
     heavy = "print([name for name in ('numba', 'sklearn', 'scipy') if name in sys.modules])"
-    code = f"import sys; from fenchel.cli import main; main(['train', '--help']); {heavy}"
+    code = (
+        f"import sys; from fenchel.cli import main; main(['train', '--help']); main(['train', '--help-all']); {heavy}"
+    )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     for option in ("--columns", "--template", "--label-column", "--min-count", "--observed-only", "--no-bias"):
         assert option in shown

@@ -15,7 +15,7 @@ from fenchel import losses, regularizers, solvers
 ROOT = Path(fenchel.__file__).parent
 REPOSITORY = ROOT.parent.parent
 LAYERS = [
-    {"errors", "result", "typed", "jit", "jit_cache", "kernel_sources", "whole_file"},
+    {"errors", "result", "typed", "jit", "jit_cache", "kernel_sources", "whole_file", "result_html"},
     {
         "projections",
         "losses",

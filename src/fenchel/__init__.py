@@ -56,6 +56,7 @@ _MODULES = [
     "multiclass",
     "projections",
     "regularizers",
+    "report",
     "solvers",
     "structured",
 ]

@@ -49,6 +49,8 @@ class Model:
     thresholds : of a model of a measure with labels: one less than those, ascending. The label is that at the place of
         the score among them.
     feature_names : d strings, or None.
+    constant : what was appended to every row as one more feature (liblinear's -B), or None. Its weight is the last of
+        coef, and is penalised as all others are.
     versions : the versions of fenchel and numpy that wrote the model.
 
     Examples
@@ -78,6 +80,7 @@ class Model:
     dual_points: np.ndarray | None = field(default=None, repr=False)
     feature_names: tuple[str, ...] | None = None
     thresholds: tuple[float, ...] | None = None
+    constant: float | None = None
     versions: dict[str, str] = field(default_factory=lambda: current_versions())
 
     def __post_init__(self) -> None:
@@ -98,6 +101,7 @@ class Model:
         feature_names: Sequence[str] | None = None,
         keep_dual: bool = True,
         thresholds: Sequence[float] | None = None,
+        constant: float | None = None,
     ) -> Model:
         """The model of one Result, or of one Result per label (one label against the rest, on the same rows)."""
         if not results:
@@ -127,6 +131,7 @@ class Model:
             dual_points=None if any(point is None for point in points) else np.array(points) if several else points[0],
             feature_names=None if feature_names is None else tuple(str(name) for name in feature_names),
             thresholds=None if thresholds is None else tuple(float(t) for t in thresholds),
+            constant=None if constant is None else float(constant),
         )
 
     @property
@@ -136,8 +141,8 @@ class Model:
 
     @property
     def d(self) -> int:
-        """The number of features."""
-        return self.coef.shape[-1]
+        """The number of features of a row, without the constant one."""
+        return self.coef.shape[-1] - (self.constant is not None)
 
     @property
     def k(self) -> int:
@@ -155,12 +160,15 @@ class Model:
         return max(self.statuses, key=SEVERITY.index)
 
     def scores(self, X: Any) -> np.ndarray:
-        """X coef' + intercept: (n,), or (n, k) for k scores."""
+        """X coef' + intercept, with the constant feature if there is one: (n,), or (n, k) for k scores."""
         X = X if sp.issparse(X) else np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.d:
             got = f"{X.shape[1]} features" if X.ndim == 2 else f"{X.ndim} dimension(s)"
             raise InputError(f"X has {got}, but the model has {self.d} features; pass rows with the same features")
-        return np.asarray(X @ self.coef.T + self.intercept)
+        own, always = self.coef[..., : self.d], self.intercept
+        if self.constant is not None:
+            always = always + self.constant * self.coef[..., -1]
+        return np.asarray(X @ own.T + always)
 
     def label_scores(self, X: Any) -> np.ndarray:
         """The scores, (n,), or (n, number of labels): those of a tree's leaves are sums over their paths."""

@@ -36,13 +36,15 @@ def check(model: Any) -> None:
         "index_base must be None, 0 or 1": model.index_base in (None, 0, 1),
         "dual_points must be None or of the shape that goes with n and the loss": model.dual_points is None
         or _good_dual(model.dual_points, model, k),
+        "constant must be None or a finite number, with a weight beside those of the features": model.constant is None
+        or (bool(np.isfinite(model.constant)) and model.d >= 1),
         f"feature_names must be None or {model.d} strings": model.feature_names is None
         or (len(model.feature_names) == model.d and all(isinstance(name, str) for name in model.feature_names)),
     }
     for rule, kept in rules.items():
         if not kept:
             raise InputError(f"{rule}")
-    model.regularizer.validate(model.d)
+    model.regularizer.validate(coef.shape[-1])
 
 
 def _good_scores(loss: Any, family: str, ndim: int, k: int) -> bool:

@@ -29,7 +29,7 @@ KEYS = {
     "certificates", "digests", "feature_names", "fit_intercept", "index_base", "labels", "loss", "n", "offset",
     "regularizer", "solvers", "statuses", "tol", "versions", "weighted",
 }  # fmt: skip
-OPTIONAL = {"thresholds"}  # written where there are some
+OPTIONAL = {"constant", "thresholds"}  # written where there are some
 ENDLESS = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
 
@@ -54,10 +54,15 @@ def save(path: str | os.PathLike[str], model: Model | StructuredModel | Result) 
         model = (StructuredModel if model.problem.family == "structured" else Model).from_result(model)
     if not isinstance(model, Model | StructuredModel):
         raise InputError(f"model must be a Model or a Result, got {type(model).__name__}")
-    parts = encode(*(_to_plain(model) if isinstance(model, Model) else _structured_to_plain(model)))
+    parts = encode(*plain(model))
     with replacing(path) as file:
         for part in parts:
             file.write(part)
+
+
+def plain(model: Model | StructuredModel) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """All that is in a model: (what JSON can hold, infinite numbers as words; its arrays by name)."""
+    return _to_plain(model) if isinstance(model, Model) else _structured_to_plain(model)
 
 
 def load(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE) -> Model | StructuredModel:
@@ -110,6 +115,8 @@ def _to_plain(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     }
     if model.thresholds is not None:
         header["thresholds"] = list(model.thresholds)
+    if model.constant is not None:
+        header["constant"] = model.constant
     return header, arrays
 
 
@@ -172,6 +179,7 @@ def _check_types(model: Model) -> None:
         and all(type(digest) is str and re.fullmatch(HEX_DIGEST, digest) for digest in model.digests)
         and all(type(flag) is bool for flag in (model.fit_intercept, model.weighted, model.offset))
         and all(type(cut) is float for cut in model.thresholds or ())
+        and type(model.constant) in (float, type(None))
         and type(model.n) is int
         and type(model.index_base) in (int, type(None))
         and all(array is None or array.dtype == np.float64 for array in (model.coef, model.dual_points))

@@ -5,11 +5,14 @@ The status is decided from the recomputed certificate, never from the solver's o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from fenchel.result_html import certificate_html, result_html
 
 if TYPE_CHECKING:
     from fenchel.problem import Problem
@@ -93,6 +96,9 @@ class Certificate:
             f"(relative {self.relative_gap:.3g}; {self.basis}; rounding floor {self.floor:.1g})"
         )
 
+    def _repr_html_(self) -> str:
+        return certificate_html(self)
+
 
 class Iterate(NamedTuple):
     """What a solver yields. `dual_point` None means: the slopes of the losses at this iterate.
@@ -136,6 +142,7 @@ class Result:
     n_iter, passes, seconds : iterations, passes over the data and wall time, certificate included.
     trace : tuple of TracePoint.
     solver : the solver that was used; `reason` says why it was chosen.
+    settings : max_iter, max_time and threads of the solve, and its solvers with their parameters.
     """
 
     coef: np.ndarray
@@ -151,6 +158,7 @@ class Result:
     solver: str
     reason: str
     problem: Problem = field(repr=False, compare=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def converged(self) -> bool:
@@ -167,3 +175,6 @@ class Result:
             f"{self.status.name} by {self.solver} in {self.n_iter} iterations, {self.passes:.4g} passes, "
             f"{self.seconds:.3g} s: {self.certificate}"
         )
+
+    def _repr_html_(self) -> str:
+        return result_html(self)

@@ -181,6 +181,9 @@ class Run:
         self.certified_at = 0.0
         self.names: list[str] = []
         self.reasons: list[str] = []
+        self.settings: dict[str, Any] = {"max_iter": max_iter, "max_time": max_time, "solvers": ()}
+        if hasattr(oracle, "engine"):
+            self.settings["threads"] = getattr(oracle.engine, "threads", None)
 
     @property
     def seconds(self) -> float:
@@ -191,6 +194,7 @@ class Run:
         name = type(choice.solver).__name__
         self.names.append(name)
         self.reasons.append(f"{name}: {choice.reason}")
+        self.settings["solvers"] += (choice.solver,)
         self.pace = Pace(choice.solver, self.iteration, self.oracle.passes, choice.passes, last)
         self.rebuilds, self.solver_began = choice.solver.rebuilds, self.seconds
         self.certified_gap = np.inf
@@ -341,6 +345,7 @@ class Run:
             certificate=found, status=status, tol=float(self.tol),
             n_iter=self.iteration, passes=self.oracle.passes, seconds=self.seconds, trace=tuple(self.trace),
             solver=" then ".join(self.names), reason="; then ".join(self.reasons), problem=self.problem,
+            settings=dict(self.settings),
         )  # fmt: skip
         log.info("%s", result)
         return result

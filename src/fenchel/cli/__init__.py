@@ -1,10 +1,10 @@
 """The command `fenchel`: one file per subcommand, imported when it is asked for.
 
 Results go to stdout; progress, notes and errors to stderr. The exit status is
-    0    done (train: certified at tol; verify: the certificate holds)
+    0    done (train, path, compare: certified at tol; verify: the certificate holds)
     1    an error, said in one line (with FENCHEL_DEBUG=1 in the environment: a traceback)
     2    the command line is wrong
-    3    finished, but the gap is above tol (train: the model is written all the same)
+    3    finished, but a gap is above tol (train, path: the model is written all the same)
     4    verify: model and data do not give the certificate that the model states
     130  Ctrl-C (train: the best iterate so far is certified and written)
     141  the reader of stdout went away
@@ -13,20 +13,31 @@ Results go to stdout; progress, notes and errors to stderr. The exit status is
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
+from fenchel.cli.liblinear import translate
 from fenchel.cli.terminal import CleanParser, complain, log_to_stderr
 
 COMMANDS = {
-    "train": "fit a model to an svmlight or column file and write it with its certificate",
-    "predict": "labels, scores or probabilities for the rows of an svmlight or column file",
+    "train": "fit a model to a data file and write it with its certificate",
+    "predict": "labels, scores or probabilities for the rows of a data file",
+    "evaluate": "metrics of a model on a data file, with confidence intervals",
     "verify": "recompute the certificate of a model from its data",
-    "convert": "turn a data file into rows on disk that need not fit into memory",
-    "losses": "the losses and penalties there are, with their formulas",
+    "path": "a certified regularization path, its strength cross-validated",
+    "compare": "losses, penalties and solvers on one file: gap against time",
+    "report": "a page (HTML) about models",
+    "export": "a model for other programs: liblinear text, JSON, ONNX",
+    "convert": "a data file as rows on disk that need not fit into memory",
+    "losses": "losses, measures, structured models, penalties: formulas",
+    "solvers": "the solvers, and which of them fit a loss and a penalty",
+    "completion": "completion of commands and options for a shell",
 }
+EXAMPLE = "example: fenchel train a9a --model a9a.fenchel && fenchel verify a9a.fenchel a9a"
 ERROR, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
 
 
@@ -45,7 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = _parser(words).parse_args(words)
+        arguments = _parser(words).parse_args(translate(words))
+        arguments.check(arguments)
+        arguments.command_line = shlex.join(["fenchel", *words])
     except SystemExit as stop:
         return int(stop.code or 0)
     with log_to_stderr():
@@ -53,22 +66,41 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser(words: list[str]) -> CleanParser:
-    exit_status = (__doc__ or "").partition("The exit status is")[2]
-    parser = CleanParser(
-        prog="fenchel",
-        description="Regularized risk minimization in which every answer carries a duality-gap certificate.",
-        epilog=f"exit status:{exit_status}",
-    )
-    parser.add_argument("--version", action="version", version=_version())
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    """The options of the command that is asked for; of all others only the name."""
+    parser, commands = _root()
     asked = next((word for word in words if not word.startswith("-")), None)
     for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
         if name == asked:
-            module = import_module(f"fenchel.cli.{name}")
-            module.configure(command)
-            command.set_defaults(run=module.run)
+            fill(name, command)
     return parser
+
+
+def full_parser() -> CleanParser:
+    """All options of all commands, as shell completion needs them."""
+    parser, commands = _root()
+    for name, purpose in COMMANDS.items():
+        fill(name, commands.add_parser(name, help=purpose, description=purpose))
+    return parser
+
+
+def fill(name: str, command: Any) -> None:
+    """Declare the options of a command, and how it is run."""
+    module = import_module(f"fenchel.cli.{name}")
+    module.configure(command)
+    check = getattr(module, "check", lambda parser, arguments: None)
+    command.set_defaults(run=module.run, check=lambda arguments: check(command, arguments))
+
+
+def _root() -> tuple[CleanParser, Any]:
+    exit_status = (__doc__ or "").partition("The exit status is")[2]
+    parser = CleanParser(
+        prog="fenchel",
+        description="Regularized risk minimization in which every answer carries a duality-gap certificate.",
+        epilog=f"exit status:{exit_status}\n{EXAMPLE}",
+    )
+    parser.add_argument("--version", action="version", version=_version())
+    return parser, parser.add_subparsers(metavar="COMMAND", required=True)
 
 
 def _version() -> str:

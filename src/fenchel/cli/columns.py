@@ -12,7 +12,11 @@ from fenchel.errors import InputError
 
 TOL = 1e-3
 OWN = ("template", "label_column", "min_count", "observed_only", "no_bias", "no_ends")  # options for columns only
-FOREIGN = ("measure", "k", "rho", "cost", "tree", "smooth", "n_features", *(name for name in COMMON if name != "beta"))
+FOREIGN = (
+    "measure", "type", "k", "rho", "cost", "tree", "smooth", "n_features", "constant", "folds", "format", "target", "group",
+    *(name for name in COMMON if name != "beta"),
+)  # fmt: skip
+SHOWN = {"type": "-s", "constant": "-B", "folds": "-v", "class_weight": "-wi"}  # options that are not --name
 
 
 def refuse_own(arguments: Namespace) -> None:
@@ -24,12 +28,13 @@ def refuse_own(arguments: Namespace) -> None:
 
 def train(arguments: Namespace) -> int:
     """Train a chain on a column file, write the model, print its certificate."""
-    from fenchel.cli.train import alpha_of, finish
+    from fenchel.cli.problem_options import alpha_of
+    from fenchel.cli.train import finish
     from fenchel.structured_model import StructuredModel
     from fenchel.whole_file import check_writable
 
     _refuse_foreign(arguments)
-    penalty = penalty_of(arguments.penalty, pairs(arguments.penalty_param, "--penalty-param"), 1.0)
+    penalty = penalty_of(arguments.penalty or "l2", pairs(arguments.penalty_param, "--penalty-param"), 1.0)
     chain = _chain(arguments)
     check_writable(arguments.model)
     data = read(arguments.data, -1 if arguments.label_column is None else arguments.label_column)
@@ -54,8 +59,12 @@ def read(path: str, label_column: int | None) -> Any:
     return read_columns(source, label_column)
 
 
-def read_for(model: Any, path: str, model_path: str) -> tuple[Any, list[Any], list[list[str]] | None]:
+def read_for(model: Any, arguments: Namespace) -> tuple[Any, list[Any], list[list[str]] | None]:
     """(the file, its sentences in the columns of the training file, their labels if there are any)."""
+    path, model_path = arguments.data, arguments.model
+    for name in ("format", "target", "group"):
+        if getattr(arguments, name) is not None:
+            raise InputError(f"--{name} does not go with a model of sequences, which reads column files")
     if model.template is None:
         raise InputError(
             f"{model_path} is a model of {type(model.loss).__name__} that was not trained on a column file: use fenchel.load"
@@ -77,8 +86,9 @@ def _refuse_foreign(arguments: Namespace) -> None:
     given += ["loss_param"] if arguments.loss_param else []
     given += ["intercept"] if arguments.intercept else []
     given += ["index_base"] if arguments.index_base != "auto" else []
+    given += ["class_weight"] if arguments.class_weight else []
     if given:
-        raise InputError(f"--{given[0].replace('_', '-')} does not go with --columns")
+        raise InputError(f"{SHOWN.get(given[0], '--' + given[0].replace('_', '-'))} does not go with --columns")
 
 
 def _chain(arguments: Namespace) -> Any:

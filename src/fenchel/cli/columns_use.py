@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fenchel.cli.columns import read_for
-from fenchel.cli.terminal import clean, complain
+from fenchel.cli.terminal import as_json, clean, complain
 from fenchel.errors import InputError
 
 
@@ -19,16 +19,23 @@ def predict(model: Any, arguments: Namespace) -> int:
     if arguments.scores or arguments.top_k is not None:
         option = "--scores" if arguments.scores else "--top-k"
         raise InputError(f"{option} does not go with a model of sequences: it labels all tokens of a sequence together")
+    if arguments.csv or arguments.output.lower().endswith(".csv"):
+        raise InputError("a model of sequences writes columns divided by blanks, or --json, but no CSV")
     if arguments.proba:
         model.probabilities([])  # before the data are read: can it at all?
-    data, sentences, labels = read_for(model, arguments.data, arguments.model)
+    data, sentences, labels = read_for(model, arguments)
     examples = model.attributes_of(sentences)
     if arguments.proba:
-        fields = [[[repr(p) for p in row] for row in found.tolist()] for found in model.probabilities(examples)]
+        values = [found.tolist() for found in model.probabilities(examples)]
     else:
         predicted = model.predict(examples)
-        fields = [[[label] for label in path] for path in predicted]
-    write(arguments.output, _lines(data.sentences, fields, arguments.output == "-" and sys.stdout.isatty()))
+        values = [[[label] for label in path] for path in predicted]
+    if arguments.json:
+        plain = [[row if arguments.proba else row[0] for row in sentence] for sentence in values]
+        found = {"labels": model.labels, "columns": model.labels if arguments.proba else None, "predictions": plain}
+        write(arguments.output, iter([as_json(found) + "\n"]))
+    else:
+        write(arguments.output, _lines(data.sentences, values, arguments.output == "-" and sys.stdout.isatty()))
     if not arguments.quiet:
         if arguments.proba:
             complain("columns behind those of the file: " + " ".join(model.labels))
@@ -41,7 +48,7 @@ def _lines(sentences: list[Any], fields: list[Any], terminal: bool) -> Iterator[
     """Fields divided by blanks, an empty line behind every sentence, as conlleval reads them."""
     for rows, more in zip(sentences, fields, strict=True):
         for row, found in zip(rows, more, strict=True):
-            line = " ".join([*row, *found])
+            line = " ".join([*row, *(word if isinstance(word, str) else repr(word) for word in found)])
             yield (clean(line) if terminal else line) + "\n"  # files and pipes get what the input had
         yield "\n"
 
@@ -86,7 +93,7 @@ def recheck(model: Any, arguments: Namespace, tol: float) -> Any:
 def _problem(model: Any, arguments: Namespace) -> Any:
     from fenchel.problem import Problem
 
-    _, sentences, labels = read_for(model, arguments.data, arguments.model)
+    _, sentences, labels = read_for(model, arguments)
     if labels is None:
         raise InputError(f"{arguments.data} has no labels: verify needs the file that the model was trained on")
     number = {label: k for k, label in enumerate(model.labels)}

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
+
+from fenchel.cli.terminal import CleanParser
 
 EPILOG = """\
-DIR then holds the rows as arrays that are mapped into memory, with a manifest of their digests: fenchel train DIR and
-fenchel.Problem(fenchel.open(DIR), ...) use them without reading them into memory as a whole. Kinds of DATA, by its name:
-svmlight text (also .gz, .bz2, .xz), .csv and .tsv with a header, .parquet (both need pip install 'fenchel[tables]').
+DIR then holds the rows as arrays that are mapped into memory, with a manifest of their digests: fenchel
+train DIR and fenchel.Problem(fenchel.open(DIR), ...) use them without reading them as a whole. Kinds of
+DATA, by its name: svmlight text, .csv and .tsv with a header (all of them also .gz, .bz2, .xz), .parquet
+(tables need pip install 'fenchel[tables]'). Words as labels are kept, and come back in predictions.
 
 exit status: 0 done, 1 error, 2 wrong usage
 
-example: fenchel convert train.svm.xz train.rows && fenchel train train.rows --loss logistic --model model.fenchel
+example: fenchel convert train.svm.xz train.rows && fenchel train train.rows --model model.fenchel
 """
 
 
-def configure(parser: ArgumentParser) -> None:
+def configure(parser: CleanParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
     parser.add_argument("data", metavar="DATA", help="the file to convert")

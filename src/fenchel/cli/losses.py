@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import inspect
 import math
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import MISSING, fields
 from typing import Any
 
+from fenchel.cli.terminal import CleanParser, as_json
+
+WIDEST = 48  # of a name with its parameters, in the table
+KINDS = ("loss", "multiclass", "measure", "structured", "penalty")
 EPILOG = """\
-z is the raw score <x, w> + b of a row, y its target, u the dual variable; w the coefficients. A loss of several scores
-has a z and a u for each of them, a measure for each row.
+z is the raw score <x, w> + b of a row, y its target, u the dual variable; w the coefficients. A loss of
+several scores has a z and a u for each of them, a measure for each row. Structured models are for
+`fenchel train --columns` (chain) and for Python.
+JSON: {name: {kind, signature, formula}}, kind being loss, multiclass, measure, structured or penalty; with NAME
+that entry and its text.
 
 exit status: 0 done, 1 unknown name, 2 wrong usage
+
+example: fenchel losses huber
 """
 
 
-def configure(parser: ArgumentParser) -> None:
+def configure(parser: CleanParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="a loss, measure or penalty, for its conjugate and more"
+        "name", nargs="?", metavar="NAME", help="a loss, measure, structured model or penalty, for all about it"
     )
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: Namespace) -> int:
     """Print the table, or one entry."""
-    print(_details(arguments.name) if arguments.name else _table())
+    if arguments.json:
+        print(as_json(_entries(arguments.name)))
+    else:
+        print(_details(arguments.name) if arguments.name else _table())
     return 0
 
 
@@ -35,29 +48,53 @@ def _parts() -> dict[str, dict[str, Any]]:
     from fenchel.measures import MEASURES
     from fenchel.multiclass import LOSSES as JOINT
     from fenchel.regularizers import REGULARIZERS
+    from fenchel.structured import MODELS
 
     return {
         "losses: loss(z, y)": dict(LOSSES),
         "losses of several scores, one problem for all classes: loss(z, y)": dict(JOINT),
         "measures, losses of all rows together or of each query": dict(MEASURES),
+        "structured models, losses of whole labellings": _structured(MODELS, LOSSES, JOINT, MEASURES, REGULARIZERS),
         "penalties: R(w)": dict(REGULARIZERS),
     }
 
 
+def _structured(models: Any, *others: Any) -> dict[str, Any]:
+    """The structured models; where a name means two things, the model is called structured_<name>."""
+    taken = {name for other in others for name in other}
+    return {f"structured_{name}" if name in taken else name: kind for name, kind in models.items()}
+
+
+def _entries(name: str | None) -> dict[str, Any]:
+    found = {}
+    for word, kinds in zip(KINDS, _parts().values(), strict=True):
+        for key, kind in kinds.items():
+            found[key] = {"kind": word, "signature": _signature(key, kind), "formula": _formula(kind)}
+    if name is None:
+        return found
+    text = _details(name)
+    return {"name": name, **found[name], "text": text}
+
+
 def _table() -> str:
     rows = {
-        title: {
-            _signature(name, kind): getattr(kind, "formula", None) or _formula(kind) for name, kind in kinds.items()
-        }
+        title: {_signature(name, kind): _formula(kind) for name, kind in kinds.items()}
         for title, kinds in _parts().items()
     }
-    width = max(len(name) for part in rows.values() for name in part) + 2
-    blocks = ["\n".join([title, *(f"  {n:<{width}}{f}" for n, f in part.items())]) for title, part in rows.items()]
-    return "\n\n".join(blocks)
+    return "\n\n".join("\n".join([title, *_aligned(part)]) for title, part in rows.items())
+
+
+def _aligned(part: dict[str, str]) -> list[str]:
+    """Names and formulas side by side; below each other where the name is long."""
+    width = max((len(name) for name in part if len(name) <= WIDEST), default=0) + 2
+    return [
+        f"  {name:<{width}}{formula}" if len(name) <= WIDEST else f"  {name}\n  {'':<{width}}{formula}"
+        for name, formula in part.items()
+    ]
 
 
 def _formula(kind: Any) -> str:
-    return inspect.getdoc(kind).split("\n")[0]  # type: ignore[union-attr]
+    return getattr(kind, "formula", None) or (inspect.getdoc(kind) or "").split("\n")[0]
 
 
 def _signature(name: str, kind: Any) -> str:
@@ -84,7 +121,7 @@ def _details(name: str) -> str:
 
     kinds = {key: kind for part in _parts().values() for key, kind in part.items()}
     if name not in kinds:
-        raise UnknownNameError("loss, measure or penalty", name, kinds)
+        raise UnknownNameError("loss, measure, structured model or penalty", name, kinds)
     kind = kinds[name]
     text = (inspect.getdoc(kind) or "").partition(">>>")[0].rstrip()
     lines = [_signature(name, kind), *(f"  {line}".rstrip() for line in text.split("\n"))]

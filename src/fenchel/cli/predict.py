@@ -3,39 +3,47 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from fenchel.cli.tasks import read_for
-from fenchel.cli.terminal import clean, complain
+import numpy as np
+
+from fenchel.cli.reading import Rows, add_reading, read_for
+from fenchel.cli.terminal import CleanParser, as_json, clean, complain
 
 EPILOG = """\
-One line per row: the label (classification), the prediction (regression and rankings: the score; Poisson: its
-exponential), or 1 / -1 for usual / novel rows. --scores prints the score, or one score per label; --proba one
-probability per label; --top-k the K labels with the highest scores, the best first.
-The label of a row in DATA is not used for its prediction, but must be there, as in every svmlight file.
-A model of column files (train --columns) writes the columns of DATA and the predicted label behind them, divided by
-blanks, with --proba one probability per label instead; there DATA may have the label column or lack it.
+One line per row: the label (classification), the prediction (regression and rankings: the score;
+Poisson: its exponential), or 1 / -1 for usual / novel rows. Labels of svmlight rows are not used, but
+must be there. A table must have the columns that the model was trained on, in any order; others are not
+looked at. With --csv, or if OUT ends in .csv, there is a header, and text that a spreadsheet would run
+as a formula has an apostrophe in front, which fenchel takes away when it reads the file.
+A model of column files (train --columns) writes the columns of DATA and the predicted label behind
+them, with --proba one probability per label instead; DATA may have the label column or lack it.
+JSON: labels, columns (the names of what is in a row, or null), predictions (a list with an entry or a
+list per row, or per token of each sentence).
 
 exit status: 0 done, 1 error, 2 wrong usage
+
+example: fenchel predict iris.fenchel new.csv --proba -o probabilities.csv
 """
 
 
-def configure(parser: ArgumentParser) -> None:
+def configure(parser: CleanParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
+    parser.usage = "%(prog)s MODEL DATA [-o OUT] [--scores | --proba | --top-k K] [options]"
     parser.add_argument("model", metavar="MODEL", help="a file written by fenchel train")
-    parser.add_argument("data", metavar="DATA", help="svmlight file, or column file; - is stdin")
+    parser.add_argument("data", metavar="DATA", help="svmlight text, table, folder or column file; - is stdin")
     parser.add_argument("-o", "--output", metavar="OUT", default="-", help="default: stdout")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--scores", action="store_true", help="scores instead of labels")
-    what.add_argument(
-        "--proba",
-        action="store_true",
-        help="probabilities instead of labels (loss logistic, softmax, hierarchical_softmax, log)",
-    )
-    what.add_argument("--top-k", type=int, metavar="K", help="the K best labels of every row instead of one")
+    what.add_argument("--scores", action="store_true", help="the score, or one score per label")
+    what.add_argument("--proba", action="store_true", help="one probability per label (logistic, softmax, log)")
+    what.add_argument("--top-k", type=int, metavar="K", help="the K labels with the highest scores, best first")
+    add_reading(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="write CSV with a header")
+    form.add_argument("--json", action="store_true", help="write JSON")
     parser.add_argument("--quiet", action="store_true", help="no notes on stderr")
 
 
@@ -43,21 +51,39 @@ def run(arguments: Namespace) -> int:
     """Predict and write."""
     from fenchel.model_file import load
 
+    check_output(arguments.output)
     model: Any = load(arguments.model)
     if model.family == "structured":
         from fenchel.cli import columns_use
 
         return columns_use.predict(model, arguments)
     if arguments.proba:
-        model.probabilities(_no_rows(model.d))  # before the data are read: can it at all?
+        model.probabilities(np.zeros((0, model.d)))  # before the data are read: can it at all?
     if arguments.top_k is not None:
         _require_labels(model, arguments.top_k)
-    data = read_for(model, arguments.data, arguments.model)
+    data = read_for(model, arguments, need_target=False)
     predicted = _ask(model, arguments, data.X)
-    write(arguments.output, _lines(predicted))
+    names = _columns(model, arguments, predicted)
+    if arguments.json:
+        found = {"labels": model.labels, "columns": names, "predictions": predicted}
+        write(arguments.output, iter([as_json(found) + "\n"]))
+    elif arguments.csv or arguments.output.lower().endswith(".csv"):
+        lines = _csv_lines(names or ["prediction"], predicted)
+        write(arguments.output, _for_terminal(lines) if arguments.output == "-" and sys.stdout.isatty() else lines)
+    else:
+        write(arguments.output, _lines(predicted))
     if not arguments.quiet:
-        _note(model, predicted, data.y, ranked=arguments.top_k is not None)
+        _note(model, predicted, data, ranked=arguments.top_k is not None)
     return 0
+
+
+def _columns(model: Any, arguments: Namespace, predicted: Any) -> list[str] | None:
+    """What the numbers of a row are."""
+    if predicted.ndim == 1:
+        return None
+    if arguments.top_k is not None:
+        return [f"label {rank + 1}" for rank in range(predicted.shape[1])]
+    return [str(label) for label in model.labels]
 
 
 def _ask(model: Any, arguments: Namespace, X: Any) -> Any:
@@ -84,18 +110,10 @@ def _require_labels(model: Any, k: int) -> None:
 
 def _top(model: Any, X: Any, k: int) -> Any:
     """(n, k): the labels with the highest scores, the best first and the first of equals, as in `Model.predict`."""
-    import numpy as np
-
     scores = model.label_scores(X)
     if scores.ndim == 1:  # of two labels
         scores = np.column_stack([-scores, scores])
     return np.array(model.labels)[np.argsort(-scores, axis=1, kind="stable")[:, :k]]
-
-
-def _no_rows(d: int) -> Any:
-    import numpy as np
-
-    return np.zeros((0, d))
 
 
 def _lines(predicted: Any) -> Iterator[str]:
@@ -103,8 +121,29 @@ def _lines(predicted: Any) -> Iterator[str]:
         yield " ".join(_word(entry) for entry in (row if isinstance(row, list) else [row])) + "\n"
 
 
+def _csv_lines(header: list[str], predicted: Any) -> Iterator[str]:
+    from fenchel.data.csv_text import csv_line
+
+    yield csv_line(header)
+    for row in predicted.tolist():
+        yield csv_line(row if isinstance(row, list) else [row])
+
+
+def _for_terminal(lines: Iterator[str]) -> Iterator[str]:
+    """Files and pipes get what the labels are, a terminal what it can show."""
+    return (clean(line.removesuffix("\n")) + "\n" for line in lines)
+
+
 def _word(entry: Any) -> str:
     return clean(entry) if isinstance(entry, str) else repr(entry)
+
+
+def check_output(output: str) -> None:
+    """Complain before the work rather than after it, if nothing could be written there."""
+    if output != "-":
+        from fenchel.whole_file import check_writable
+
+        check_writable(output)
 
 
 def write(output: str, lines: Iterator[str]) -> None:
@@ -118,11 +157,20 @@ def write(output: str, lines: Iterator[str]) -> None:
         file.writelines(line.encode() for line in lines)
 
 
-def _note(model: Any, predicted: Any, y: Any, ranked: bool) -> None:
+def _real(labels: Any) -> bool:
+    """Whether labels are numbers that are not all whole."""
+    return any(isinstance(label, float) for label in labels)
+
+
+def _note(model: Any, predicted: Any, data: Rows, ranked: bool) -> None:
     """What the columns are, or how many labels agree with those of the file."""
     if predicted.ndim == 2 and not ranked:
         complain("columns: " + " ".join(str(label) for label in model.labels))
-    elif model.labels is not None and predicted.dtype.kind in "if" and set(y.tolist()) <= set(model.labels):
-        right = int((predicted == y[:, None]).any(axis=1).sum() if ranked else (predicted == y).sum())
+        return
+    if model.labels is None or data.y is None or np.issubdtype(predicted.dtype, np.floating) != _real(model.labels):
+        return
+    truth = data.y if data.words is None else np.array(data.words, dtype=object)[data.y.astype(int)]
+    if set(truth.tolist()) <= set(model.labels):
+        right = int((predicted == truth[:, None]).any(axis=1).sum() if ranked else (predicted == truth).sum())
         among = f" among the {predicted.shape[1]} printed" if ranked else ""
-        complain(f"{right} of {y.size} rows have the label that the file gives{among} ({right / y.size:.4%})")
+        complain(f"{right} of {truth.size} rows have the label that the file gives{among} ({right / truth.size:.4%})")

@@ -1,9 +1,7 @@
-"""From an svmlight file and a loss to the problems that are solved: train and verify must build the very same ones."""
+"""From rows and a loss to the problems that are solved: train and verify must build the very same ones."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,43 +21,6 @@ class Task(NamedTuple):
     groups: np.ndarray | None = None  # the query of every row
 
 
-def read(path: str, index_base: Any = "auto", n_features: int | None = None, qid: Any = False) -> Any:
-    """The rows of an svmlight file, "-" for stdin, or of a folder that `fenchel convert` wrote."""
-    from fenchel.data.read_svmlight import SvmlightData, read_svmlight
-
-    if os.path.isdir(path):
-        from fenchel.data.store import open_store
-
-        stored = open_store(path)
-        if qid is True and stored.groups is None:
-            raise InputError(f"{path} has no queries: convert data with qid, or a table with --group")
-        return SvmlightData(stored, stored.y, stored.groups if qid else None, 1)
-    source: Any = sys.stdin.buffer if path == "-" else path
-    data = read_svmlight(source, index_base=index_base, n_features=n_features, qid=qid)
-    if data.X.shape[0] == 0:
-        raise InputError(f"{path}: there is no row in it")
-    return data
-
-
-def read_for(model: Any, path: str, model_path: str, qid: Any = False) -> Any:
-    """The rows of a file with the model's features; an svmlight file does not say that its last columns are empty."""
-    base = "auto" if model.index_base is None else model.index_base
-    data = read(path, index_base=base, qid=qid)
-    if data.X.shape[1] > model.d:
-        raise InputError(
-            f"{path} has {data.X.shape[1]} features, but the model {model_path} has {model.d}: "
-            "they do not belong together"
-        )
-    if os.path.isdir(path):
-        data = data._replace(X=data.X.X)
-    if data.X.shape[1] == model.d:
-        return data
-    if isinstance(data.X, np.ndarray):
-        raise InputError(f"{path} has {data.X.shape[1]} features, but the model {model_path} has {model.d}")
-    data.X.resize((data.X.shape[0], model.d))
-    return data
-
-
 def queries_for(loss: Any) -> Any:
     """Whether a file must have query ids for the loss: True, False (they do not matter) or "auto" (they count if there)."""
     from fenchel.measures import is_measure
@@ -69,6 +30,9 @@ def queries_for(loss: Any) -> Any:
 
 def arrange(data: Any, loss: Any, path: str, labels: Sequence[Any] | None = None, ranking: bool | None = None) -> Task:
     """The task that a loss and a file make; `labels` and `ranking` are those of a model that has been fitted."""
+    words = labels is not None and isinstance(labels[0], str)
+    if words or data.words is not None:
+        return _arrange_words(data, loss, path, labels, ranking)
     from fenchel.model_parts import family_of
 
     family = family_of(loss)
@@ -85,6 +49,58 @@ def arrange(data: Any, loss: Any, path: str, labels: Sequence[Any] | None = None
     if family == "vector" or type(loss).__name__ == "Ordinal":
         return Task(found, [places if family == "vector" else places.astype(float)])
     return Task(found, [np.where(places == 1, 1.0, -1.0)])
+
+
+def _arrange_words(data: Any, loss: Any, path: str, labels: Sequence[Any] | None, ranking: bool | None) -> Task:
+    """The same for labels that are words: their numbers are arranged, and the words put in their place."""
+    from fenchel.model_parts import family_of
+
+    kind = task_of(loss) if family_of(loss) == "scalar" else "classification"
+    if kind == "novelty":
+        return Task(None, [None])
+    words, y = data.words or list(labels or ()), data.y
+    if kind == "regression" or (ranking if ranking is not None else data.qid is not None):
+        raise InputError(
+            f"{path}: the target holds words ({', '.join(words[:3])}, ...), but {type(loss).__name__} needs numbers"
+        )
+    if labels is not None:
+        words, y = list(labels), places_of(data, labels, path).astype(float)
+    elif len(words) < 2:
+        raise InputError(f"{path} has one label only ({words[0]!r}): a classifier needs two, or use --loss novelty")
+    _require_unordered(loss, path, words)
+    task = arrange(
+        data._replace(words=None, y=y), loss, path, None if labels is None else list(range(len(words))), ranking
+    )
+    return task._replace(labels=[words[k] for k in task.labels or ()])
+
+
+def places_of(data: Any, labels: Sequence[Any], path: str) -> np.ndarray:
+    """The place of every row's label among those of a model."""
+    words = isinstance(labels[0], str)
+    if words != (data.words is not None):
+        have, want = ("numbers", "words") if words else ("words", "numbers")
+        raise InputError(f"{path} has {have} as labels, but those of the model are {want}: {list(labels)[:10]}")
+    if not words:
+        _require_labels(data.y, labels, path)
+        order = np.argsort(labels)
+        return order[np.searchsorted(np.array(labels)[order], data.y)]
+    place = {label: k for k, label in enumerate(labels)}
+    found = np.array([place.get(word, -1) for word in data.words])[data.y.astype(int)]
+    if (found < 0).any():
+        row = int(np.argmax(found < 0))
+        word = data.words[int(data.y[row])]
+        raise InputError(f"{path}: row {row + 1} has the label {word!r}, which the model does not know")
+    return found
+
+
+def _require_unordered(loss: Any, path: str, words: Sequence[str]) -> None:
+    """The order of the alphabet is none that a measure or a tree can mean."""
+    from fenchel.model_parts import innermost
+
+    name = type(innermost(loss)).__name__
+    if name == "Ordinal" or hasattr(innermost(loss), "leaf"):
+        what = "in their order" if name == "Ordinal" else "as the tree numbers its leaves, 0, 1, 2, ..."
+        raise InputError(f"{path} has words as labels ({', '.join(words[:3])}, ...): {name} needs numbers {what}")
 
 
 def _labels_for(loss: Any, y: np.ndarray, path: str) -> list[Any]:

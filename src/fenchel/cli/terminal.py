@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -26,15 +28,90 @@ def complain(message: Any) -> None:
     print(f"fenchel: {clean(message)}", file=sys.stderr)
 
 
+def as_json(outcome: Any) -> str:
+    """The outcome as one line of JSON; numbers that are not finite are null, which is all that JSON has for them.
+
+    >>> as_json({"gap": float("inf"), "labels": ["a", 1]})
+    '{"gap": null, "labels": ["a", 1]}'
+    """
+    return json.dumps(_finite(outcome), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    if hasattr(value, "tolist"):  # numpy's numbers and arrays
+        return _finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Columns of equal width, without control characters; numbers to the right.
+
+    >>> print(table(["name", "gap"], [["hinge", 0.5], ["log", 12]]))
+    name   gap
+    hinge  0.5
+    log     12
+    """
+    rows = list(rows)
+    numeric = [all(not isinstance(row[j], str) for row in rows) for j in range(len(header))]
+    cells = [list(header), *([entry if isinstance(entry, str) else f"{entry:.4g}" for entry in row] for row in rows)]
+    cells = [[clean(cell) for cell in row] for row in cells]
+    widths = [max(len(row[j]) for row in cells) for j in range(len(header))]
+    lines = [
+        "  ".join(
+            cell.rjust(w) if right else cell.ljust(w) for cell, w, right in zip(row, widths, numeric, strict=True)
+        )
+        for row in cells
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
 class CleanParser(argparse.ArgumentParser):
-    """argparse, but what it repeats of the command line cannot steer the terminal; epilogs keep their lines."""
+    """argparse, but what it repeats of the command line cannot steer the terminal; epilogs keep their lines.
+
+    Groups made by `add_rare_group` are left out of --help, so that it fits a screen, and shown by --help-all, which also
+    ends with `long_epilog`.
+    """
 
     def __init__(self, **options: Any):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, **options)
+        self._rare: list[Any] = []
+        self.long_epilog = ""
 
     def error(self, message: str) -> NoReturn:
         super().error(clean(message))
+
+    def add_rare_group(self, title: str) -> Any:
+        """A group of options that only --help-all shows."""
+        if not self._rare:
+            self.add_argument("--help-all", action=_HelpAll, nargs=0, help="all options, and what they mean")
+        self._rare.append(self.add_argument_group(title))
+        return self._rare[-1]
+
+    def format_help(self, everything: bool = False) -> str:
+        """The text of --help, or of --help-all."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        for group in self._action_groups:
+            if everything or group not in self._rare:
+                formatter.start_section(group.title)
+                formatter.add_text(group.description)
+                formatter.add_arguments(group._group_actions)
+                formatter.end_section()
+        formatter.add_text(self.long_epilog if everything else None)
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+
+class _HelpAll(argparse.Action):
+    def __call__(self, parser: Any, *rest: Any) -> None:
+        print(parser.format_help(everything=True), end="")
+        parser.exit()
 
 
 class _CleanLines(logging.Handler):

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import math
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from typing import Any, NamedTuple
 
-from fenchel.cli.tasks import arrange, read_for
-from fenchel.cli.terminal import clean
+from fenchel.cli.problem_options import add_class_weight, asked_weights, with_constant
+from fenchel.cli.reading import add_reading, read_for
+from fenchel.cli.tasks import arrange
+from fenchel.cli.terminal import CleanParser, as_json, clean
 
 HOLDS, GAP_LEFT, MISMATCH = 0, 3, 4
 SLACK = 2.0  # rounding floors by which two computations of one number may differ
 EPILOG = """\
-P and D are recomputed from the definitions, for the coefficients and the dual point in MODEL on the rows of DATA. The
-certificate holds if (P - D) / |P| is at most tol and P and D are those that the model states. Coefficients that were
-edited, or other data, give another P. The digest tells whether problem and data are the same to the last bit.
+P and D are recomputed from the definitions, for the coefficients and the dual point in MODEL on the
+rows of DATA. The certificate holds if (P - D) / |P| is at most tol and P and D are those that the model
+states. Coefficients that were edited, or other data, give another P. The digest tells whether problem
+and data are the same to the last bit. A model trained with weights of labels (-wi) needs them again.
+JSON: holds, tol, fits: one per problem with holds, same_digest, primal, dual, relative_gap,
+stated_primal, stated_dual.
 
-exit status: 0 the certificate holds, 3 the gap is above tol, 4 P or D is not what the model states, 1 error,
-2 wrong usage
+exit status: 0 the certificate holds, 3 the gap is above tol, 4 P or D is not what the model states,
+1 error, 2 wrong usage
+
+example: fenchel verify a9a.fenchel a9a
 """
 
 
@@ -32,12 +38,14 @@ class Check(NamedTuple):
     status: int
 
 
-def configure(parser: ArgumentParser) -> None:
+def configure(parser: CleanParser) -> None:
     """Declare the options."""
-    parser.epilog = EPILOG
+    parser.epilog, parser.usage = EPILOG, "%(prog)s MODEL DATA [options]"
     parser.add_argument("model", metavar="MODEL", help="a file written by fenchel train")
-    parser.add_argument("data", metavar="DATA", help="the svmlight or column file it was trained on; - is stdin")
-    parser.add_argument("--tol", type=float, help="default: the relative gap that the model was trained to")
+    parser.add_argument("data", metavar="DATA", help="the file or folder that it was trained on; - is stdin")
+    add_reading(parser)
+    add_class_weight(parser)
+    parser.add_argument("-e", "--tol", type=float, help="default: the relative gap that the model was trained to")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
@@ -52,28 +60,33 @@ def run(arguments: Namespace) -> int:
     if not 0.0 < tol < math.inf:
         raise InputError(f"--tol must be a number greater than 0, got {tol!r}")
     sequences = model.family == "structured"
-    if model.weighted or (not sequences and model.offset):
+    if (model.weighted and (sequences or not arguments.class_weight)) or (not sequences and model.offset):
         what = "sample weights" if model.weighted else "an offset"
-        raise InputError(f"the model was fitted with {what}, which DATA does not hold: use fenchel.certify from Python")
+        raise InputError(
+            f"the model was fitted with {what}, which DATA does not hold: "
+            "name weights of labels with -wi, or use fenchel.certify from Python"
+        )
     checks = [recheck(model, arguments, tol)] if sequences else _checks(model, arguments, tol)
     status = max(check.status for check in checks)
-    print(_as_json(checks, tol, status) if arguments.json else _as_text(model, checks, tol, status))
+    print(as_json(_outcome(checks, tol, status)) if arguments.json else _as_text(model, checks, tol, status))
     return status
 
 
 def _checks(model: Any, arguments: Namespace, tol: float) -> list[Check]:
     ranking = model.family == "set" and model.labels is None
-    data = read_for(model, arguments.data, arguments.model, qid=ranking)
+    data = read_for(model, arguments, qid=ranking)
     task = arrange(data, model.loss, arguments.data, model.labels, ranking)
-    return [_check(model, data.X, y, task.groups, j, tol) for j, y in enumerate(task.targets)]
+    X, weights = with_constant(data.X, model.constant), asked_weights(arguments, task)
+    return [_check(model, X, y, task.groups, weights[j], j, tol) for j, y in enumerate(task.targets)]
 
 
-def _check(model: Any, X: Any, y: Any, groups: Any, j: int, tol: float) -> Check:
+def _check(model: Any, X: Any, y: Any, groups: Any, weight: Any, j: int, tol: float) -> Check:
     from fenchel.certify import certify
     from fenchel.problem import Problem
 
     problem = Problem(
-        X, y, loss=model.loss, regularizer=model.regularizer, fit_intercept=model.fit_intercept, groups=groups
+        X, y, loss=model.loss, regularizer=model.regularizer, fit_intercept=model.fit_intercept, groups=groups,
+        sample_weight=weight,
     )  # fmt: skip
     stated = model.certificates[j]
     coef, intercept, point = _fit(model, j)
@@ -136,20 +149,17 @@ VERDICT = {
 }
 
 
-def _as_json(checks: list[Check], tol: float, status: int) -> str:
-    def number(value: float) -> float | None:
-        return value if math.isfinite(value) else None
-
+def _outcome(checks: list[Check], tol: float, status: int) -> dict[str, Any]:
     fits = [
         {
             "holds": check.status == HOLDS,
             "same_digest": check.same_digest,
-            "primal": number(check.found.primal),
-            "dual": number(check.found.dual),
-            "relative_gap": number(check.found.relative_gap),
-            "stated_primal": number(check.stated.primal),
-            "stated_dual": number(check.stated.dual),
+            "primal": check.found.primal,
+            "dual": check.found.dual,
+            "relative_gap": check.found.relative_gap,
+            "stated_primal": check.stated.primal,
+            "stated_dual": check.stated.dual,
         }
         for check in checks
     ]
-    return json.dumps({"holds": status == HOLDS, "tol": tol, "fits": fits}, allow_nan=False)
+    return {"holds": status == HOLDS, "tol": tol, "fits": fits}

@@ -22,6 +22,7 @@ from fenchel.data.accept import accept_matrix, accept_vector
 from fenchel.engines import Local
 from fenchel.errors import InputError
 from fenchel.estimators.budget import Budget
+from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, View, with_callbacks
 from fenchel.problem import Problem
 from fenchel.result import Result
 from fenchel.solve import solve
@@ -31,7 +32,7 @@ log = logging.getLogger("fenchel.estimators")
 ROWS_AT_ONCE = 1 << 14  # float32 rows whose scores are computed together: numpy up-casts what it multiplies
 
 
-class LinearEstimator(BaseEstimator):
+class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of the linear estimators; a subclass says which loss, which targets and how scores become predictions."""
 
     # Parameters of every subclass.
@@ -142,14 +143,27 @@ class LinearEstimator(BaseEstimator):
 
         return watch
 
-    def _fit_problems(self, problems: Sequence[Callable[[], Problem]], starts: Sequence[Any]) -> list[Result]:
+    def _fit_problems(
+        self, problems: Sequence[Callable[[], Problem]], starts: Sequence[Any], view: View | None = None
+    ) -> list[Result]:
         """Solve one problem after another within one time limit, then warn of those that are not certified."""
-        budget, options = Budget(len(problems), self.max_iter, self.max_time), self._options()
-        results = [
-            budget.note(solve(make(), start=start, **options, **budget.next()))
-            for make, start in zip(problems, starts, strict=True)
-        ]
+        results = self._solve_all(problems, starts, view)
         self._warn(results)
+        return results
+
+    @with_callbacks
+    def _solve_all(
+        self, problems: Sequence[Callable[[], Problem]], starts: Sequence[Any], view: View | None
+    ) -> list[Result]:
+        """The results, with scikit-learn's callbacks told of every solve and iteration."""
+        budget, options = Budget(len(problems), self.max_iter, self.max_time), self._options()
+        tasks, watch = Tasks(self, len(problems), view), options.pop("callback")
+        results = []
+        for make, start in zip(problems, starts, strict=True):
+            problem = make()
+            with tasks.solve(problem, watch) as told:
+                results.append(budget.note(solve(problem, start=start, callback=told, **options, **budget.next())))
+        tasks.close()
         return results
 
     def _warn(self, results: Sequence[Result]) -> None:
@@ -186,7 +200,12 @@ class LinearEstimator(BaseEstimator):
         self._keep_reports(results)
 
     def _keep_reports(self, results: Sequence[Result]) -> None:
-        """How the solves went."""
+        """How the solves went; `_solved` is what a report says besides: nothing of the data is held on to."""
+        first = results[0].problem
+        self._solved = {
+            "loss": first.loss, "family": first.family, "n": first.n, "intercept": first.has_intercept,
+            "work": [(r.reason, r.passes, r.seconds, r.settings) for r in results],
+        }  # fmt: skip
         self.converged_ = all(result.converged for result in results)
         several = len(results) > 1
         for name, values in _PER_PROBLEM.items():

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from fenchel import losses, multiclass
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import accept_weights, total_weight
+from fenchel.estimators.callbacks import View
 from fenchel.estimators.class_weight import class_weighted
 from fenchel.estimators.joint import JointEstimator, best, has_free_intercepts
 from fenchel.estimators.path import Path, path
@@ -121,7 +122,11 @@ class Classifier(ClassifierMixin, JointEstimator):
         regularizer = self._regularizer(total_weight(weights, X.shape[0]))
         targets = self._targets(labels, classes)
         starts = self._starts(targets, classes, X.shape[1])
-        results = self._fit_problems([self._problem(X, target, weights, regularizer) for target in targets], starts)
+        problems = [self._problem(X, target, weights, regularizer) for target in targets]
+        view = View(
+            X, labels, lambda w, b: {"classes_": classes, "coef_": np.atleast_2d(w), "intercept_": np.atleast_1d(b)}
+        )
+        results = self._fit_problems(problems, starts, view if len(targets) == 1 else None)
         self.classes_ = classes
         if self._is_joint():
             self._keep_joint(results[0], regularizer)

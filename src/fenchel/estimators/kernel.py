@@ -20,6 +20,7 @@ from fenchel.data.accept import accept_matrix, accept_vector
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import accept_weights, total_weight
 from fenchel.estimators.budget import Budget
+from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, with_callbacks
 from fenchel.estimators.class_weight import class_weighted
 from fenchel.estimators.classifier import NAMES
 from fenchel.estimators.probability import has_probability, probabilities
@@ -31,7 +32,7 @@ from fenchel.regularizers import DEFAULT_ALPHA
 from fenchel.result import Result
 
 
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of the two; a subclass says which targets and how scores become predictions."""
 
     loss: Any
@@ -74,19 +75,29 @@ class KernelEstimator(BaseEstimator):
 
     def _fit(self, X: Any, targets: Sequence[np.ndarray], loss: Any, weights: np.ndarray | None) -> None:
         """One problem per vector of targets, all on the same kept columns of K."""
+        params, results = self._solve_all(X, targets, loss, weights)
+        self._warn(results)
+        self._keep(X, params, results)
+
+    @with_callbacks
+    def _solve_all(
+        self, X: Any, targets: Sequence[np.ndarray], loss: Any, weights: np.ndarray | None
+    ) -> tuple[dict[str, Any], list[Result]]:
+        """(the kernel's parameters, the results), with scikit-learn's callbacks told of every solve and iteration."""
         params = kernel_params(self, X, weights)
         gram = make_gram(X, self.kernel, params, self.cache_size)
         strength = self._strength(weights, X.shape[0])
         budget = Budget(len(targets), self.max_iter, self.max_time)
-        results = []
+        results, tasks = [], Tasks(self, len(targets))
         for y in targets:
             problem = KernelProblem(
                 None, y, loss=loss, alpha=strength, fit_intercept=self.fit_intercept, sample_weight=weights,
                 kernel=self.kernel, kernel_params=params, gram=gram,
             )  # fmt: skip
-            results.append(budget.note(solve_kernel(problem, tol=self.tol, **budget.next())))
-        self._warn(results)
-        self._keep(X, params, results)
+            with tasks.solve(problem, None) as told:
+                results.append(budget.note(solve_kernel(problem, tol=self.tol, callback=told, **budget.next())))
+        tasks.close()
+        return params, results
 
     def _keep(self, X: Any, params: dict[str, Any], results: list[Result]) -> None:
         coef = np.array([result.coef for result in results])

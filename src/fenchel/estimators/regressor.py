@@ -13,6 +13,7 @@ from fenchel import losses
 from fenchel.data.accept import accept_vector
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
+from fenchel.estimators.callbacks import View
 from fenchel.estimators.path import Path, path
 from fenchel.problem import Problem
 
@@ -97,7 +98,8 @@ class Regressor(RegressorMixin, LinearEstimator):
         """Fit to rows X and targets y; `offset` is a fixed part of the score, such as log exposure."""
         X, y, weights, offset = self._data(X, y, sample_weight, offset)
         make = self._problem(X, y, weights, offset, self._regularizer(total_weight(weights, X.shape[0])))
-        results = self._fit_problems([make], [self._warm(0, X.shape[1])])
+        view = View(X, y, lambda w, b: {"coef_": w, "intercept_": float(b)}) if offset is None else None
+        results = self._fit_problems([make], [self._warm(0, X.shape[1])], view)
         self._keep(results, stack=False)
         return self
 

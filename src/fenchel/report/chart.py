@@ -1,118 +1,178 @@
-"""Curves as inline SVG: no library, no script, colours from the page's style sheet."""
+"""Charts as inline SVG: curves told apart by colour, dashes and markers; the page's script adds the hovering."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from html import escape
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-WIDTH, HEIGHT = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 74, 14, 14, 44
-MOST_POINTS = 500
+from fenchel.report.markup import Markup, element, inside, shape
+from fenchel.report.scale import Scale, linear, logarithmic
+
+WIDTH, HEIGHT = 480, 300
+LEFT, RIGHT, TOP, BOTTOM = 86, 16, 12, 54
+STYLES = 8
+MARKERS = ("circle", "square", "triangle", "diamond", "cross", "down", "plus", "ring")
+MOST_MARKERS = 9
 
 
 class Curve(NamedTuple):
-    """Points (x, y) with a name and the style-sheet class that colours them."""
+    """Column y against column x of a table of numbers. `style` 0 .. 7 is colour, dashes and marker."""
 
     name: str
-    style: str
-    points: list[tuple[float, float]]
+    style: int
+    table: str
+    x: str
+    y: str
+    steps: bool = False
 
 
-def chart(curves: Sequence[Curve], x_label: str, y_label: str, log: bool = False, goal: float | None = None) -> str:
-    """An <svg> of the curves; on a log scale points at or below 0 are left out. `goal` is a horizontal line.
+class Picture(NamedTuple):
+    """A chart as markup, and what the script needs to know about it."""
 
-    >>> chart([Curve("gap", "gap", [(0, 1.0), (1, 0.1)])], "iterations", "gap", log=True).count("<polyline")
+    svg: Markup
+    about: dict[str, Any]
+
+
+Tables = Mapping[str, Mapping[str, Sequence[float]]]
+
+
+class Axes(NamedTuple):
+    """Labels and kinds of the two axes, and what to draw besides the curves."""
+
+    x_label: str
+    y_label: str
+    x_log: bool = False
+    y_log: bool = False
+    x_zero: bool = False
+    goal: float | None = None  # a horizontal line
+    mark: float | None = None  # a vertical line
+    diagonal: bool = False
+    unit: bool = False  # both axes from 0 to 1
+    whole_decades: bool = True
+
+
+def chart(name: str, curves: Sequence[Curve], tables: Tables, axes: Axes) -> Picture | None:
+    """The picture; None if there is no finite value to draw. On a log scale values at or below 0 are left out.
+
+    >>> tables = {"t": {"iterations": [1, 2], "gap": [1.0, 0.1]}}
+    >>> picture = chart("c", [Curve("gap", 0, "t", "iterations", "gap")], tables, Axes("iterations", "gap", y_log=True))
+    >>> picture.svg.count("<polyline")
     1
     """
-    shown = [curve._replace(points=_usable(curve.points, log)) for curve in curves]
-    xs = [x for curve in shown for x, _ in curve.points]
-    ys = [y for curve in shown for _, y in curve.points]
+    points = [_points(curve, tables, axes) for curve in curves]
+    xs, ys = [x for part in points for x, _ in part], [y for part in points for _, y in part]
     if not ys:
-        return '<p class="note">Nothing to draw: the solver gave no finite value here.</p>'
-    ys += [goal] if goal is not None and (goal > 0 or not log) else []
-    across = _Axis(min(0.0, *xs), max(xs), LEFT, WIDTH - RIGHT, False)
-    up = _Axis(min(ys), max(ys), HEIGHT - BOTTOM, TOP, log)
-    parts = [_grid(across, up), _labels(x_label, y_label)]
-    if goal is not None:
-        y = up.place(goal)
-        parts.append(f'<line class="goal" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-    parts += [_drawn(curve, across, up) for curve in shown if curve.points]
-    name = escape(f"{y_label} against {x_label}", quote=True)
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{name}">{"".join(parts)}</svg>'
+        return None
+    across, up = _scales(xs, ys, axes)
+    parts = [_grid(across, up, axes), _lines(across, up, axes)]
+    parts += [_drawn(curve, part, across, up) for curve, part in zip(curves, points, strict=True) if part]
+    title = f"{axes.y_label} against {axes.x_label}"
+    svg = element(
+        "svg", element("title", f"{title}: {', '.join(curve.name for curve in curves[:8])}"), parts,
+        viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", tabindex=0, data_chart=name,
+    )  # fmt: skip
+    return Picture(svg, {"across": across.__dict__, "up": up.__dict__, "curves": [c._asdict() for c in curves],
+                         "labels": [axes.x_label, axes.y_label]})  # fmt: skip
 
 
-def _usable(points: list[tuple[float, float]], log: bool) -> list[tuple[float, float]]:
-    kept = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y) and (y > 0.0 or not log)]
-    if len(kept) <= MOST_POINTS:
-        return kept
-    # Denser at the beginning, where curves bend; the last point is always there.
-    chosen = sorted({round((len(kept) - 1) * (k / (MOST_POINTS - 1)) ** 2) for k in range(MOST_POINTS)})
-    return [kept[k] for k in chosen]
+def _points(curve: Curve, tables: Tables, axes: Axes) -> list[tuple[float, float]]:
+    columns = tables[curve.table]
+    pairs = zip(columns[curve.x], columns[curve.y], strict=True)
+    return [(x, y) for x, y in pairs if _drawable(x, axes.x_log) and _drawable(y, axes.y_log)]
 
 
-class _Axis:
-    """From values to places on the drawing."""
-
-    def __init__(self, low: float, high: float, first: float, last: float, log: bool):
-        self.log, self.first, self.last = log, first, last
-        self.low = float(math.floor(math.log10(low))) if log else low
-        self.high = float(math.ceil(math.log10(high))) if log else high
-        if self.high <= self.low:
-            pad = 0.5 if log else max(abs(self.low) * 0.05, 1e-12)
-            self.low, self.high = self.low - pad, self.high + pad
-
-    def place(self, value: float) -> float:
-        value = math.log10(value) if self.log else value
-        return self.first + (self.last - self.first) * (value - self.low) / (self.high - self.low)
-
-    def ticks(self) -> list[tuple[float, str]]:
-        """(place, text)."""
-        if self.log:
-            low, high = math.ceil(self.low), math.floor(self.high)
-            exponents = range(low, high + 1, max(1, math.ceil((high - low) / 6)))
-            return [(self.place(10.0**e), f'10<tspan class="raised" dy="-5">{e}</tspan>') for e in exponents]
-        step = _nice((self.high - self.low) / 5)
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        digits = max(0, -math.floor(math.log10(step)))
-        plain = max(abs(self.low), abs(self.high)) < 1e6 and digits < 8
-        marks = [(k * step, f"{k * step:.{digits}f}" if plain else f"{k * step:.3g}") for k in range(first, last + 1)]
-        return [(self.place(value), text) for value, text in marks]
+def _drawable(value: float, log: bool) -> bool:
+    return math.isfinite(value) and (value > 0.0 or not log)
 
 
-def _nice(step: float) -> float:
-    """The next of 1, 2, 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(step))
-    return next(m * power for m in (1, 2, 5, 10) if m * power >= step * (1 - 1e-9))
+def _scales(xs: list[float], ys: list[float], axes: Axes) -> tuple[Scale, Scale]:
+    right, bottom = float(WIDTH - RIGHT), float(HEIGHT - BOTTOM)
+    if axes.unit:
+        return Scale(-0.02, 1.02, LEFT, right), Scale(-0.02, 1.02, bottom, TOP)
+    extra_x = [axes.mark] if axes.mark is not None and _drawable(axes.mark, axes.x_log) else []
+    extra_y = [axes.goal] if axes.goal is not None and _drawable(axes.goal, axes.y_log) else []
+    across = (
+        logarithmic(xs + extra_x, LEFT, right, False) if axes.x_log else linear(xs + extra_x, LEFT, right, axes.x_zero)
+    )
+    up = logarithmic(ys + extra_y, bottom, TOP, axes.whole_decades) if axes.y_log else linear(ys + extra_y, bottom, TOP)
+    return across, up
 
 
-def _grid(across: _Axis, up: _Axis) -> str:
+def _grid(across: Scale, up: Scale, axes: Axes) -> Markup:
+    left, right, bottom = LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM
     parts = []
     for y, text in up.ticks():
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
-    for x, text in across.ticks():
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{text}</text>')
-    parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"/>')
-    return "".join(parts)
-
-
-def _labels(x_label: str, y_label: str) -> str:
-    across = f'x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}"'
-    upward = f'transform="translate(14 {(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)"'
-    return "".join(
-        f'<text class="label" {place} text-anchor="middle">{escape(label)}</text>'
-        for place, label in ((across, x_label), (upward, y_label))
+        parts.append(shape("line", class_="grid", x1=left, x2=right, y1=float(y), y2=float(y)))
+        parts.append(element("text", text, x=left - 8, y=f"{y + 4:.1f}", text_anchor="end"))
+    for x, text in across.ticks(6 if axes.unit else 5):
+        parts.append(shape("line", class_="grid", x1=float(x), x2=float(x), y1=TOP, y2=bottom))
+        parts.append(element("text", text, x=f"{x:.1f}", y=bottom + 19, text_anchor="middle"))
+    parts.append(shape("line", class_="axis", x1=left, x2=right, y1=bottom, y2=bottom))
+    middle = (TOP + bottom) / 2
+    upward = f"translate(13 {middle}) rotate(-90)"
+    parts.append(
+        element("text", axes.x_label, class_="label", x=(left + right) / 2, y=HEIGHT - 8, text_anchor="middle")
     )
+    parts.append(element("text", axes.y_label, class_="label", transform=upward, text_anchor="middle"))
+    return inside(parts)
 
 
-def _drawn(curve: Curve, across: _Axis, up: _Axis) -> str:
-    places = [(across.place(x), up.place(y)) for x, y in curve.points]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    x, y = places[-1]
-    name, style = escape(curve.name), escape(curve.style, quote=True)
-    title = f"<title>{name}: {curve.points[-1][1]:.6g}</title>"
-    return (
-        f'<g class="{style}"><polyline points="{line}"/><circle cx="{x:.1f}" cy="{y:.1f}" r="3.5">{title}</circle></g>'
-    )
+def _lines(across: Scale, up: Scale, axes: Axes) -> Markup:
+    parts = []
+    if axes.goal is not None and _drawable(axes.goal, axes.y_log):
+        y = up.place(axes.goal)
+        parts.append(shape("line", class_="goal", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y))
+    if axes.mark is not None and _drawable(axes.mark, axes.x_log):
+        x = across.place(axes.mark)
+        parts.append(shape("line", class_="goal", x1=x, x2=x, y1=TOP, y2=HEIGHT - BOTTOM))
+    if axes.diagonal:
+        ends = [(across.place(v), up.place(v)) for v in (0.0, 1.0)]
+        parts.append(shape("line", class_="diagonal", x1=ends[0][0], y1=ends[0][1], x2=ends[1][0], y2=ends[1][1]))
+    return inside(parts)
+
+
+def _drawn(curve: Curve, points: list[tuple[float, float]], across: Scale, up: Scale) -> Markup:
+    places = [(across.place(x), up.place(y)) for x, y in points]
+    line = _stairs(places) if curve.steps else places
+    text = " ".join(f"{x:.1f},{y:.1f}" for x, y in line)
+    step = max(1, math.ceil(len(places) / MOST_MARKERS))
+    shown = [*places[:-1:step], places[-1]]
+    marks = [marker(curve.style, x, y) for x, y in shown]
+    return element("g", shape("polyline", points=Markup(text)), marks, class_=f"s{curve.style}")
+
+
+def _stairs(places: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    line = places[:1]
+    for x, y in places[1:]:
+        line += [(x, line[-1][1]), (x, y)]
+    return line
+
+
+def marker(style: int, x: float, y: float) -> Markup:
+    """The marker of a style at a place."""
+    kind, r = MARKERS[style % STYLES], 3.6
+    if kind in ("circle", "ring"):
+        return shape("circle", class_="hollow" if kind == "ring" else "mark", cx=x, cy=y, r=r)
+    outlines = {
+        "square": [(-r, -r), (r, -r), (r, r), (-r, r)],
+        "triangle": [(0, -4.4), (4.2, 3.2), (-4.2, 3.2)],
+        "down": [(0, 4.4), (4.2, -3.2), (-4.2, -3.2)],
+        "diamond": [(0, -4.8), (4.8, 0), (0, 4.8), (-4.8, 0)],
+    }
+    if kind in outlines:
+        text = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in outlines[kind])
+        return shape("polygon", class_="mark", points=text)
+    ends = [(-r, -r, r, r), (-r, r, r, -r)] if kind == "cross" else [(-4.6, 0, 4.6, 0), (0, -4.6, 0, 4.6)]
+    return inside([shape("line", class_="stroke", x1=x + a, y1=y + b, x2=x + c, y2=y + d) for a, b, c, d in ends])
+
+
+def legend(entries: Sequence[tuple[int | str, Any]]) -> Markup:
+    """What every curve is: a piece of its line with its marker, and its name. A style that is a word is a line of the chart."""
+    items = []
+    for style, name in entries:
+        line = shape("line", x1=1, x2=33, y1=7, y2=7, class_="sample" if isinstance(style, int) else style)
+        inner = [line, marker(style, 17.0, 7.0)] if isinstance(style, int) else [line]
+        group = element("g", inner, class_=f"s{style}" if isinstance(style, int) else None)
+        items.append(element("li", element("svg", group, viewBox="0 0 34 14", aria_hidden="true"), name))
+    return element("ul", items, class_="legend")

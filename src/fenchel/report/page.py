@@ -1,31 +1,87 @@
-"""A self-contained page about one or several solves: no network, no script, nothing of the rows in it."""
+"""A self-contained page about one or several fits: one file, no network, nothing of the rows in it."""
 
 from __future__ import annotations
 
-import inspect
-import math
+import base64
+import hashlib
+import logging
 import os
-from collections.abc import Sequence
-from html import escape
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
 
-from fenchel.report.chart import Curve, chart
-from fenchel.report.style import STYLE
+import numpy as np
+
+import fenchel
+from fenchel.errors import InputError
+from fenchel.estimators.path import Path
+from fenchel.report import outcome, path_section, settings, trace, weights
+from fenchel.report.evaluation import Evaluation
+from fenchel.report.markup import Markup, data_block, element, inside, number
+from fenchel.report.path_section import PathChoice
+from fenchel.report.statements import certificates, overview, problems
+from fenchel.report.subject import Fit, Run, run_of
+from fenchel.report.words import status_pill
 from fenchel.result import Result
 from fenchel.whole_file import replacing
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-AXES = ("iterations", "passes", "seconds")
-AXIS_LABELS = {"iterations": "iterations", "passes": "passes over the data", "seconds": "seconds"}
-MOST_ROWS = 60
-CLOSE = 0.1
-LONGEST = 300
+log = logging.getLogger("fenchel.report")
+
+TITLES = {
+    "Runs": "The runs side by side",
+    "Certificate": "The certificate",
+    "Convergence": "How the bounds closed",
+    "Problem": "What was solved",
+    "Path": "The regularization path",
+    "Weights": "The largest weights",
+    "Evaluation": "On the evaluation rows",
+    "Repeat": "To repeat it",
+}
+
+
+class Parts(NamedTuple):
+    """The runs, and what else the page is made from."""
+
+    title: str
+    runs: list[Run]
+    data: tuple[Any, Any] | None
+    trained_on: bool | None
+    path: PathChoice | None
+    feature_names: tuple[str, ...] | None
+    settings: Mapping[str, Any] | None
 
 
 def write_page(
-    path: str | os.PathLike[str], results: Result | Sequence[Result], title: str = "Fenchel: a solve"
+    path: str | os.PathLike[str],
+    results: Any,
+    title: str = "Fenchel: a solve",
+    *,
+    names: Sequence[str] | None = None,
+    feature_names: Sequence[str] | None = None,
+    data: tuple[Any, Any] | None = None,
+    regularization_path: Path | PathChoice | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the page: the whole new file is there, or the old one untouched.
+    """Write one HTML page about one or several fits: the whole new file is there, or the old one untouched.
+
+    The page needs no network. It holds the problem, its certificate in words and numbers, the history of the solve, the
+    largest weights, and how to do it again. No value of a row is in it: evaluation rows appear as counts, rates and means
+    of groups.
+
+    Parameters
+    ----------
+    path : the file.
+    results : a `Result`, a `Model`, a `StructuredModel`, a fitted estimator, a `Fit` (a model with the Results it was made
+        from), or a list of these to be compared.
+    title : of the page.
+    names : one name for each of several, for legends.
+    feature_names : one name for each feature.
+    data : (X, y) to evaluate on: the confusion matrix, ROC curve, calibration or residuals, as fits the task. The targets
+        are those that the fit knows: labels of a Model, -1 and +1 for a Result of two classes.
+    regularization_path : a `fenchel.Path`, or a `PathChoice` with the chosen point and the scores that chose it.
+    settings : more to say under "to repeat it", such as the command line.
 
     Examples
     --------
@@ -33,174 +89,150 @@ def write_page(
     >>> from fenchel.report import write_page
     >>> result = fenchel.solve(fenchel.Problem([[1.0], [2.0]], [1.0, 3.0], loss="squared", alpha=0.1))
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "page.html"
-    >>> write_page(path, result, title="Two points")
+    >>> write_page(path, result, title="Two points", feature_names=["width"])
     >>> "Two points" in path.read_text(encoding="utf-8")
     True
     """
-    several = [results] if isinstance(results, Result) else list(results)
-    text = page(several, title)
+    text = page(
+        results, title, names=names, feature_names=feature_names, data=data, regularization_path=regularization_path,
+        settings=settings,
+    )  # fmt: skip
     with replacing(path) as file:
         file.write(text.encode("utf-8", "backslashreplace"))
+    log.info("report of %d bytes written to %s", len(text), os.fsdecode(path))
 
 
-def page(results: Sequence[Result], title: str) -> str:
-    """The page as text."""
-    sections = "".join(_result(result, number, len(results)) for number, result in enumerate(results))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY, quote=True)}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_text(title)}</title><style>{STYLE}</style></head>\n"
-        f"<body><main><h1>{_text(title)}</h1>\n{sections}</main></body></html>\n"
-    )
+def page(results: Any, title: str, **options: Any) -> str:
+    """The page as text; arguments as in `write_page`."""
+    return _assembled(_parts(results, title, **options))
 
 
-def _text(value: Any) -> str:
-    """What may stand in the page: escaped, cut, and without characters that change the direction of text."""
-    text = str(value)
-    text = text if len(text) <= LONGEST else text[:LONGEST] + " ..."
-    return escape("".join(c if c.isprintable() or c in " \n" else "\N{REPLACEMENT CHARACTER}" for c in text))
+def _parts(
+    results: Any, title: str, names: Any = None, feature_names: Any = None, data: Any = None,
+    regularization_path: Any = None, settings: Any = None,
+) -> Parts:  # fmt: skip
+    alone = not isinstance(results, (list, tuple)) or hasattr(results, "_fields")
+    given = [results] if alone else list(results)
+    if not given:
+        raise InputError("results: there must be at least one")
+    if names is not None and len(names) != len(given):
+        raise InputError(f"names has {len(names)} entries, but there are {len(given)} results: give one for each")
+    called = [str(name) for name in names] if names is not None else [f"Run {k + 1}" for k in range(len(given))]
+    runs = [run_of(one, name, feature_names) for one, name in zip(given, called, strict=True)]
+    if data is not None and (not isinstance(data, tuple) or len(data) != 2):
+        raise InputError("data must be a pair (X, y)")
+    choice = PathChoice(regularization_path) if isinstance(regularization_path, Path) else regularization_path
+    own = None if data is None else _fitted_to(given, data[0])
+    return Parts(title, runs, data, own, choice, runs[0].feature_names, settings)
 
 
-def _number(name: str, value: float, digits: int) -> str:
-    return f'<data class="{name}" value="{value!r}">{value:.{digits}g}</data>'
+def _fitted_to(given: Sequence[Any], X: Any) -> bool | None:
+    """Whether any was fitted to these rows; None: models and estimators do not hold on to theirs."""
+    results = [one.results[0] if isinstance(one, Fit) else one for one in given]
+    known = [one for one in results if isinstance(one, Result)]
+    if any(_same_rows(result, X) for result in known):
+        return True
+    return False if len(known) == len(given) else None
 
 
-def _result(result: Result, number: int, count: int) -> str:
-    heading = f" {number + 1} of {count}" if count > 1 else ""
-    good = " good" if result.converged else ""
-    status = f'<span class="status{good}">{result.status.name}</span>'
-    return (
-        f"<section><h2>The certificate{heading} {status}</h2>{_in_words(result)}{_numbers(result)}</section>\n"
-        f"<section><h2>How the bounds closed</h2>{_charts(result, number)}{_table(result)}</section>\n"
-        f"<section><h2>The problem</h2>{_problem(result)}</section>\n"
-    )
+def _same_rows(result: Result, X: Any) -> bool:
+    mine = getattr(result.problem, "X", None)
+    if mine is None or getattr(mine, "shape", None) != getattr(X, "shape", ()):
+        return False
+    if hasattr(mine, "nnz"):
+        return hasattr(X, "nnz") and mine.nnz == X.nnz and (mine != X).nnz == 0
+    return mine is X or (not hasattr(X, "nnz") and bool(np.array_equal(mine, X)))
 
 
-def _in_words(result: Result) -> str:
-    c = result.certificate
-    if not math.isfinite(c.dual):
-        proof = "No finite lower bound is known, so nothing can be said about the distance to the optimum."
-    else:
-        proof = (
-            f"No coefficients whatever have an objective below <strong>{c.dual:.10g}</strong>, so these are at most "
-            f"<strong>{c.gap:.3g}</strong> above the optimum: {100 * c.relative_gap:.3g} % of the objective, where "
-            f"{100 * result.tol:.3g} % was asked for."
+def _assembled(parts: Parts) -> str:
+    tables: dict[str, Any] = {}
+    charts: dict[str, Any] = {}
+    sections = _sections(parts, tables, charts)
+    style, script = _asset("page.css"), _asset("page.js")
+    found: list[Evaluation] = sections.pop("_evaluations", [])
+    numbers = {"runs": [_run_numbers(run) for run in parts.runs], "tables": tables, "charts": charts}
+    numbers["evaluation"] = [one.numbers for one in found]
+    links = [element("a", name, href=f"#{name.lower()}") for name in sections]
+    body = [element("section", element("h2", TITLES[k]), part, id=k.lower()) for k, part in sections.items()]
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=Markup(policy(style, script))),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", parts.title), Markup(f"<style>{style}</style>"),
+    ]  # fmt: skip
+    button = element("button", "Dark", type="button", id="theme", aria_pressed="false", hidden=True)
+    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    header = element("header", element("div", element("h1", parts.title), _banner(parts.runs)), button)
+    page_parts = [
+        element("a", "Skip to the report", href="#report", class_="skip"), header,
+        element("nav", links, aria_label="Sections"), element("main", body, id="report"),
+        element("footer", f"Written by Fenchel {fenchel.__version__} on {when}. One file; it asks nothing of the network."),
+        element("div", id="tip", role="status", aria_live="polite", hidden=True),
+        data_block("numbers", numbers), Markup(f"<script>{script}</script>"),
+    ]  # fmt: skip
+    return f'<!doctype html>\n<html lang="en"><head>{inside(head)}</head>\n<body>{inside(page_parts)}</body></html>\n'
+
+
+def _sections(parts: Parts, tables: dict[str, Any], charts: dict[str, Any]) -> dict[str, Any]:
+    runs = parts.runs
+    found: dict[str, Any] = {}
+    if len(runs) > 1:
+        found["Runs"] = overview(runs)
+    found["Certificate"] = certificates(runs)
+    found["Convergence"] = trace.section(runs, tables, charts)
+    found["Problem"] = problems(runs)
+    if parts.path is not None:
+        found["Path"] = path_section.section(parts.path, parts.feature_names, tables, charts)
+    bars = [one for run in runs if (one := weights.section(run, len(runs) > 1)) is not None]
+    if bars:
+        found["Weights"] = inside(bars)
+    if parts.data is not None:
+        content, found["_evaluations"] = outcome.section(runs, parts.data, parts.trained_on, tables, charts)
+        found["Evaluation"] = content
+    found["Repeat"] = settings.section(runs, parts.settings)
+    return found
+
+
+def _banner(runs: Sequence[Run]) -> Markup:
+    good = sum(run.converged for run in runs)
+    if len(runs) == 1:
+        solve = runs[0].worst
+        return element(
+            "p", status_pill(solve.status), " relative gap ", number(solve.certificate.relative_gap, 3), class_="lead"
         )
-    return (
-        f'<p class="words">The objective at these coefficients is <strong>{c.primal:.10g}</strong>. {proof}</p>'
-        f'<p class="note">{_text(result.status.advice)} Both numbers were recomputed from the definitions after the '
-        f"solver had finished. The lower bound rests on {_basis(c.basis)}; rounding can account for {c.floor:.1g}.</p>"
-    )
+    return element("p", f"{good} of {len(runs)} runs are certified", class_="lead")
 
 
-def _basis(basis: str) -> str:
-    known = {
-        "conjugate": "the conjugate of the loss in closed form",
-        "derived": "a bound derived from the loss's slope",
+def _run_numbers(run: Run) -> dict[str, Any]:
+    """The numbers of a run as data."""
+    solves = [
+        {
+            "name": s.name, "status": s.status.name, "primal": s.certificate.primal, "dual": s.certificate.dual,
+            "gap": s.certificate.gap, "relative_gap": s.certificate.relative_gap, "floor": s.certificate.floor,
+            "basis": s.certificate.basis, "tol": s.tol, "solver": s.solver, "iterations": s.n_iter, "passes": s.passes,
+            "seconds": s.seconds, "digest": s.digest,
+        }
+        for s in run.solves
+    ]  # fmt: skip
+    return {
+        "name": run.name,
+        "task": run.task,
+        "loss": repr(run.loss),
+        "regularizer": repr(run.regularizer),
+        "solves": solves,
     }
-    return known.get(basis, _text(basis))
 
 
-def _numbers(result: Result) -> str:
-    c = result.certificate
-    cells = [
-        ("primal", "Primal value P", _number("primal", c.primal, 10)),
-        ("dual", "Dual value D", _number("dual", c.dual, 10)),
-        ("gap", "Gap P \N{MINUS SIGN} D", _number("gap", c.gap, 4)),
-        ("gap", "Relative gap", _number("relative-gap", c.relative_gap, 4)),
-        ("work", "Time", f"{_number('seconds', result.seconds, 3)} s"),
-        ("work", "Iterations", _number("iterations", result.n_iter, 9)),
-        ("work", "Passes over data", _number("passes", result.passes, 6)),
-    ]
-    return '<dl class="numbers">' + "".join(
-        f'<div class="{style}"><dt>{name}</dt><dd>{value}</dd></div>' for style, name, value in cells
-    ) + "</dl>"  # fmt: skip
-
-
-def _bounds(result: Result) -> list[tuple[dict[str, float], float, float]]:
-    """(place on every axis, best primal value so far, best dual value so far) for every point of the trace."""
-    rows, primal, dual = [], math.inf, -math.inf
-    for point in result.trace:
-        primal = min(primal, point.primal) if not math.isnan(point.primal) else primal
-        dual = max(dual, point.dual) if not math.isnan(point.dual) else dual
-        places = {"iterations": float(point.iteration), "passes": float(point.passes), "seconds": float(point.seconds)}
-        rows.append((places, primal, dual))
-    return rows
-
-
-def _charts(result: Result, number: int) -> str:
-    rows = _bounds(result)
-    tabs = "".join(
-        f'<input type="radio" name="axis{number}" id="axis{number}-{axis}"{" checked" if axis == AXES[0] else ""}>'
-        f'<label for="axis{number}-{axis}">{AXIS_LABELS[axis]}</label>'
-        for axis in AXES
-    )
-    panels = "".join(f"<div>{_values(rows, axis)}{_distances(result, rows, axis)}</div>" for axis in AXES)
-    return f'<div class="tabs">{tabs}<div class="panels">{panels}</div></div>'
-
-
-def _close(rows: list[tuple[dict[str, float], float, float]]) -> list[tuple[dict[str, float], float, float]]:
-    """The rows whose gap is small beside the objective: before, the curves are too far apart to be seen converging."""
-    kept = [row for row in rows if row[1] - row[2] <= CLOSE * abs(row[1])]
-    return kept if len(kept) >= 2 else rows
-
-
-def _values(rows: list[tuple[dict[str, float], float, float]], axis: str) -> str:
-    rows, every = _close(rows), len(rows)
-    curves = [
-        Curve("primal", "primal", [(place[axis], primal) for place, primal, _ in rows]),
-        Curve("dual", "dual", [(place[axis], dual) for place, _, dual in rows]),
-    ]
-    key = '<span class="key primal">Primal</span> and <span class="key dual">dual</span> value, best so far'
-    key += f", once the gap is below {CLOSE:.0%} of the objective" if len(rows) < every else ""
-    return f"<figure><figcaption>{key}</figcaption>{chart(curves, AXIS_LABELS[axis], 'objective')}</figure>"
-
-
-def _distances(result: Result, rows: list[tuple[dict[str, float], float, float]], axis: str) -> str:
-    c = result.certificate
-    curves = [
-        Curve("primal above the final dual", "primal", [(place[axis], primal - c.dual) for place, primal, _ in rows]),
-        Curve("dual below the final primal", "dual", [(place[axis], c.primal - dual) for place, _, dual in rows]),
-        Curve("gap", "gap", [(place[axis], primal - dual) for place, primal, dual in rows]),
-    ]
-    key = (
-        'Log scale: <span class="key gap">gap</span>, <span class="key primal">primal</span> above the final dual, '
-        '<span class="key dual">dual</span> below the final primal; <span class="key tol">dashed</span>: asked for'
-    )
-    goal = result.tol * abs(c.primal)
-    drawn = chart(curves, AXIS_LABELS[axis], "distance", log=True, goal=goal if goal > 0 else None)
-    return f"<figure><figcaption>{key}</figcaption>{drawn}</figure>"
-
-
-def _table(result: Result) -> str:
-    trace = result.trace
-    step = max(1, math.ceil(len(trace) / MOST_ROWS))
-    chosen = [point for k, point in enumerate(trace) if k % step == 0 or k == len(trace) - 1]
-    rows = "".join(
-        f"<tr><td>{p.iteration}</td><td>{p.passes:.6g}</td><td>{p.seconds:.4g}</td><td>{p.primal:.10g}</td>"
-        f"<td>{p.dual:.10g}</td><td>{p.gap:.3g}</td></tr>"
-        for p in chosen
-    )
-    head = "".join(f"<th>{name}</th>" for name in ("iteration", "passes", "seconds", "primal", "dual", "gap"))
+def policy(style: str, script: str) -> str:
+    """Only this style sheet and this script, known by their digests; nothing from anywhere else."""
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     return (
-        f"<details><summary>{len(chosen)} of {len(trace)} points as the solver reported them</summary>"
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>'
+        f"default-src 'none'; style-src 'sha256-{digests[0]}'; script-src 'sha256-{digests[1]}'; base-uri 'none'; "
+        "form-action 'none'"
     )
 
 
-def _problem(result: Result) -> str:
-    problem = result.problem
-    formula = (inspect.getdoc(type(problem.loss)) or "").split("\n")[0]
-    storage = "dense" if not hasattr(problem.X, "nnz") else f"sparse, {problem.X.nnz} stored values"
-    penalty = problem.regularizer
-    facts = {
-        "Minimised": "average of loss(z, y) over the rows + R(w), with z = &lt;x, w&gt;"
-        + (" + b, b free" if problem.fit_intercept else ""),
-        "Loss": f"<code>{_text(problem.loss)}</code> {_text(formula)}",
-        "Regularizer": f"<code>{_text(penalty)}</code> {_text(getattr(penalty, 'formula', ''))}",
-        "Data": f"{problem.n} rows, {problem.d} features ({storage}, {problem.X.dtype})",
-        "Solver": _text(result.reason),
-        "Digest": f"<code>{_text(result.digest)}</code>",
-    }
-    return '<dl class="facts">' + "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items()) + "</dl>"
+@cache
+def _asset(name: str) -> str:
+    return files("fenchel.report").joinpath(name).read_text(encoding="utf-8")

@@ -39,6 +39,8 @@ class Solver:
     kinds: ClassVar[tuple[str, ...]] = (
         "scalar",
     )  # of problems; "free vector" is a vector of scores with free intercepts
+    cost: ClassVar[str]  # of one iteration, in words
+    convergence: ClassVar[str]  # at which it is known to converge, in words; constants that depend on the data left out
     waits: ClassVar[int] = 100  # iterations without progress after which a solve counts as stalled, at least
     halves: ClassVar[int] = (
         0  # iterations in which its gap halves, or `auto` goes on to the next solver (0: any number)

@@ -42,6 +42,8 @@ class BlockAscent(Solver):
     """
 
     seed: int = 0
+    cost: ClassVar[str] = "an epoch of steps on all scores of a row, one pass over the data"
+    convergence: ClassVar[str] = "expected gap O(1/(alpha epochs)); geometric for differentiable losses"
     kinds: ClassVar[tuple[str, ...]] = ("vector",)
     needs: ClassVar[Needs] = Needs(loss=("dual_prox",), regularizer=("separable_quadratic",))
 

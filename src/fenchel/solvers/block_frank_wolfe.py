@@ -60,6 +60,8 @@ class BlockFrankWolfe(Solver):
     cache: bool | None = None
     average: bool = False
     seed: int = 0
+    cost: ClassVar[str] = "an epoch of steps on single examples, one call of the max-oracle each, fewer with the cache"
+    convergence: ClassVar[str] = "expected gap O(1/(alpha epochs))"
     slow: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("vector", "structured")
     waits: ClassVar[int] = 2000

@@ -42,6 +42,10 @@ class Bundle(Solver):
 
     line_search: bool = False
     patience: int = 10
+    cost: ClassVar[str] = "one pass over the data and a small quadratic program that grows with the iterations"
+    convergence: ClassVar[str] = (
+        "gap O(1/(alpha iterations)) for strongly convex penalties; geometric if the loss is differentiable, too"
+    )
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
     needs: ClassVar[Needs] = Needs()
 

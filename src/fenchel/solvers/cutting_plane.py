@@ -36,6 +36,8 @@ class CuttingPlane(Solver):
     """
 
     seed: int = 0
+    cost: ClassVar[str] = "one call of the max-oracle per example, and a dual problem in the labels found so far"
+    convergence: ClassVar[str] = "gap <= eps after O(1/(alpha eps^2)) new labels per example at most"
     kinds: ClassVar[tuple[str, ...]] = ("structured",)
     needs: ClassVar[Needs] = Needs(regularizer=("l2",))
 

@@ -73,6 +73,8 @@ class DualAscent(Solver):
     rate: float | None = None
     order: str = "blocks"
     damping: float = 1.0
+    cost: ClassVar[str] = "an epoch of steps on single rows, each at the cost of its non-zeros: one pass over the data"
+    convergence: ClassVar[str] = "expected gap O(1/(alpha epochs)); geometric for differentiable losses"
     needs: ClassVar[Needs] = Needs(regularizer=("transfer",))
 
     def __post_init__(self) -> None:

@@ -50,6 +50,8 @@ class Extragradient(Solver):
 
     prox: str = "euclidean"
     balance: float = 10.0
+    cost: ClassVar[str] = "two passes, each with a projection or the marginals of every example"
+    convergence: ClassVar[str] = "gap of the average O(1/iterations)"
     slow: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("structured",)
     waits: ClassVar[int] = 2000

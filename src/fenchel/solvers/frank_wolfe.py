@@ -49,6 +49,8 @@ class FrankWolfe(Solver):
 
     step: str = "line_search"
     direction: str = "slopes"
+    cost: ClassVar[str] = "one pass over the data"
+    convergence: ClassVar[str] = "gap O(1/(alpha iterations))"
     slow: ClassVar[bool] = True
     rebuilds: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND

@@ -61,6 +61,8 @@ class NewtonCG(Solver):
     'CERTIFIED'
     """
 
+    cost: ClassVar[str] = "passes over the data for products with the Hessian, as many as conjugate gradients take"
+    convergence: ClassVar[str] = "superlinear near the optimum"
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
     halves: ClassVar[int] = 40
     needs: ClassVar[Needs] = Needs(loss=("curvature",), regularizer=("quadratic",))

@@ -39,6 +39,8 @@ class PairwiseAscent(Solver):
 
     seed: int = 0
     waiting: int = 8
+    cost: ClassVar[str] = "an epoch of steps on pairs of rows, about one pass over the data"
+    convergence: ClassVar[str] = "geometric in the end where the dual is not degenerate; no bound from the start"
     needs: ClassVar[Needs] = Needs(regularizer=("quadratic_part",))
 
     def __post_init__(self) -> None:

@@ -43,6 +43,8 @@ class Pegasos(Solver):
     batch: int | None = None
     project: bool = False
     seed: int = 0
+    cost: ClassVar[str] = "the rows of one batch, by default all rows"
+    convergence: ClassVar[str] = "expected suboptimality O(log(steps)/(alpha steps))"
     slow: ClassVar[bool] = True
     waits: ClassVar[int] = 2000
     needs: ClassVar[Needs] = Needs(loss=("hinge",), regularizer=("l2",), problem=("no_intercept",))

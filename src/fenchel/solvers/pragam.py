@@ -55,6 +55,8 @@ class Pragam(Solver):
     """
 
     L: float | None = None
+    cost: ClassVar[str] = "two passes over the data"
+    convergence: ClassVar[str] = "gap O(1/(alpha iterations^2)); geometric for differentiable losses"
     waits: ClassVar[int] = 2000
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "structured")
     needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("quadratic_part",), problem=("marginals",))

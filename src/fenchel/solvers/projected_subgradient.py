@@ -39,6 +39,8 @@ class ProjectedSubgradient(Solver):
     """
 
     schedule: str = "2/(t+1)"
+    cost: ClassVar[str] = "one pass over the data"
+    convergence: ClassVar[str] = "suboptimality O(1/(alpha iterations))"
     slow: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector")
     waits: ClassVar[int] = 2000

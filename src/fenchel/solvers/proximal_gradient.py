@@ -32,6 +32,8 @@ class ProximalGradient(Solver):
     'CERTIFIED'
     """
 
+    cost: ClassVar[str] = "about one pass over the data"
+    convergence: ClassVar[str] = "suboptimality O(1/iterations^2); geometric for strongly convex objectives"
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("prox",))
 

@@ -45,6 +45,8 @@ class SemismoothNewton(Solver):
     'CERTIFIED'
     """
 
+    cost: ClassVar[str] = "a pass over the data, and a Cholesky factor of a d x d matrix"
+    convergence: ClassVar[str] = "superlinear near the optimum"
     needs: ClassVar[Needs] = Needs(regularizer=("hessian", "few_features"))
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:

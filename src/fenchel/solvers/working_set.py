@@ -42,6 +42,8 @@ class WorkingSet(Solver):
     'CERTIFIED'
     """
 
+    cost: ClassVar[str] = "a pass over all columns, then Newton steps on a few of them"
+    convergence: ClassVar[str] = "superlinear near the optimum, once the set holds the support"
     halves: ClassVar[int] = 60
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("soft_threshold",))
     waits: ClassVar[int] = 30

@@ -1,0 +1,52 @@
+"""Models as the text files of liblinear.
+
+    solver_type NAME / nr_class K / label ... / nr_feature D / bias B / w / one line of weights per feature
+
+Of two labels the first one is that of positive scores. Where the bias is not negative, it is one more feature, and its
+weights are the last line. Regression has no label line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.cli.linear_form import linear_form
+from fenchel.errors import InputError
+
+
+def liblinear_text(model: Any) -> str:
+    """The model file."""
+    name = type(model.loss).__name__
+    if name in ("Poisson", "Novelty"):
+        raise InputError(f"liblinear has no model that predicts as {name} does; use --format json")
+    form = linear_form(model)
+    lines = [f"solver_type {_solver_type(model, name)}", f"nr_class {max(2, len(model.labels or ()))}"]
+    if model.labels is not None:
+        lines.append("label " + " ".join(str(label) for label in _labels(model.labels)))
+    weights = form.weights
+    bias = -1.0
+    if form.always.any():
+        bias = 1.0 if model.constant is None or model.fit_intercept or model.thresholds else model.constant
+        weights = np.column_stack([weights, form.always / bias])
+    lines += [f"nr_feature {model.d}", f"bias {bias!r}", "w"]
+    lines += [" ".join(repr(value) for value in row) + " " for row in weights.T.tolist()]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(labels: Any) -> list[int]:
+    if not all(isinstance(label, int) for label in labels):
+        raise InputError(f"liblinear's labels are whole numbers, those of the model are {list(labels)[:5]}: use json")
+    return list(labels[::-1]) if len(labels) == 2 else list(labels)
+
+
+def _solver_type(model: Any, name: str) -> str:
+    """The type of that loss; liblinear makes probabilities of scores only if it is a logistic one."""
+    if model.labels is None:
+        return "L2R_L2LOSS_SVR"
+    if name == "Logistic":
+        return "L1R_LR" if type(model.regularizer).__name__ == "L1" else "L2R_LR"
+    if name == "MaxHinge" and len(model.labels) > 2:
+        return "MCSVM_CS"
+    return "L2R_L2LOSS_SVC" if name == "SquaredHinge" else "L2R_L1LOSS_SVC_DUAL"

@@ -1,0 +1,104 @@
+"""Solve the problems of a task, and make a model of the results."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from fenchel.cli.problem_options import asked_constant, with_constant
+from fenchel.cli.progress import Progress
+from fenchel.cli.reading import Rows
+from fenchel.cli.tasks import Task
+
+
+def add_solving(group: Any, tol: str = "1e-6") -> None:
+    """Declare how the problem is solved."""
+    group.add_argument(
+        "-e", "--tol", dest="tol", type=float, metavar="T", help=f"relative gap to be certified (default: {tol})"
+    )
+
+
+def add_limits(group: Any) -> None:
+    """Declare limits, solver and threads."""
+    group.add_argument("--max-iter", type=int, metavar="N", help="at most so many iterations (per label)")
+    group.add_argument("--max-time", type=float, metavar="SECONDS", help="at most so long, reading excluded")
+    group.add_argument("--threads", type=int, metavar="N", help="default: all cores; the answer does not depend on it")
+
+
+def problems(arguments: Namespace, X: Any, task: Task, loss: Any, penalty: Any, weights: Sequence[Any]) -> list[Any]:
+    """One problem, or one per label."""
+    from fenchel.problem import Problem
+
+    X = with_constant(X, asked_constant(arguments))
+    rest = {"loss": loss, "regularizer": penalty, "fit_intercept": arguments.intercept, "groups": task.groups}
+    return [Problem(X, y, sample_weight=s, **rest) for y, s in zip(task.targets, weights, strict=True)]
+
+
+def solve_all(arguments: Namespace, wanted: list[Any]) -> list[Any]:
+    """One Result per problem; after Ctrl-C the scores not yet fitted get their starting point, certified."""
+    from fenchel.engines import Local
+    from fenchel.result import Status
+    from fenchel.solve import solve
+
+    engine, began = Local(arguments.threads), time.perf_counter()
+
+    def fit(j: int, limit: int | None) -> Any:
+        seconds = arguments.max_time
+        if seconds is not None and j > 0:  # what is left is shared by the scores that are left
+            seconds = max((seconds - (time.perf_counter() - began)) / (len(wanted) - j), 1e-3 * seconds)
+        return solve(wanted[j], arguments.solver, arguments.tol, limit, seconds, progress, engine=engine)
+
+    results: list[Any] = []
+    stopped = False
+    with Progress(arguments.tol, arguments.quiet) as progress:
+        for j in range(len(wanted)):
+            progress.begin(f"label {j + 1} of {len(wanted)}  " if len(wanted) > 1 else "")
+            try:
+                result = fit(j, 0 if stopped else arguments.max_iter)
+            except KeyboardInterrupt:
+                if stopped or not results:  # asked twice, or there is nothing to keep
+                    raise
+                stopped = True
+                result = fit(j, 0)
+            if stopped and result.status is not Status.CERTIFIED:
+                result = replace(result, status=Status.INTERRUPTED)
+            stopped = stopped or result.status is Status.INTERRUPTED
+            results.append(result)
+    return results
+
+
+def unstopped(results: Any) -> Any:
+    """The results, unless Ctrl-C came between: where many solves make one answer, some of them make none."""
+    from fenchel.result import Status
+
+    if any(result.status is Status.INTERRUPTED for result in results):
+        raise KeyboardInterrupt
+    return results
+
+
+def model_of(results: list[Any], data: Rows, task: Task, constant: float | None, keep_dual: bool = True) -> Any:
+    """The model of one Result, or of one per label."""
+    from fenchel.model import Model
+
+    return Model.from_results(
+        results, labels=task.labels, index_base=data.index_base, keep_dual=keep_dual, constant=constant,
+        feature_names=data.features, thresholds=_thresholds(task, results[0]),
+    )  # fmt: skip
+
+
+def _thresholds(task: Task, result: Any) -> list[float] | None:
+    """Between the labels of a measure."""
+    import numpy as np
+
+    from fenchel.estimators.cuts import best_threshold, best_thresholds, level_costs
+
+    problem = result.problem
+    if problem.family != "set" or task.labels is None:
+        return None
+    z, y = np.asarray(problem.X @ result.coef), np.asarray(problem.y)
+    if type(problem.loss).__name__ != "Ordinal":
+        return [best_threshold(problem.loss, z, y > 0.0)]
+    return best_thresholds(z, y.astype(int), level_costs(problem.loss, len(task.labels))).tolist()

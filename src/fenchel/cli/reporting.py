@@ -1,0 +1,64 @@
+"""The one place where commands meet `fenchel.report`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+
+def add_report(group: Any) -> None:
+    """Declare --report."""
+    group.add_argument("--report", metavar="FILE", help="write a page about it (HTML)")
+
+
+def check_report(path: str | None) -> None:
+    """Complain before the work rather than after it, if the page could not be written."""
+    if path is not None:
+        from fenchel.whole_file import check_writable
+
+        check_writable(path)
+
+
+def write_report(
+    path: str,
+    subjects: Sequence[Any],
+    title: str,
+    arguments: Namespace,
+    *,
+    names: Sequence[str] | None = None,
+    data: tuple[Any, Any] | None = None,
+    choice: Any = None,
+) -> None:
+    """A page about Results or models; data are rows to evaluate on, choice a path with its chosen point."""
+    from fenchel.report import write_page
+
+    write_page(
+        path, list(subjects), title=title, names=names if len(subjects) > 1 else None, data=data,
+        regularization_path=choice, settings={"Command": arguments.command_line}, feature_names=_names(subjects),
+    )  # fmt: skip
+
+
+def fit(model: Any, results: Sequence[Any]) -> Any:
+    """A model with the history of its solves."""
+    from fenchel.report import Fit
+
+    return Fit(model, list(results))
+
+
+def path_choice(alphas: Sequence[float], results: Sequence[Any], **about: Any) -> Any:
+    """A path with its scores and the chosen strength."""
+    import numpy as np
+
+    from fenchel.estimators.path import Path
+    from fenchel.report import PathChoice
+
+    return PathChoice(Path(np.array(alphas), tuple(results)), **about)
+
+
+def _names(subjects: Sequence[Any]) -> list[str] | None:
+    """The names of features, where models have a constant one beside those with names; None: as the models say."""
+    models = [getattr(subject, "model", subject) for subject in subjects]
+    if not all(getattr(model, "constant", None) is not None and model.feature_names for model in models):
+        return None
+    return [*models[0].feature_names, "constant"]

@@ -1,0 +1,102 @@
+"""Small problems, one for every pair of a loss and a penalty: what fits what is asked of the code itself, not of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.errors import InputError, UnknownNameError
+
+LARGEST = 10_000_000  # numbers in a sample
+CLASSES = 3
+PARAMETERS: dict[str, dict[str, Any]] = {  # for losses that have no defaults
+    "top_k": {"k": 2}, "usunier": {"k": 2}, "weighted_top_k": {"rho": [0.75, 0.25]}, "weighted_usunier": {"rho": [2.0, 1.0]},
+    "cost_hinge": {"cost": 1.0 - np.eye(CLASSES)}, "eru": {"neutral": 0.5, "half_life": 3.0}, "precision_at_k": {"k": 3},
+    "recall_at_k": {"k": 3}, "q_norm": {"q": 1.5},
+}  # fmt: skip
+CHAINS = {"chain": "hinge", "chain_log": "log"}
+
+
+def loss_names() -> list[str]:
+    """All losses and measures that a sample can be made for, the structured ones last."""
+    from fenchel.losses import LOSSES
+    from fenchel.measures import MEASURES
+    from fenchel.multiclass import LOSSES as JOINT
+
+    envelopes = ("moreau", "moreau_vector")
+    return [name for name in (*LOSSES, *JOINT, *MEASURES) if name not in envelopes] + list(CHAINS)
+
+
+def penalty_names() -> list[str]:
+    """All penalties."""
+    from fenchel.regularizers import REGULARIZERS
+
+    return list(REGULARIZERS)
+
+
+def sample(loss: str, penalty: str, rows: int = 24, features: int = 3, intercept: bool = False) -> Any:
+    """A problem with that loss and that penalty, with made-up rows.
+
+    >>> sample("hinge", "l1").n
+    24
+    """
+    from fenchel.problem import Problem
+
+    if loss not in loss_names():
+        raise UnknownNameError("loss or measure", loss, loss_names())
+    if rows < 12 or features < 1 or rows * features > LARGEST:
+        raise InputError(f"--rows must be at least 12, --features at least 1, their product at most {LARGEST}")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, features))
+    if loss in CHAINS:
+        from fenchel.structured import Chain
+
+        cut = np.array_split(np.arange(rows), 4)
+        labels = [np.arange(part.size) % CLASSES for part in cut]
+        return Problem(
+            [X[part] for part in cut], labels, loss=Chain(CLASSES, CHAINS[loss]), regularizer=_penalty(penalty, None)
+        )
+    made = _loss(loss)
+    y, groups = _targets(loss, made, rows)
+    return Problem(X, y, loss=made, regularizer=_penalty(penalty, features), fit_intercept=intercept, groups=groups)
+
+
+def _loss(name: str) -> Any:
+    from fenchel.losses import LOSSES
+    from fenchel.measures import MEASURES
+    from fenchel.multiclass import LOSSES as JOINT
+    from fenchel.multiclass import Tree
+
+    kind: Any = LOSSES.get(name) or JOINT.get(name) or MEASURES[name]
+    if name.startswith("hierarchical"):
+        return kind(Tree(["a/x", "a/y", "b"]))
+    return kind(**PARAMETERS.get(name, {}))
+
+
+def _targets(name: str, loss: Any, rows: int) -> tuple[np.ndarray, np.ndarray | None]:
+    from fenchel.model_parts import family_of
+
+    k, family = np.arange(rows), family_of(loss)
+    if name == "multivariate_squared":
+        return np.column_stack([k % 2, k % 3]).astype(float), None
+    if family == "vector":
+        return k % CLASSES, None
+    if family == "set" and loss.needs_groups:
+        return (k % 3).astype(float), k // 6
+    if name == "ordinal" or (family == "scalar" and "+1" not in loss.target_rule):
+        return (k % 3).astype(float), None
+    return np.where(k % 2 == 0, 1.0, -1.0), None
+
+
+def _penalty(name: str, features: int | None) -> Any:
+    from fenchel.regularizers import REGULARIZERS
+
+    if name not in REGULARIZERS:
+        raise UnknownNameError("penalty", name, REGULARIZERS)
+    kind: Any = REGULARIZERS[name]
+    if name == "quadratic":
+        if features is None:
+            raise InputError("the penalty quadratic needs a matrix as large as the number of weights")
+        return kind(0.1, np.eye(features))
+    return kind(0.1, **PARAMETERS.get(name, {}))

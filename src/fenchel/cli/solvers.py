@@ -1,0 +1,160 @@
+"""fenchel solvers [NAME] [--loss NAME] [--penalty NAME]"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from argparse import Namespace
+from dataclasses import MISSING, fields
+from typing import Any
+
+from fenchel.cli.terminal import CleanParser, as_json, clean, table
+from fenchel.errors import InputError, UnknownNameError
+
+EPILOG = """\
+Without options: all solvers, what an iteration costs and the rate that is known. NAME: one of them, with
+its update rule and what it needs. --loss and --penalty: who fits and who does not, and why; which ones
+`--solver auto` takes, in this order, for rows of the given size (it counts costs, so the size matters).
+One of --loss and --penalty alone: who fits, for every partner. All of it is asked of the code, for small
+made-up problems; a chain is `chain` (max-margin) or `chain_log` (a conditional random field).
+JSON: solvers: {name: {cost, rate, slow, losses, needs}}; NAME: that entry with parameters and
+description; a pair: fits, auto: [{solver, reason}], misfits: {name: why}; one of the two: {partner: [names]}.
+
+exit status: 0 done, 1 unknown name, 2 wrong usage
+
+example: fenchel solvers --loss hinge --penalty l1
+"""
+KINDS = {
+    "scalar": "one score",
+    "vector": "several scores",
+    "free vector": "several scores with intercepts",
+    "set": "measures",
+    "structured": "structured, max",
+    "structured log": "structured, log",
+}
+
+
+def configure(parser: CleanParser) -> None:
+    """Declare the options."""
+    parser.epilog = EPILOG
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a solver")
+    parser.add_argument("--loss", metavar="NAME", help="a loss or measure")
+    parser.add_argument("--penalty", "--regularizer", dest="penalty", metavar="NAME", help="a penalty")
+    parser.add_argument("--intercept", action="store_true", help="with a free intercept")
+    parser.add_argument("--rows", type=int, default=2000, metavar="N", help="of the made-up problem (default: 2000)")
+    parser.add_argument("--features", type=int, default=50, metavar="D", help="of the made-up problem (default: 50)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: Namespace) -> int:
+    """Print the table, one entry, or who fits."""
+    if arguments.name is not None:
+        if arguments.loss or arguments.penalty:
+            raise InputError("NAME goes without --loss and --penalty")
+        found, text = _one(arguments.name)
+    elif arguments.loss and arguments.penalty:
+        found, text = _pair(arguments)
+    elif arguments.loss or arguments.penalty:
+        found, text = _partners(arguments)
+    else:
+        found, text = _all()
+    print(as_json(found) if arguments.json else text)
+    return 0
+
+
+def _all() -> tuple[dict[str, Any], str]:
+    from fenchel.solvers import SOLVERS
+
+    found = {name: _facts(cls) for name, cls in SOLVERS.items()}
+    lines = []
+    for name, facts in found.items():
+        lines.append(f"{name}: {_title(SOLVERS[name])}" + (" (slow to reach small gaps)" if facts["slow"] else ""))
+        lines += [f"    losses  {', '.join(facts['losses'])}", f"    cost    {facts['cost']}"]
+        lines.append(f"    rate    {facts['rate']}")
+    return {"solvers": found}, "\n".join(map(clean, lines))
+
+
+def _facts(cls: Any) -> dict[str, Any]:
+    return {
+        "cost": cls.cost,
+        "rate": cls.convergence,
+        "slow": cls.slow,
+        "losses": [KINDS[kind] for kind in cls.kinds],
+        "needs": [*cls.needs.loss, *cls.needs.regularizer, *cls.needs.problem],
+    }
+
+
+def _description(cls: Any) -> str:
+    return inspect.cleandoc(sys.modules[cls.__module__].__doc__ or "")
+
+
+def _title(cls: Any) -> str:
+    return _description(cls).split("\n")[0]
+
+
+def _one(name: str) -> tuple[dict[str, Any], str]:
+    from fenchel.solvers import SOLVERS
+
+    if name not in SOLVERS:
+        raise UnknownNameError("solver", name, SOLVERS)
+    cls = SOLVERS[name]
+    parameters = {field.name: None if field.default is MISSING else field.default for field in fields(cls)}
+    shown = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+    found = {"name": name, **_facts(cls), "parameters": {k: str(v) for k, v in parameters.items()}}
+    lines = [f"{name}({shown})", "", *_description(cls).split("\n"), "", f"Losses       {', '.join(found['losses'])}"]
+    lines += [f"Needs        {', '.join(found['needs']) or 'nothing more'}"]
+    lines += [f"Cost         {cls.cost}", f"Rate         {cls.convergence}"]
+    return {**found, "description": _description(cls)}, "\n".join(map(clean, lines))
+
+
+def _pair(arguments: Namespace) -> tuple[dict[str, Any], str]:
+    from fenchel import compat
+    from fenchel.cli.samples import sample
+    from fenchel.solvers import SOLVERS
+
+    problem = sample(arguments.loss, arguments.penalty, arguments.rows, arguments.features, arguments.intercept)
+    fits = [name for name, cls in SOLVERS.items() if compat.fits(cls, problem)]
+    misfits = {name: "; ".join(compat.missing(cls, problem)) for name, cls in SOLVERS.items() if name not in fits}
+    auto = _auto(problem)
+    found = {"loss": arguments.loss, "penalty": arguments.penalty, "fits": fits, "auto": auto, "misfits": misfits}
+    size = f"{arguments.rows} dense rows and {arguments.features} features"
+    text = "fit:\n" + "\n".join(f"  {name}: {SOLVERS[name].cost}; {SOLVERS[name].convergence}" for name in fits)
+    text += f"\n\nauto, for {size}, in this order:\n"
+    text += "\n".join(f"  {choice['solver']}: {choice['reason']}" for choice in auto) or "  none"
+    text += "\n\ndo not fit:\n" + "\n".join(clean(f"  {name}: {why}") for name, why in misfits.items())
+    return found, text
+
+
+def _auto(problem: Any) -> list[dict[str, str]]:
+    """Which solvers auto would take, in its order."""
+    from fenchel.choose import candidates
+    from fenchel.errors import IncompatibleError
+    from fenchel.solvers import SOLVERS
+
+    names = {cls: name for name, cls in SOLVERS.items()}
+    try:
+        return [{"solver": names[type(choice.solver)], "reason": choice.reason} for choice in candidates(problem)]
+    except IncompatibleError:
+        return []
+
+
+def _partners(arguments: Namespace) -> tuple[dict[str, Any], str]:
+    from fenchel import compat
+    from fenchel.cli.samples import loss_names, penalty_names, sample
+    from fenchel.solvers import SOLVERS
+
+    found: dict[str, Any] = {}
+    for partner in penalty_names() if arguments.loss else loss_names():
+        loss, penalty = (arguments.loss, partner) if arguments.loss else (partner, arguments.penalty)
+        try:
+            problem = sample(loss, penalty, intercept=arguments.intercept)
+        except UnknownNameError:
+            raise
+        except InputError as error:  # a pair that is no problem, such as several free intercepts of a hinge
+            found[partner] = str(error)
+            continue
+        found[partner] = [name for name, cls in SOLVERS.items() if compat.fits(cls, problem)]
+    header = ["penalty" if arguments.loss else "loss", "solvers that fit"]
+    rows = [[partner, who if isinstance(who, str) else ", ".join(who) or "none"] for partner, who in found.items()]
+    lists = {partner: who if isinstance(who, list) else [] for partner, who in found.items()}
+    return lists, table(header, rows)

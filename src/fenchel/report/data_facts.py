@@ -1,0 +1,71 @@
+"""What is predicted, and what is known of the data: nothing of a row itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fenchel.model_parts import innermost
+
+
+def task_of(loss: Any, family: str, labels: Sequence[Any] | None) -> str:
+    """What is predicted."""
+    if family == "structured":
+        return "structured"
+    if family == "vector" or (labels is not None and len(labels) > 2):
+        return "regression" if type(innermost(loss)).__name__ == "MultivariateSquared" else "classes"
+    if type(innermost(loss)).__name__ == "Novelty":
+        return "novelty"
+    if labels is not None or "+1" in getattr(innermost(loss), "target_rule", "") or _signs(loss, family):
+        return "two classes"
+    return "ranking" if family == "set" else "regression"
+
+
+def _signs(loss: Any, family: str) -> bool:
+    return family == "set" and type(loss).__name__ in ("BreakEven", "FBeta", "PrecisionAtK", "RecallAtK", "ROCArea")
+
+
+def labels_shown(labels: Sequence[Any] | None) -> str | None:
+    """The labels, of many the first ones."""
+    if labels is None:
+        return None
+    return ", ".join(str(label) for label in labels[:8]) + (f", … ({len(labels)})" if len(labels) > 8 else "")
+
+
+def data_facts(problem: Any, labels: Sequence[Any] | None = None) -> dict[str, Any]:
+    """Rows, features, storage, weights, how many rows a label has: nothing of a row itself."""
+    structured = problem.family == "structured"
+    facts: dict[str, Any] = {"Examples" if structured else "Rows": int(problem.n)}
+    if hasattr(problem, "gram"):
+        facts["Kernel"] = f"{problem.kernel!r} {problem.kernel_params or ''}".strip()
+    else:
+        facts["Coefficients" if structured else "Features"] = int(problem.d)
+    X = getattr(problem, "X", None)
+    if X is not None and hasattr(X, "shape") and not structured:
+        sparse = hasattr(X, "nnz")
+        facts["Features"] = int(X.shape[1])
+        facts["Stored values"] = int(X.nnz if sparse else np.prod(X.shape))
+        facts["Storage"] = f"{'sparse (CSR)' if sparse else 'dense'}, {X.dtype}"
+    if hasattr(problem, "weights") and bool((problem.weights != problem.weights[0]).any()):
+        facts["Row weights"] = f"yes, summing to {problem.total_weight:.6g}"
+    if getattr(problem, "has_offset", False):
+        facts["Offset"] = "yes"
+    if getattr(problem, "groups", None) is not None:
+        facts["Queries"] = int(np.unique(problem.groups).size)
+    return facts | _class_counts(problem, labels)
+
+
+def _class_counts(problem: Any, labels: Sequence[Any] | None) -> dict[str, Any]:
+    """Rows per label; of one label against the rest there is nothing to count, only the labels."""
+    if problem.family not in ("scalar", "vector", "set") or np.ndim(problem.y) != 1:
+        return {}
+    task = task_of(problem.loss, problem.family, labels)
+    if task not in ("two classes", "classes") or (task == "classes" and problem.family == "scalar"):
+        return {"Labels": labels_shown(labels)}
+    values, counts = np.unique(problem.y, return_counts=True)
+    places = [int(value > 0) if task == "two classes" else int(value) for value in values]
+    names = [f"{value:g}" if labels is None else str(labels[k]) for value, k in zip(values, places, strict=True)]
+    pairs = [f"{name}: {count:,}" for name, count in zip(names[:12], counts[:12], strict=True)]
+    return {"Rows per label": "; ".join(pairs) + (f"; … ({len(names)} labels)" if len(names) > 12 else "")}

@@ -1,0 +1,184 @@
+"""The section on rows given for evaluation: accuracy, confusion matrix, ROC curve, calibration, residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fenchel.report.bars import bars
+from fenchel.report.chart import STYLES, Axes, Curve, chart, legend
+from fenchel.report.evaluation import MOST_LABELS, Evaluation, evaluate
+from fenchel.report.markup import SCROLLS, Markup, element, inside, more, number, shown, table
+from fenchel.report.subject import Run
+
+CALIBRATION = "Calibration: does what is predicted with 70 % come true in 70 % of the rows?"
+
+
+def section(
+    runs: Sequence[Run], data: tuple[Any, Any], trained_on: bool | None, tables: dict[str, Any], charts: dict[str, Any]
+) -> tuple[Markup, list[Evaluation]]:
+    """The section, and its numbers."""
+    found = [evaluate(run, *data) for run in runs]
+    intro = [f"On {shown(found[0].rows)} rows given for evaluation. "]
+    if trained_on:
+        intro.append(element("strong", "These are the rows it was fitted to: the figures are better than on new rows."))
+    else:
+        intro.append("Intervals are 95 % and assume independent rows like those the model will meet.")
+    if trained_on is None:
+        intro.append(" Whether the model was fitted to some of them is not known here: on such rows it looks too good.")
+    parts: list[Any] = [element("p", intro), _numbers(runs, found), _notes(runs, found)]
+    grid: list[Markup | None] = [*_roc(runs, found, tables, charts), *_calibration(runs, found, tables, charts)]
+    for k, (run, one) in enumerate(zip(runs, found, strict=True)):
+        name = run.name if len(runs) > 1 else ""
+        grid += [_confusion(one, name), _histogram(run, one, name), *_residuals(one, name, k, tables, charts)]
+    return inside([*parts, element("div", grid, class_="grid")]), found
+
+
+def _numbers(runs: Sequence[Run], found: Sequence[Evaluation]) -> Markup | None:
+    names = list(dict.fromkeys(name for one in found for name in one.numbers))
+    if not names:
+        return None
+    rows = [[name, *[_value(one.numbers.get(name)) for one in found]] for name in names]
+    heads = ["", *[run.name if len(runs) > 1 else "value" for run in runs]]
+    return table(heads, rows, "Measures on the evaluation rows", class_="scores")
+
+
+def _value(values: tuple[float, ...] | None) -> Any:
+    if values is None:
+        return "—"
+    if len(values) == 1:
+        return number(values[0], 5)
+    return [number(values[0], 4), " (", number(values[1], 4), " to ", number(values[2], 4), ")"]
+
+
+def _notes(runs: Sequence[Run], found: Sequence[Evaluation]) -> Markup:
+    notes = dict.fromkeys(one.note for one in found if one.note)
+    if any(run.task == "two classes" and run.probabilities is None and run.scores is not None for run in runs):
+        notes["A loss without probabilities has no calibration curve: its scores are not chances."] = None
+    return inside([element("p", note, class_="note") for note in notes])
+
+
+def _figure(title: str, entries: Any, drawing: Any, numbers: Any = None) -> Markup:
+    return element("figure", element("figcaption", title), legend(entries) if entries else None, drawing, numbers)
+
+
+def _roc(runs: Any, found: Any, tables: Any, charts: Any) -> list[Markup]:
+    curves: list[Curve] = []
+    for k, (run, one) in enumerate(zip(runs, found, strict=True)):
+        if one.roc is not None and len(curves) < STYLES:
+            tables[f"roc{k}"] = one.roc
+            name = run.name if len(runs) > 1 else "ROC curve"
+            curves.append(Curve(name, len(curves), f"roc{k}", "false_positive", "true_positive", steps=True))
+    axes = Axes("false positive rate", "true positive rate", diagonal=True, unit=True)
+    return _drawn(
+        "roc", "ROC curve: every threshold on the score", curves, axes, tables, charts, "no better than chance"
+    )
+
+
+def _calibration(runs: Any, found: Any, tables: Any, charts: Any) -> list[Markup]:
+    curves: list[Curve] = []
+    for k, (run, one) in enumerate(zip(runs, found, strict=True)):
+        if one.calibration is not None and len(curves) < STYLES:
+            tables[f"calibration{k}"] = one.calibration
+            name = run.name if len(runs) > 1 else "observed share"
+            curves.append(Curve(name, len(curves), f"calibration{k}", "predicted", "observed"))
+    axes = Axes("predicted probability", "observed share", diagonal=True, unit=True)
+    return _drawn("calibration", CALIBRATION, curves, axes, tables, charts, "perfectly calibrated")
+
+
+def _drawn(
+    key: str, title: str, curves: Sequence[Curve], axes: Axes, tables: Any, charts: Any, line: str | None
+) -> list[Markup]:
+    picture = chart(key, curves, tables, axes) if curves else None
+    if picture is None:
+        return []
+    charts[key] = picture.about
+    entries: list[tuple[int | str, str]] = [(curve.style, curve.name) for curve in curves]
+    entries += [("diagonal", line)] if line else []
+    return [_figure(title, entries, picture.svg, more("The numbers", [_as_table(curve, tables) for curve in curves]))]
+
+
+def _as_table(curve: Curve, tables: Any) -> Markup:
+    columns = tables[curve.table]
+    count = len(columns[curve.x])
+    step = max(1, count // 20)
+    kept = sorted({*range(0, count, step), count - 1})
+    rows = [[number(values[k], 4) for values in columns.values()] for k in kept]
+    heads = [name.replace("_", " ") for name in columns]
+    return table(heads, rows, curve.name)
+
+
+def _confusion(one: Evaluation, name: str) -> Markup | None:
+    if one.confusion is None:
+        return None
+    labels, counts = one.confusion
+    title = (
+        f"Confusion matrix{' of ' + name if name else ''}: true labels down, predicted across, share of the true label"
+    )
+    if len(labels) > MOST_LABELS:
+        return _figure(title, None, _worst_pairs(labels, counts))
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    head = element("tr", element("td"), [element("th", label, scope="col") for label in labels])
+    rows = []
+    for k, label in enumerate(labels):
+        cells = [
+            element(
+                "td", number(int(counts[k, j]), 9, "count"), element("small", f"{share[k, j]:.1%}"),
+                class_=f"{'right' if k == j else 'wrong'} d{shade(share[k, j])}",
+            )
+            for j in range(len(labels))
+        ]  # fmt: skip
+        rows.append(element("tr", element("th", label, scope="row"), cells))
+    inner = element("table", element("thead", head), element("tbody", rows), class_="confusion")
+    return _figure(
+        title,
+        None,
+        element("div", inner, class_="scroll", tabindex=0, role="group", aria_label=SCROLLS),
+    )
+
+
+def shade(share: float) -> int:
+    """A shade 0 .. 9."""
+    return min(9, int(10 * share))
+
+
+def _worst_pairs(labels: Sequence[str], counts: np.ndarray) -> Markup:
+    off = counts.copy()
+    np.fill_diagonal(off, 0)
+    order = np.argsort(-off, axis=None, kind="stable")[:20]
+    pairs = [(int(k) // len(labels), int(k) % len(labels)) for k in order]
+    rows = [[labels[i], labels[j], number(int(off[i, j]), 9)] for i, j in pairs if off[i, j]]
+    return table(("true", "predicted", "rows"), rows, f"The most frequent confusions of {len(labels)} labels")
+
+
+def _histogram(run: Run, one: Evaluation, name: str) -> Markup | None:
+    if one.histogram is None:
+        return None
+    what = "Scores" if run.task == "novelty" else "Residuals: true value less prediction"
+    title = what + (f" — {name}" if name else "")
+    columns = one.histogram
+    rows = [[number(a, 6), number(b, 6), number(int(n), 9)] for a, b, n in zip(*columns.values(), strict=True)]
+    numbers = more("The numbers", table(("from", "to (not included)", "rows"), rows, title))
+    return _figure(title, None, bars(columns, what.split(":")[0].lower(), "rows"), numbers)
+
+
+def _residuals(one: Evaluation, name: str, k: int, tables: Any, charts: Any) -> list[Markup]:
+    if one.by_prediction is None:
+        return []
+    key = f"residuals{k}"
+    tables[key] = one.by_prediction
+    curves = [
+        Curve("mean residual", 0, key, "predicted", "mean"),
+        Curve("10 % quantile", 1, key, "predicted", "low"),
+        Curve("90 % quantile", 2, key, "predicted", "high"),
+    ]
+    title = "Residuals by prediction, in groups of rows" + (f" — {name}" if name else "")
+    axes = Axes("prediction (mean of the group)", "residual", goal=0.0)
+    picture = chart(key, curves, tables, axes)
+    if picture is None:
+        return []
+    charts[key] = picture.about
+    entries = [(c.style, c.name) for c in curves]
+    return [_figure(title, entries, picture.svg, more("The numbers", _as_table(curves[0], tables)))]

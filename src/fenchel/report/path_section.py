@@ -1,0 +1,139 @@
+"""The regularization path: weights and scores against the strength, with the chosen point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fenchel.errors import InputError
+from fenchel.estimators.path import Path
+from fenchel.report.chart import STYLES, Axes, Curve, chart, legend
+from fenchel.report.markup import Markup, element, inside, more, number, shown, table
+from fenchel.report.weights import feature
+from fenchel.report.words import status_pill
+
+
+@dataclass(frozen=True)
+class PathChoice:
+    """A regularization path with the strength that was chosen on it, and why.
+
+    Attributes
+    ----------
+    path : fenchel.Path
+    chosen : the strength that was chosen; None if none was.
+    scores, errors : a score for every strength, such as a mean over folds, and its standard error; None if there are none.
+    score_name : what the score is; higher or lower is better as its name says.
+
+    Examples
+    --------
+    >>> import fenchel
+    >>> problem = fenchel.Problem([[0.0], [1.0], [2.0]], [-1, -1, 1], loss="logistic", fit_intercept=True)
+    >>> PathChoice(fenchel.path(problem, [0.1, 1.0]), chosen=0.1).place
+    0
+    """
+
+    path: Path
+    chosen: float | None = None
+    scores: Sequence[float] | None = None
+    errors: Sequence[float] | None = None
+    score_name: str = "score"
+
+    def __post_init__(self) -> None:
+        for name in ("scores", "errors"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.path):
+                raise InputError(f"{name} must have one entry per strength ({len(self.path)}), got {len(values)}")
+        if self.chosen is not None and self.place is None:
+            raise InputError(f"chosen={self.chosen!r} is not one of the strengths of the path")
+
+    @property
+    def place(self) -> int | None:
+        """The place of the chosen strength among the path's."""
+        if self.chosen is None:
+            return None
+        near = np.flatnonzero(np.isclose(self.path.alphas, self.chosen, rtol=1e-9, atol=0.0))
+        return int(near[0]) if near.size else None
+
+
+def section(choice: PathChoice, names: Sequence[str] | None, tables: dict[str, Any], charts: dict[str, Any]) -> Markup:
+    """The section; numbers go to `tables`, what the script needs to `charts`."""
+    order = np.argsort(choice.path.alphas, kind="stable")
+    tables["path"] = {"alpha": choice.path.alphas[order].tolist(), **_columns(choice, order)}
+    figures = [_weights(choice, order, names, tables, charts), _scores(choice, tables, charts)]
+    intro = f"{len(choice.path)} strengths, {sum(r.converged for r in choice.path)} of them certified"
+    if choice.chosen is not None:
+        intro += f"; chosen: alpha = {shown(float(choice.chosen), 6)} (the dashed line)"
+    text = element("p", intro, ". Every point has its own certificate.")
+    return inside([text, element("div", figures, class_="grid"), _numbers(choice, order)])
+
+
+def _columns(choice: PathChoice, order: np.ndarray) -> dict[str, list[float]]:
+    results = [choice.path[int(k)] for k in order]
+    columns = {
+        "relative_gap": [float(r.certificate.relative_gap) for r in results],
+        "nonzero": [float(np.count_nonzero(np.atleast_2d(r.coef).any(axis=0))) for r in results],
+    }
+    if choice.scores is not None:
+        columns["score"] = [float(choice.scores[int(k)]) for k in order]
+        if choice.errors is not None:
+            wide = [float(choice.errors[int(k)]) for k in order]
+            columns["low"] = [s - e for s, e in zip(columns["score"], wide, strict=True)]
+            columns["high"] = [s + e for s, e in zip(columns["score"], wide, strict=True)]
+    return columns
+
+
+def _weights(choice: PathChoice, order: np.ndarray, names: Any, tables: Any, charts: Any) -> Markup | None:
+    """The weights that are largest at the chosen point (else at the weakest penalty)."""
+    if choice.path[0].problem.family not in ("scalar", "set") or hasattr(choice.path[0].problem, "gram"):
+        return None
+    coefs = choice.path.coefs[order]
+    at = choice.path.coefs[choice.place if choice.place is not None else order[0]]
+    kept = [int(j) for j in np.argsort(-np.abs(at), kind="stable")[:STYLES] if at[j] != 0.0]
+    for style, j in enumerate(kept):
+        tables["path"][f"weight{style}"] = coefs[:, j].tolist()
+    curves = [Curve(feature(names, j), style, "path", "alpha", f"weight{style}") for style, j in enumerate(kept)]
+    axes = Axes("alpha (strength of the penalty)", "weight", x_log=True, mark=choice.chosen)
+    title = f"Weights along the path: the {len(kept)} largest at the {'chosen' if choice.chosen else 'weakest'} penalty"
+    return _figure("path-weights", title, curves, axes, tables, charts)
+
+
+def _scores(choice: PathChoice, tables: Any, charts: Any) -> Markup | None:
+    if choice.scores is None:
+        return None
+    curves = [Curve(choice.score_name, 0, "path", "alpha", "score")]
+    if choice.errors is not None:
+        curves += [Curve("one standard error below", 4, "path", "alpha", "low")]
+        curves += [Curve("one standard error above", 5, "path", "alpha", "high")]
+    axes = Axes("alpha (strength of the penalty)", choice.score_name, x_log=True, mark=choice.chosen)
+    return _figure("path-scores", f"{choice.score_name} along the path", curves, axes, tables, charts)
+
+
+def _figure(key: str, title: str, curves: Sequence[Curve], axes: Axes, tables: Any, charts: Any) -> Markup | None:
+    picture = chart(key, curves, tables, axes) if curves else None
+    if picture is None:
+        return None
+    charts[key] = picture.about
+    entries: list[tuple[int | str, str]] = [(curve.style, curve.name) for curve in curves]
+    entries += [("goal", "chosen")] if axes.mark is not None else []
+    return element("figure", element("figcaption", title), legend(entries), picture.svg)
+
+
+def _numbers(choice: PathChoice, order: np.ndarray) -> Markup:
+    columns, rows = _columns(choice, order), []
+    for at, k in enumerate(order):
+        result = choice.path[int(k)]
+        mark = " ◀ chosen" if choice.place == int(k) else ""
+        cells = [
+            number(result.certificate.primal, 8),
+            number(result.certificate.relative_gap, 3),
+            status_pill(result.status),
+        ]
+        cells.append(number(int(columns["nonzero"][at]), 9))
+        cells += [number(columns["score"][at], 5)] if "score" in columns else []
+        rows.append([inside([number(float(choice.path.alphas[k]), 6, "alpha"), mark]), *cells])
+    heads = ["alpha", "primal", "relative gap", "status", "features used"]
+    heads += [choice.score_name] if "score" in columns else []
+    return more(f"The numbers of all {len(rows)} strengths", table(heads, rows, "The regularization path"))

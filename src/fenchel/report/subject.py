@@ -1,0 +1,224 @@
+"""What a page is about: one run, however it is given (a Result, a model from a file, a fitted estimator)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.errors import InputError
+from fenchel.model import Model
+from fenchel.model_parts import class_scores, classes_known, innermost, regularizer_of
+from fenchel.report.data_facts import data_facts, labels_shown, task_of
+from fenchel.result import Certificate, Result, Status, TracePoint
+from fenchel.structured_model import StructuredModel
+
+
+@dataclass(frozen=True)
+class Solve:
+    """One problem that was solved: its certificate and how it came about."""
+
+    name: str
+    certificate: Certificate
+    status: Status
+    tol: float
+    solver: str
+    digest: str | None = None
+    reason: str | None = None
+    n_iter: int | None = None
+    passes: float | None = None
+    seconds: float | None = None
+    trace: tuple[TracePoint, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fit: the problem, its solves (one, or one per label), the weights, and how it predicts.
+
+    Attributes
+    ----------
+    task : "two classes", "classes", "regression", "novelty", "ranking" or "structured".
+    family : "scalar", "vector", "set", "structured" or "kernel", the kind of problem.
+    weights : (scores, features); None if features have no weights of their own.
+    facts : what is known of the data, for people.
+    predict, scores, probabilities : functions of rows; None where there is none.
+    """
+
+    name: str
+    family: str
+    task: str
+    loss: Any
+    regularizer: Any
+    intercept: bool
+    solves: tuple[Solve, ...]
+    weights: np.ndarray | None
+    bias: np.ndarray | None
+    labels: tuple[Any, ...] | None
+    feature_names: tuple[str, ...] | None
+    facts: Mapping[str, Any]
+    predict: Callable[[Any], Any] | None = None
+    scores: Callable[[Any], np.ndarray] | None = None
+    probabilities: Callable[[Any], np.ndarray] | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def worst(self) -> Solve:
+        """The solve with the largest relative gap."""
+        return max(self.solves, key=lambda solve: solve.certificate.relative_gap)
+
+    @property
+    def converged(self) -> bool:
+        return all(solve.status is Status.CERTIFIED for solve in self.solves)
+
+
+class Fit(NamedTuple):
+    """A model with the Results it was made from: labels and predictions of the one, histories of the others.
+
+    Examples
+    --------
+    >>> import fenchel
+    >>> result = fenchel.solve(fenchel.Problem([[0.0], [1.0]], [-1, 1], loss="hinge", alpha=0.1))
+    >>> Fit(fenchel.Model.from_result(result, labels=("no", "yes")), [result]).model.labels
+    ('no', 'yes')
+    """
+
+    model: Model | StructuredModel
+    results: Sequence[Result]
+
+
+def run_of(given: Any, name: str, feature_names: Sequence[str] | None = None) -> Run:
+    """The run that is meant by a Result, a Model, a StructuredModel or a fitted estimator of `fenchel`."""
+    if isinstance(given, Result):
+        return _of_result(given, name, feature_names)
+    if isinstance(given, Fit):
+        return _of_fit(given, name, feature_names)
+    if isinstance(given, Model):
+        return _of_model(given, name, feature_names)
+    if isinstance(given, StructuredModel):
+        return _of_structured(given, name)
+    if hasattr(given, "certificate_") and hasattr(given, "status_"):
+        from fenchel.report.estimator_subject import run_of_estimator
+
+        return run_of_estimator(given, name, feature_names)
+    raise InputError(
+        f"a report is of a Result, a Model, a StructuredModel or a fitted estimator of fenchel, got {type(given).__name__}"
+    )
+
+
+def _of_result(result: Result, name: str, feature_names: Sequence[str] | None) -> Run:
+    problem = result.problem
+    family = "kernel" if hasattr(problem, "gram") else problem.family
+    task = task_of(problem.loss, family, labels=None)
+    plain = family in ("scalar", "vector", "set")
+    weights = np.atleast_2d(result.coef) if plain else None
+    bias = np.atleast_1d(np.asarray(result.intercept, dtype=float)) if problem.has_intercept else None
+    labels: tuple[Any, ...] | None = (-1, 1) if task == "two classes" else None
+    if task == "classes":
+        labels = tuple(range(classes_known(problem.loss) or len(result.coef)))
+    return Run(
+        name, family, task, problem.loss, regularizer_of(problem), problem.has_intercept, (solve_of(result),),
+        weights, bias, labels, names_for(weights, feature_names), data_facts(problem),
+        **(linear_functions(problem.loss, family, task, result.coef, result.intercept, labels) if plain else {}),
+    )  # fmt: skip
+
+
+def linear_functions(loss: Any, family: str, task: str, coef: Any, intercept: Any, labels: Any) -> dict[str, Any]:
+    """How weights score rows, and what the scores mean; labels of a measure need a threshold, which a Result has not."""
+
+    def raw(X: Any) -> np.ndarray:
+        X = X if hasattr(X, "tocsr") else np.asarray(X, dtype=float)
+        return np.asarray(X @ np.asarray(coef).T) + intercept
+
+    def scores(X: Any) -> np.ndarray:
+        z = raw(X)
+        return class_scores(loss, z) if z.ndim == 2 else z
+
+    def predict(X: Any) -> np.ndarray:
+        z = scores(X)
+        if labels is not None:
+            return np.array(labels)[np.argmax(z, axis=1) if z.ndim == 2 else (z > 0.0).astype(int)]
+        if task == "novelty":
+            return np.where(z >= 1.0, 1, -1)
+        return np.exp(z) if type(innermost(loss)).__name__ == "Poisson" else z
+
+    def probabilities(X: Any) -> np.ndarray:
+        p = loss.probability(raw(X))
+        return p if p.ndim == 2 else np.column_stack([1.0 - p, p])
+
+    has = hasattr(loss, "probability") and labels is not None
+    known = family != "set"
+    return {"scores": scores, "predict": predict if known else None, "probabilities": probabilities if has else None}
+
+
+def solve_of(result: Result) -> Solve:
+    """A Result without its data."""
+    return Solve(
+        "", result.certificate, result.status, result.tol, result.solver, result.digest, result.reason,
+        int(result.n_iter), float(result.passes), float(result.seconds), tuple(result.trace), result.settings,
+    )  # fmt: skip
+
+
+def _of_model(model: Model, name: str, feature_names: Sequence[str] | None) -> Run:
+    several = len(model.certificates) > 1
+    parts = zip(model.certificates, model.statuses, model.solvers, model.digests, strict=True)
+    solves = tuple(
+        Solve(str(model.labels[k]) if several and model.labels else "", c, status, model.tol, solver, digest)
+        for k, (c, status, solver, digest) in enumerate(parts)
+    )
+    task = task_of(model.loss, model.family, model.labels)
+    weights = np.atleast_2d(model.coef)
+    facts = {"Rows": model.n, "Features": model.d, "Labels": labels_shown(model.labels)}
+    facts |= {"Row weights": "yes" if model.weighted else None, "Offset": "yes" if model.offset else None}
+    bias = np.atleast_1d(np.asarray(model.intercept, dtype=float)) if model.fit_intercept else None
+    return Run(
+        name, model.family, task, model.loss, model.regularizer, model.fit_intercept, solves, weights, bias, model.labels,
+        names_for(weights, feature_names if feature_names is not None else model.feature_names), facts,
+        versions=model.versions, **_model_functions(model),
+    )  # fmt: skip
+
+
+def _model_functions(model: Model) -> dict[str, Any]:
+    has = hasattr(model.loss, "probability") and model.labels is not None
+    known = model.family != "set" or model.thresholds is not None
+    return {
+        "scores": model.label_scores,
+        "predict": model.predict if known else None,
+        "probabilities": model.probabilities if has else None,
+    }
+
+
+def _of_fit(fit: Fit, name: str, feature_names: Sequence[str] | None) -> Run:
+    """The model's run with the solves of the Results and the facts of their data."""
+    run = run_of(fit.model, name, feature_names)
+    if len(fit.results) != len(run.solves):
+        raise InputError(f"Fit: the model has {len(run.solves)} certificates, but there are {len(fit.results)} results")
+    solves = tuple(
+        replace(solve_of(result), name=solve.name) for result, solve in zip(fit.results, run.solves, strict=True)
+    )
+    return replace(run, solves=solves, facts=data_facts(fit.results[0].problem, run.labels))
+
+
+def _of_structured(model: StructuredModel, name: str) -> Run:
+    solve = Solve("", model.certificate, model.status, model.tol, model.solver, model.digest)
+    facts = {"Examples": model.n, "Coefficients": model.d, "Labels": labels_shown(model.labels)}
+    facts |= {"Weights of examples": "yes" if model.weighted else None}
+    return Run(
+        name, "structured", "structured", model.loss, model.regularizer, False, (solve,), None, None, model.labels, None,
+        facts, predict=model.predict, versions=model.versions,
+    )  # fmt: skip
+
+
+def names_for(weights: np.ndarray | None, names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The names, if there is one for every feature."""
+    if names is None:
+        return None
+    if weights is None:
+        raise InputError("feature_names are given, but these models have no weights of features")
+    if len(names) != weights.shape[1]:
+        raise InputError(
+            f"feature_names has {len(names)} names, but there are {weights.shape[1]} features: give one for each"
+        )
+    return tuple(str(name) for name in names)
