@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import html
 import importlib
 import inspect
@@ -91,6 +92,12 @@ def test_public_methods_have_docstrings():
 
 # Methods of losses that the protocols describe in words, or that are the same for all of them
 LOSS_METHODS = {"valid_target", "parameters_ok", "smoothness", "nonnegative", "largest_slope", "free_intercepts"}
+
+
+@pytest.mark.parametrize("step", ["docstrings", "tables"])
+def test_the_steps_of_the_build_do_what_their_examples_say(step):
+    pytest.importorskip("docutils")
+    assert doctest.testmod(importlib.import_module(step)) == (0, 1 if step == "tables" else 2)
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -77,6 +77,7 @@ def test_a_pipeline_approaches_the_kernel_classifier(rows):
 
 
 def test_output_containers_and_names(rows):
+    pytest.importorskip("pandas")
     model = IncompleteCholesky(gamma=0.1, max_rank=3).set_output(transform="pandas").fit(rows[0])
     frame = model.transform(rows[0])
     assert list(frame.columns) == [f"incompletecholesky{k}" for k in range(3)]

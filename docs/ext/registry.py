@@ -104,6 +104,12 @@ def regularizer_rows() -> Rows:
     return rows
 
 
+def cost_rows() -> Rows:
+    """Solver, cost of an iteration, rate."""
+    rows = [["solver", "cost of one iteration", "rate"]]
+    return rows + [[link(cls, "fenchel.solvers"), cls.cost, cls.convergence] for cls in solvers.SOLVERS.values()]
+
+
 def solver_rows() -> Rows:
     """Solver, kinds of problems, what it asks, after whom."""
     rows = [["solver", "for", "asks of the loss", "asks of the regularizer", "reference"]]
@@ -189,6 +195,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "measures": measure_rows,
     "structured": structure_rows,
     "regularizers": regularizer_rows,
+    "costs": cost_rows,
     "solvers": solver_rows,
     "requirements": requirement_rows,
     "fits-scalar": scalar_fits,
