@@ -1,7 +1,7 @@
 """Data on disk, and two threads: `python -m benchmarks.disk [--gigabytes 2] [--repeat 7] [--parts ...]`.
 
     train    rows are written to a temporary folder (removed afterwards) and a process of its own opens them and trains on
-             them: its peak resident size, the kernel's high-water mark, mapped file pages included
+             them, with checkpoints: its peak resident size, the kernel's high-water mark, mapped file pages included
     stream   a fused pass over mapped rows beside the same rows in memory, the page cache warm, least of several
     threads  a fused pass with two threads beside one, least of several, on real data
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -57,7 +58,7 @@ def blocks(kind: str, size: float) -> Iterator[RowBlock]:
 def train(folder: str, solver: str) -> None:
     """What the child does: open, train, say how it went and how much was resident."""
     problem = fenchel.Problem(fenchel.open(folder), loss=TRAIN[solver], alpha=1e-3)
-    result = fenchel.solve(problem, solver=solver, tol=1e-3)
+    result = fenchel.solve(problem, solver=solver, tol=1e-3, checkpoint=Path(folder) / "checkpoint")
     outcome = {"status": result.status.name, "passes": result.passes, "seconds": result.seconds, "peak": high_water()}
     print(json.dumps(outcome))
 
@@ -76,8 +77,7 @@ def show_training(size: float, place: Path) -> None:
                 f"{found['seconds']:.1f} | {found['peak'] / 1e6:.0f} |",
                 flush=True,
             )
-        for file in folder.iterdir():
-            file.unlink()
+        shutil.rmtree(folder)
 
 
 def seconds_of_a_pass(problem: fenchel.Problem, threads: int, repeat: int) -> float:

@@ -85,8 +85,9 @@ def test_rows_taken_are_the_rows(storage):
 
 
 def test_sub_samples_grow_and_are_spread():
-    assert sizes(1000, 10) == []
-    found = sizes(1_000_000, 50)
+    assert sizes(1000, 10, 10_000) == []
+    found = sizes(1_000_000, 50, 50_000_000)
+    assert sizes(1_000_000, 50, 50_000_000_000) == []  # a row alone is so large
     assert found == sorted(found) and found[-1] <= 1_000_000 / 3 and found[0] >= 40 * 50
     sample = strided(1000, 100)
     assert np.array_equal(sample // 10, np.arange(100))

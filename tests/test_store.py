@@ -331,13 +331,15 @@ def blocks():
 folder = sys.argv[1] + "/rows"
 write_store(folder, blocks())
 tiny = fenchel.Problem(np.eye(25), np.ones(25), loss="logistic", alpha=0.1)
-fenchel.solve(tiny, solver="lbfgs")
+for solver in ("lbfgs", "newton_cg"):
+    fenchel.solve(tiny, solver=solver)
 def peak():
     return next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmHWM")) / 1024
 open("/proc/self/clear_refs", "w").write("5")
 before = peak()
-result = fenchel.solve(fenchel.Problem(fenchel.open(folder), loss="logistic", alpha=1e-3), solver="lbfgs", tol=1e-3)
-assert result.converged
+problem = fenchel.Problem(fenchel.open(folder), loss="logistic", alpha=1e-3)
+for solver in ("lbfgs", "newton_cg"):
+    assert fenchel.solve(problem, solver=solver, tol=1e-3, checkpoint=sys.argv[1] + "/" + solver).converged
 print(peak() - before)
 """
 

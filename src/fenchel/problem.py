@@ -13,10 +13,13 @@ import numpy as np
 
 from fenchel import losses, regularizers
 from fenchel.data.accept import accept_matrix, accept_vector, aligned, read_only
+from fenchel.data.mapped import release
 from fenchel.data.store import StoredRows
 from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.typed import compilable, is_ours
+
+DIGESTED = 1 << 22  # numbers at a time
 
 
 class Problem:
@@ -302,4 +305,8 @@ def _code(code: CodeType) -> Iterator[bytes]:
 
 def _feed(digest: Any, array: np.ndarray) -> None:
     digest.update(f"{array.dtype.str}{array.shape}".encode())
-    digest.update(np.ascontiguousarray(array).data)
+    flat = np.ascontiguousarray(array).reshape(-1)
+    for a in range(0, flat.size, DIGESTED):
+        part = flat[a : a + DIGESTED]
+        digest.update(part.data)
+        release((part,))  # if it is mapped from disk

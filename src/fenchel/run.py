@@ -56,7 +56,8 @@ class Run:
         self.iteration = 0
         self.best: Iterate | None = None  # lowest primal value claimed
         self.primal = np.inf
-        self.latest: Iterate | None = None  # of those that were evaluated
+        self.latest: Iterate | None = None  # of those that were evaluated, and its number
+        self.latest_at = 0
         self.lower: Iterate | None = None  # highest dual value claimed
         self.certified: tuple[Certificate, Iterate, np.ndarray] | None = None
         self.certify_seconds = 0.0
@@ -119,7 +120,7 @@ class Run:
         """One run of the solver's generator, or, with checkpoints, one after the other."""
         while (status := self.leg(solver, begin)) is None:
             assert self.keeper is not None and self.latest is not None
-            kept = self.keeper.cut(state_of(self, self.latest), solver.leg_growth)
+            kept = self.keeper.cut(state_of(self, self.latest, self.latest_at), solver.leg_growth)
             begin = recall(self, kept)
             self.pace.recall(kept["pace"])
         return status
@@ -158,7 +159,7 @@ class Run:
         """Write the checkpoint that is due, if any; True if the solver is to be cut after this iterate."""
         if iterate.memory is not None:
             if keeper.due():
-                keeper.keep(lambda: state_of(self, iterate))
+                keeper.keep(lambda: state_of(self, iterate, self.iteration))
             return False
         keeper.flush()
         return iterate.primal is not None and keeper.cut_due(self.iteration)
@@ -177,7 +178,7 @@ class Run:
         """The last checkpoint of a solve that ended in order: nothing is lost, whoever goes on with a lower tol or later."""
         if self.keeper is not None and self.latest is not None and status not in (Status.STALLED, Status.NONFINITE):
             latest = self.latest
-            self.keeper.keep(lambda: state_of(self, latest))
+            self.keeper.keep(lambda: state_of(self, latest, self.latest_at))
 
     def rehearse(self) -> bool:
         """At half of the time allowed, if there was no certificate yet: to learn what it costs."""
@@ -193,7 +194,7 @@ class Run:
         """Into the trace, and among the best."""
         if iterate.primal is None:
             return
-        self.latest = iterate
+        self.latest, self.latest_at = iterate, self.iteration
         self.trace.append(TracePoint(self.iteration, self.oracle.passes, self.seconds, iterate.primal, iterate.dual))
         self.pace.record(self.iteration, self.oracle.passes, iterate.primal, iterate.dual)
         if np.isfinite(iterate.primal) and iterate.primal < self.primal and self.sound(iterate):

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from fenchel.solvers.base import Start
 
 
-def state_of(run: Any, iterate: Iterate) -> dict[str, Any]:
-    """All that is needed to go on after an iterate: from the solver's memory if it has one, else from the point itself."""
+def state_of(run: Any, iterate: Iterate, iteration: int) -> dict[str, Any]:
+    """All that is needed to go on after the iterate of this number: the solver's memory if it has one, else the point."""
     start = {"coef": iterate.coef, "intercept": iterate.intercept}
     if iterate.memory is not None:
         start["memory"] = iterate.memory()
@@ -22,7 +22,7 @@ def state_of(run: Any, iterate: Iterate) -> dict[str, Any]:
     if run.lower is not None:
         run.dual_point()  # made once
     return {
-        "number": run.number, "iteration": run.iteration, "start": start, "pace": run.pace.kept(),
+        "number": run.number, "iteration": iteration, "start": start, "pace": run.pace.kept(),
         "best": _plain(run.best), "lower": _plain(run.lower), "trace": np.array(run.trace).reshape(-1, 5),
         "names": run.names, "reasons": run.reasons, "passes": run.oracle.passes, "seconds": run.seconds,
     }  # fmt: skip

@@ -52,7 +52,8 @@ def solve(
     start : a Result, or (coef, intercept), or (coef, intercept, dual_point), to start from.
     engine : where the rows live; default `fenchel.engines.Local()`, all cores of this machine.
     checkpoint : a path, or `fenchel.Checkpoint(path, seconds=60)`: where the state of the solve is written every so many
-        seconds (and at most a few percent of the time), and when it ends. A killed solve loses no more than that.
+        seconds (and at most a few percent of the time), and when it ends. A killed solve loses no more than that, or, with
+        a solver that goes on from its last restart (`fenchel.checkpoint`), a third of its iterations (slow ones: half).
     resume : go on from the checkpoint, if there is one: to the same bits as a solve with `checkpoint` that was never
         stopped. A damaged file is skipped with a warning in the log; one of another problem or solver is a CheckpointError.
         `max_iter` counts the iterations before, `max_time` does not count the seconds before; `start` is then not used.

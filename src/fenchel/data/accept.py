@@ -52,7 +52,7 @@ def block(rows: Any, start: int, stop: int) -> Any:
 
 
 def take(rows: Any, index: np.ndarray) -> Any:
-    """The rows of the numbers in `index`, copied together."""
+    """The rows of the numbers in `index`, copied together; those that are mapped from disk are let go of again."""
     taken = dense_take(rows, index) if isinstance(rows, Dense) else csr_take(rows, index)
     return type(taken)(*map(read_only, taken))
 

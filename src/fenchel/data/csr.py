@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fenchel.data.mapped import release, runs
 from fenchel.data.transfer import apply
 from fenchel.jit import kernel
 
@@ -86,7 +87,10 @@ def csr_take(rows: CSR, index: np.ndarray) -> CSR:
     indptr = np.zeros(index.size + 1, rows.indptr.dtype)
     np.cumsum(lengths, out=indptr[1:])
     indices, values = np.empty(int(indptr[-1]), rows.indices.dtype), np.empty(int(indptr[-1]), rows.values.dtype)
-    copy_rows(rows, index.astype(np.uint64), indptr, indices, values)
+    numbers = index.astype(np.uint64)
+    for run in runs(index.size):
+        copy_rows(rows, numbers[run], indptr[run.start : run.stop + 1], indices, values)
+        release(rows)
     return CSR(indptr, indices, values)
 
 

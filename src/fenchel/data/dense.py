@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fenchel.data.mapped import release, runs
 from fenchel.data.transfer import apply
 
 
@@ -75,4 +76,8 @@ def dense_block(rows: Dense, start: int, stop: int) -> Dense:
 
 def dense_take(rows: Dense, index: np.ndarray) -> Dense:
     """Some rows, copied together."""
-    return Dense(rows.values[index])
+    values = np.empty((index.size, rows.values.shape[1]), rows.values.dtype)
+    for run in runs(index.size):
+        values[run] = rows.values[index[run]]
+        release(rows)
+    return Dense(values)

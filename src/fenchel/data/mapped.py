@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 PAGE = mmap.PAGESIZE
+RUN = 1 << 10  # rows copied before what was touched of a mapped file is let go of: each may map 64 KB around it
 
 
 def fetch(rows: Any) -> None:
@@ -22,6 +23,15 @@ def fetch(rows: Any) -> None:
 def release(rows: Any) -> None:
     """Tell the system that these rows are not needed for now; they stay in its page cache if there is room."""
     _advise(rows, "MADV_DONTNEED")
+
+
+def runs(n: int) -> list[slice]:
+    """Row numbers 0 .. n in runs, after each of which rows may be let go of.
+
+    >>> runs(1500)
+    [slice(0, 1024, None), slice(1024, 1500, None)]
+    """
+    return [slice(a, min(a + RUN, n)) for a in range(0, n, RUN)]
 
 
 def is_mapped(rows: Any) -> bool:

@@ -13,12 +13,14 @@ import numpy as np
 
 from fenchel.data.accept import block, size
 from fenchel.data.dense import Dense
+from fenchel.data.mapped import release
 from fenchel.engines.local import spans
 from fenchel.kernels.curvature_passes import bent_pass, line_pass, newton_pass
 from fenchel.kernels.gram import gram_pass
 from fenchel.solvers.subsample import sizes, strided
 
 CHUNK = 1024  # rows of a dense Gram matrix at a time
+STEP = 1 << 22  # stored values after which rows that are mapped from disk are let go of
 MOST_PARTS = 4  # of a Gram matrix: each has one of its own, whatever the number of threads
 LEAST_PRODUCTS = 1 << 19  # in such a part: some tenths of a millisecond
 FULL = 0.6  # share of the rows with weight from which all are taken
@@ -132,13 +134,18 @@ class Passes:
         parts = int(min(max(self.costs.products // LEAST_PRODUCTS, 1), MOST_PARTS if d <= SMALL else 2))
         edges = np.linspace(0, self.sample.n, parts + 1).astype(int)
 
+        step = max(CHUNK, int(STEP * self.sample.n / max(size(rows), 1)))
+
         def work(k):
-            a, b = int(edges[k]), int(edges[k + 1])
-            part, out = block(rows, a, b), np.zeros((d, d))
-            if isinstance(part, Dense):
-                add_dense_gram(part.values, h[a:b], out)
-            else:
-                gram_pass(part, h[a:b], out)
+            out = np.zeros((d, d))
+            for a in range(int(edges[k]), int(edges[k + 1]), step):
+                b = min(a + step, int(edges[k + 1]))
+                part = block(rows, a, b)
+                if isinstance(part, Dense):
+                    add_dense_gram(part.values, h[a:b], out)
+                else:
+                    gram_pass(part, h[a:b], out)
+                release(part)
             return (out,)
 
         return self.oracle.engine.sum(work, list(range(parts)))[0]
@@ -178,7 +185,7 @@ def add_dense_gram(X: np.ndarray, h: np.ndarray, out: np.ndarray) -> None:
 def samples(oracle: Any) -> Iterator[Any]:
     """Growing samples of the rows with weights that sum to 1; none if there are too few rows."""
     problem = oracle.problem
-    for m in sizes(problem.n, problem.d):
+    for m in sizes(problem.n, problem.d, size(problem.rows)):
         chosen = strided(problem.n, m)
         total = float(problem.weights[chosen].sum())
         if total > 0.0:

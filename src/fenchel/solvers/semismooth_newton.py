@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fenchel.data.accept import size
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.row_reduction import EARLY_KEEP, KEEP, Reduction
@@ -64,7 +65,7 @@ class SemismoothNewton(Solver):
 def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tuple[np.ndarray, float, float]]:
     """(w, b, gamma) to go on with, found on sub-samples; gamma = 0 if there are none, or the loss needs none."""
     problem, gamma = oracle.problem, 0.0
-    levels = sizes(problem.n, problem.d)
+    levels = sizes(problem.n, problem.d, size(problem.rows))
     scale = first_gamma(oracle, w, b) if levels and not problem.smooth_loss else 0.0
     for m in levels:
         sample = strided(problem.n, m)

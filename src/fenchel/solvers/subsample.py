@@ -9,13 +9,14 @@ BENT = 20  # rows with curvature, per feature, below which a smaller gamma would
 ROUGH = 0.1  # relative gap at which a sub-sample of a differentiable loss is left
 MOST_STEPS = 50
 SMALLEST_SHARE, LARGEST_SHARE, GROWTH = 1 / 64, 1 / 3, 8
+MOST_STORED = 1 << 25  # values of a sample, which is in memory also if the data are on disk
 
 
-def sizes(n: int, d: int) -> list[int]:
-    """Numbers of rows, growing; none if the problem is too small for it to pay."""
+def sizes(n: int, d: int, stored: int) -> list[int]:
+    """Numbers of rows, growing, of data with so many stored values; none if the problem is too small for it to pay."""
     found = []
     m = max(PER_FEATURE * d, int(n * SMALLEST_SHARE))
-    while m <= LARGEST_SHARE * n:
+    while m <= LARGEST_SHARE * n and m * (stored / n) <= MOST_STORED:
         found.append(m)
         m *= GROWTH
     return found
