@@ -29,7 +29,7 @@ LAYERS = [
     },
     {"problem", "vector_problem", "set_problem", "structured_problem", "kernels"},
     {"certify", "dual_point", "vector_certify", "set_certify", "structured_certify", "marginal_certify", "engines"},
-    {"oracle", "vector_oracle", "set_oracle", "structured_oracle"},
+    {"oracle", "local_dual", "vector_oracle", "set_oracle", "structured_oracle"},
     {"solvers", "choose", "compat", "pace"},
     {"solve", "cluster", "instances", "kernel_methods"},
     {"estimators", "model", "model_check", "model_file", "model_format", "model_parts"}

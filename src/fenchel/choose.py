@@ -29,6 +29,7 @@ class Rule(NamedTuple):
     when: Callable[[Any], bool]
     reason: str
     passes: Callable[[Any], float] = lambda problem: math.inf
+    remote_only: bool = False
 
 
 # Estimates of cost, from counts and not from the clock, so that a rerun chooses the same.
@@ -105,6 +106,12 @@ RULES: list[Rule] = [
     Rule("pairwise_ascent", _pairs, "steps on pairs of rows keep the free intercept's constraint"),
     Rule("block_ascent", _always, "a step on all scores of a row is exact and never loses ground"),
     Rule("proximal_gradient", _always, "the loss is differentiable and the regularizer has a prox"),
+    Rule(
+        "cocoa",
+        lambda problem: not problem.smooth_loss,
+        "epochs of dual steps where the rows lie need few rounds of messages",
+        remote_only=True,
+    ),
     Rule("bundle", _always, "cutting planes need only value and slope"),
 ]
 
@@ -116,6 +123,8 @@ def candidates(problem: Any, remote: bool = False) -> list[Choice]:
     found: dict[str, Choice] = {}
     for rule in RULES:
         solver = solvers.SOLVERS[rule.name]
+        if rule.remote_only and not (remote or problem.remote):
+            continue
         if rule.name not in found and compat.fits(solver, problem, remote) and rule.when(problem):
             found[rule.name] = Choice(solver(), rule.reason, rule.passes(problem))
     if not found:

@@ -5,6 +5,7 @@ FenchelError
 │   └── UnknownNameError         a name nobody knows, with the nearest known one
 ├── IncompatibleError (ValueError)   solver and problem do not fit: what is missing, why it is needed, who can
 ├── SolveError (RuntimeError)    user code failed in the middle of a solve; `.result` keeps the best iterate
+│   └── OwnerRefusal             an owner of data refuses to answer, or its answers cannot be true
 ├── ReadError (ValueError)       a data file is malformed: file, line, column, what was expected
 └── ModelFileError (ValueError)  a model file is truncated, tampered with or of another version
 """
@@ -44,6 +45,17 @@ class SolveError(FenchelError, RuntimeError):
     def __init__(self, message: str, result: Any = None):
         super().__init__(message)
         self.result = result
+
+
+class OwnerRefusal(SolveError):
+    """An owner of data gives no answer, or one that cannot be true; the message names it and its reason."""
+
+    def __init__(self, owner: str, reason: str):
+        super().__init__(f"owner {owner!r}: {reason}")
+        self.owner, self.reason = owner, reason
+
+    def __reduce__(self) -> Any:
+        return OwnerRefusal, (self.owner, self.reason)
 
 
 class ReadError(FenchelError, ValueError):

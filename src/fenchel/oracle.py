@@ -23,6 +23,7 @@ from fenchel.kernels.dual_epoch import dual_epoch
 from fenchel.kernels.dual_phase import row_scores
 from fenchel.kernels.gram import gram_pass
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, slope_sum
+from fenchel.local_dual import LocalDual, Round
 
 
 class Plane(NamedTuple):
@@ -181,6 +182,21 @@ class Oracle:
         y, p, offset = map(read_only, (problem.y[index], scale * problem.weights[index], problem.offset[index]))
         shared = (index.size, problem.d, problem.compiled_loss, problem.regularizer, problem.fit_intercept)
         return Oracle(SomeRows(take(problem.rows, index), y, p, offset, *shared), self.engine)
+
+    def begin_local_duals(self, transfer: Any, strength: float, seed: int) -> np.ndarray:
+        """Dual variables for rounds of steps within blocks (`local_dual.py`); returns sum p u x."""
+        loss = self.problem.compiled_loss
+        self.local_duals = [LocalDual(loss, block, transfer, strength, seed) for block in self.blocks]
+        return self.engine.sum(lambda dual: (dual.combined(self.problem.d),), self.local_duals)[0]
+
+    def local_dual_round(self, told: Round) -> Any:
+        """The sums over all blocks of what `LocalDual.round` answers."""
+        self.passes += 1.0 + told.epochs
+        return self.engine.sum(lambda dual: dual.round(told), self.local_duals)
+
+    def local_dual_point(self) -> Any:
+        """The dual point at which the last round began."""
+        return np.concatenate([dual.before for dual in self.local_duals])
 
     def slopes(self, w: np.ndarray, b: float) -> np.ndarray:
         """The slope of every row's loss at (w, b)."""

@@ -264,7 +264,9 @@ def _kind(X: Any, loss: Any) -> type[Problem]:
 
 
 def on_cluster(X: Any) -> bool:
-    """Whether the data are Dask's; looks at names only, so that Dask is imported by those who use it."""
+    """Whether the data are Dask's, or owners'; looks at names only, so that Dask is imported by those who use it."""
+    if type(X).__name__ == "Owners" and type(X).__module__ == "fenchel.cluster.owners":
+        return True
     if isinstance(X, (list, tuple)) and len(X) > 0:
         return type(X[0]).__name__ == "Future" and type(X[0]).__module__.startswith("distributed")
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "to_delayed")

@@ -24,6 +24,7 @@ COMMANDS = {
     "train": "fit a model to an svmlight or column file and write it with its certificate",
     "predict": "labels, scores or probabilities for the rows of an svmlight or column file",
     "verify": "recompute the certificate of a model from its data",
+    "serve-shard": "hold rows for a Dask cluster and answer with sums over them only",
     "convert": "turn a data file into rows on disk that need not fit into memory",
     "losses": "the losses and penalties there are, with their formulas",
 }
@@ -65,7 +66,7 @@ def _parser(words: list[str]) -> CleanParser:
     for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
         if name == asked:
-            module = import_module(f"fenchel.cli.{name}")
+            module = import_module("fenchel.cli." + name.replace("-", "_"))
             module.configure(command)
             command.set_defaults(run=module.run)
     return parser

@@ -24,7 +24,7 @@ class Mixed(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A dual point whose shares lie with the blocks, under a name."""
+    """A dual point whose shares lie with the blocks, under a name (`local_dual.LocalDual`)."""
 
     name: str
 
@@ -43,7 +43,7 @@ class Share(NamedTuple):
 def dual_of(holder: Any, point: Any) -> np.ndarray:
     """The block's share of a dual point, not yet feasible."""
     if isinstance(point, Kept):
-        return holder.kept[point.name]
+        return holder.kept[point.name].before
     return sum(weight * holder.oracle.plane_dual(recipe) for weight, recipe in point.parts)
 
 

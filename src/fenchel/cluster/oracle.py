@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.cluster.judge import Mixed
+from fenchel.cluster.judge import Kept, Mixed
+from fenchel.cluster.owners import Planes
+from fenchel.engines.tree import added
+from fenchel.errors import OwnerRefusal
+from fenchel.local_dual import Round
 from fenchel.oracle import Oracle, Plane
 from fenchel.set_oracle import SetOracle
 from fenchel.structured_oracle import LabelRecipe, StructuredOracle
@@ -23,6 +27,8 @@ class Remote:
     def __init__(self, problem: Any, team: Any):
         self.problem, self.team, self.passes = problem, team, 0.0
         self.engine: Any = None
+        owners = getattr(problem, "owners", None)
+        self.planes = None if owners is None else [Planes(name) for name in owners]
         self.edges = np.concatenate([[0], np.cumsum(team.each("size"))])
 
     def close(self) -> None:
@@ -39,7 +45,21 @@ class RemoteRows(Remote, Oracle):
 
     def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
         self.passes += 1.0
+        if self.planes is not None:
+            return self._checked_risk(w, b)
         value, gradient, slopes = self.team.sum("risk", w, b, shapes=((), (self.problem.d,), ()))
+        return value, gradient, slopes
+
+    def _checked_risk(self, w: np.ndarray, b: float) -> tuple[float, np.ndarray, float]:
+        """Each owner's plane is held against its earlier ones before it is added to the others."""
+        answers = self.team.each("risk", w, b)
+        for planes, answer in zip(self.planes or [], answers, strict=True):
+            if np.shape(answer[1]) != (self.problem.d,):
+                raise OwnerRefusal(
+                    planes.name, f"its gradient has shape {np.shape(answer[1])}, not ({self.problem.d},)"
+                )
+            planes.check(w, b, *answer)
+        value, gradient, slopes = added(answers)
         return value, gradient, slopes
 
     @cached_property
@@ -60,6 +80,18 @@ class RemoteRows(Remote, Oracle):
         self.passes += 0.5
         shapes = ((self.problem.d,),)
         return self.team.sum("combined", shares=self.shares(np.asarray(u)), shapes=shapes)[0]
+
+    def begin_local_duals(self, transfer: Any, strength: float, seed: int) -> np.ndarray:
+        return self.team.sum("begin_local_dual", transfer, strength, seed, remember=True)[0]
+
+    def local_dual_round(self, told: Round) -> Any:
+        self.passes += 1.0 + told.epochs
+        return self.team.sum("local_dual_round", told, remember=True)
+
+    def local_dual_point(self) -> Any:
+        if self.problem.remote:
+            return Kept("local_dual")
+        return lambda: np.concatenate(self.team.each("local_dual_before"))
 
     def norms(self) -> np.ndarray:
         self.passes += 0.5
@@ -82,7 +114,13 @@ class RemoteVector(RemoteRows, VectorOracle):
 
     def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
         self.passes += 1.0
-        value, gradient = self.team.sum("risk_alone", w, shapes=((), (self.problem.d,)))
+        if self.planes is not None:
+            answers = self.team.each("risk_alone", w)
+            for planes, answer in zip(self.planes, answers, strict=True):
+                planes.check(w, 0.0, answer[0], answer[1], 0.0)
+            value, gradient = added(answers)
+        else:
+            value, gradient = self.team.sum("risk_alone", w, shapes=((), (self.problem.d,)))
         return value, gradient, 0.0
 
     def score_matrix(self, w: np.ndarray) -> np.ndarray:

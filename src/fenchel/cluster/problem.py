@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel import losses, measures, multiclass, regularizers, structured
-from fenchel.cluster import blocks, judge
+from fenchel.cluster import blocks, judge, owners
 from fenchel.cluster.blocks import Facts, Spec
 from fenchel.cluster.engine import Dask
+from fenchel.cluster.owners import Owners
 from fenchel.cluster.sources import Source, client_of, sources_of
 from fenchel.cluster.team import Team
 from fenchel.data.accept import accept_vector, read_only
@@ -32,18 +33,23 @@ class OnCluster:
 
     def place(self, X: Any, others: tuple, spec: Spec) -> Facts:
         """Look at every block where it lies, then make it ready there."""
-        client = client_of(X)
-        sources = sources_of(client, X, *others)
-        where = holders(client, [source.main for source in sources])
+        own = isinstance(X, Owners)
+        client = X.client if own else client_of(X)
+        if own and any(other is not None for other in others):
+            raise InputError("owners hold targets and weights themselves: give only the loss and the regularizer")
+        sources = [Source(None, ())] * len(X.names) if own else sources_of(client, X, *others)
+        where = X.addresses if own else holders(client, [source.main for source in sources])
+        self.owners = X.names if own else None
+        worker_side: Any = owners if own else blocks
 
-        def run(function: Any, k: int, worker: str, *arguments: Any) -> Any:
-            source: Source = sources[k]
-            return client.submit(function, *arguments, source.whole, *source.parts, workers=[worker], pure=False)
+        def run(function: str, k: int, worker: str, *arguments: Any) -> Any:
+            data = () if own else (sources[k].whole, *sources[k].parts)
+            return client.submit(getattr(worker_side, function), *arguments, *data, workers=[worker], pure=False)
 
-        found = in_order([run(blocks.look, k, at, spec, k) for k, at in enumerate(where)])
+        found = in_order([run("look", k, at, spec, k) for k, at in enumerate(where)])
         facts = together(found)
         if others[1] is not None or facts.largest != 1.0:
-            totals = client.gather([run(blocks.relative_total, k, at, facts.largest) for k, at in enumerate(where)])
+            totals = client.gather([run("relative_total", k, at, facts.largest) for k, at in enumerate(where)])
             facts = facts._replace(total=math.fsum(totals))
 
         def hold(k: int, worker: str) -> Any:
@@ -52,11 +58,11 @@ class OnCluster:
                     f"block {k} of the data is lost with the worker that held it: it was sent there, and nobody can make it "
                     "again. Give futures of tasks that read it, a Dask array or data frame, or keep copies (client.replicate)"
                 )
-            return run(blocks.make, k, worker, spec, facts)
+            return run("make", k, worker, spec, facts)
 
         self.sizes = [fact.n for fact in found]
         self.home = Dask(client)
-        self._team = Team(client, len(sources), hold, where)
+        self._team = Team(client, len(sources), hold, where, movable=not own)
         return facts
 
     def team(self, engine: Any = None) -> Team:
@@ -240,7 +246,7 @@ def kind(loss: Any) -> type[Problem]:
 def together(found: list[Facts]) -> Facts:
     """What holds of all blocks."""
     widths = sorted({fact.d for fact in found})
-    if len(widths) > 1:
+    if len(widths) != 1:
         where = next(k for k, fact in enumerate(found) if fact.d != found[0].d)
         raise InputError(
             f"block {where} has {found[where].d} columns and block 0 has {found[0].d}: all blocks need the same ones "

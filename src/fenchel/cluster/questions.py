@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.local_dual import LocalDual, Round
+
 
 def combined(holder: Any, u: np.ndarray) -> tuple[np.ndarray]:
     """(sum p u x,)."""
@@ -35,6 +37,23 @@ def size(holder: Any) -> int:
     """How many rows or examples."""
     (block,) = holder.oracle.blocks
     return block.stop - block.start
+
+
+def begin_local_dual(holder: Any, transfer: Any, strength: float, seed: int) -> tuple[np.ndarray]:
+    """(sum p u x,) of new dual variables, kept here."""
+    (block,), problem = holder.oracle.blocks, holder.problem
+    holder.kept["local_dual"] = LocalDual(problem.compiled_loss, block, transfer, strength, seed)
+    return (holder.kept["local_dual"].combined(problem.d),)
+
+
+def local_dual_round(holder: Any, told: Round) -> Any:
+    """What `LocalDual.round` answers."""
+    return holder.kept["local_dual"].round(told)
+
+
+def local_dual_before(holder: Any) -> np.ndarray:
+    """The block's dual variables at which the last round began."""
+    return holder.kept["local_dual"].before
 
 
 def mean_row(holder: Any) -> tuple[np.ndarray]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.cluster.holder import aligned, ask
+from fenchel.cluster.holder import aligned, ask, replay
 from fenchel.engines.tree import completed, missing
 from fenchel.errors import SolveError
 
@@ -34,9 +34,10 @@ class Team:
     """Who holds which block. `place(number, worker)` puts a block somewhere, also again after a loss."""
 
     def __init__(
-        self, client: Any, count: int, place: Place, where: Sequence[str] | None = None, timeout: float = 60.0
-    ):
-        self.client, self.count, self.place, self.timeout = client, count, place, timeout
+        self, client: Any, count: int, place: Place, where: Sequence[str] | None = None, timeout: float = 60.0,
+        movable: bool = True,
+    ):  # fmt: skip
+        self.client, self.count, self.place, self.timeout, self.movable = client, count, place, timeout, movable
         workers = self._workers()
         if not workers:
             raise SolveError(f"the cluster at {client.scheduler.address} has no workers", None)
@@ -45,12 +46,21 @@ class Team:
         self.refused: set[str] = set()  # workers that gave a wrong answer
         self.late: set[str] = set()  # workers that gave none in time
         self.rounds = 0
+        self.remembered: list[tuple[str, tuple]] = []
 
     def sum(
-        self, question: str, *arguments: Any, shapes: Shapes = None, shares: Sequence[tuple] | None = None
-    ) -> tuple:
-        """The sum of the blocks' answers, term by term; `shapes` are those that the terms must have."""
-        return completed(self.count, self._round(question, arguments, shares, shapes, True))
+        self, question: str, *arguments: Any, shapes: Shapes = None, shares: Sequence[tuple] | None = None,
+        remember: bool = False,
+    ) -> tuple:  # fmt: skip
+        """The sum of the blocks' answers, term by term; `shapes` are those that the terms must have.
+
+        `remember`: the question changes what the blocks keep. A block that is placed anew is asked all such questions
+        again first, so that it keeps the same.
+        """
+        answer = completed(self.count, self._round(question, arguments, shares, shapes, True))
+        if remember:
+            self.remembered.append((question, arguments))
+        return answer
 
     def each(self, question: str, *arguments: Any, shares: Sequence[tuple] | None = None) -> list[Any]:
         """The answer of every block, in order."""
@@ -169,6 +179,10 @@ class Team:
         """Put the blocks of lost workers on the others, the emptiest first."""
         there = self._others(lost)
         blocks = [k for k in range(self.count) if self.where[k] in lost]
+        if not self.movable:
+            raise SolveError(
+                f"worker {', '.join(sorted(lost))} is gone, and nobody else may hold its blocks {blocks}", None
+            )
         if not there:
             there = self._wait_for_worker(lost, blocks)
         log.warning("worker %s gave no answer: blocks %s are placed on %s", ", ".join(lost), blocks, ", ".join(there))
@@ -176,6 +190,8 @@ class Team:
             worker = min(there, key=lambda w: (self.where.count(w), w))
             self.where[k] = worker
             self.held[k] = self.place(k, worker)
+            if self.remembered:
+                self.held[k] = self.client.submit(replay, self.held[k], self.remembered, workers=[worker], pure=False)
 
     def _others(self, lost: set[str]) -> list[str]:
         """Workers to put blocks on: those that were late only if there are no others."""

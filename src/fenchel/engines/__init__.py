@@ -5,10 +5,12 @@ from typing import Any
 
 from fenchel.engines.local import Local
 
-__all__ = ["Dask", "Local"]
+__all__ = ["Dask", "Local", "Owners", "Shard"]
+
+_CLUSTER = {"Dask": "engine", "Owners": "owners", "Shard": "owners"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Dask":  # needs a package of its own: pip install fenchel[dask]
-        return import_module("fenchel.cluster.engine").Dask
+    if name in _CLUSTER:  # need a package of their own: pip install fenchel[dask]
+        return getattr(import_module(f"fenchel.cluster.{_CLUSTER[name]}"), name)
     raise AttributeError(f"module 'fenchel.engines' has no attribute {name!r}")

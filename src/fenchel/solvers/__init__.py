@@ -11,6 +11,7 @@ from fenchel.solvers.base import Solver, Start
 from fenchel.solvers.block_ascent import BlockAscent
 from fenchel.solvers.block_frank_wolfe import BlockFrankWolfe
 from fenchel.solvers.bundle import Bundle
+from fenchel.solvers.cocoa import Cocoa
 from fenchel.solvers.cutting_plane import CuttingPlane
 from fenchel.solvers.dual_ascent import DualAscent
 from fenchel.solvers.extragradient import Extragradient
@@ -32,6 +33,7 @@ __all__ = [
     "BlockAscent",
     "BlockFrankWolfe",
     "Bundle",
+    "Cocoa",
     "CuttingPlane",
     "DualAscent",
     "Extragradient",
@@ -59,6 +61,7 @@ _CLASSES: list[type[Solver]] = [
     BlockAscent,
     BlockFrankWolfe,
     Bundle,
+    Cocoa,
     CuttingPlane,
     DualAscent,
     Extragradient,

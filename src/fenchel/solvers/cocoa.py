@@ -1,0 +1,81 @@
+"""Dual coordinate ascent within blocks of rows, for rows that lie apart (CoCoA+).
+
+Problem      max over u of -sum_i p_i (loss*(u_i) - u_i offset_i) - R*(v), v = -sum_i p_i u_i x_i; R* has a quadratic bound
+Update       v / strength goes to all blocks. Each makes `epochs` epochs of exact dual coordinate steps on its own rows, as if
+             its change of v counted c times, and sends back the change d_k. With d = sum_k d_k, and the loss part of D
+             concave, t = ((loss part's gain) - strength <w, d>) / (strength |d|^2), at most 1, is the best step that is sure
+             to be good: v <- v + t d, and each block keeps the share t of its change. The dual value never falls.
+             c follows |d|^2 / sum_k |d_k|^2, how much the blocks do the same: 1 (not at all) to their number (CoCoA+ takes
+             the number). Blocks that answer each other's last change make w swing: the point between the last two is looked
+             at too. One round moves d numbers to and from each worker, whatever the epochs.
+Certificate  the dual variables, which stay with the blocks
+Reference    Ma, Smith, Jaggi, Jordan, Richtarik, Takac (2015), "Adding vs. averaging in distributed primal-dual optimization"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fenchel.data.transfer import Identity, Soft, apply_to
+from fenchel.errors import InputError
+from fenchel.local_dual import Round, halfway
+from fenchel.regularizers import ElasticNet
+from fenchel.result import Iterate
+from fenchel.solvers.base import Needs, Solver, Start
+
+
+@dataclass(frozen=True)
+class Cocoa(Solver):
+    """CoCoA+ for L2 and ElasticNet, where messages cost more than passes over the rows.
+
+    Parameters
+    ----------
+    epochs : passes over its rows that every block makes between two messages.
+    seed : of the order in which rows are visited.
+
+    It pays with few blocks and weak coupling between them (many features, sparse rows). With many blocks, strongly correlated
+    features or small gaps to reach, the steps become short, and L-BFGS or a bundle method needs fewer rounds.
+
+    >>> import fenchel
+    >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="hinge", alpha=0.1)
+    >>> fenchel.solve(problem, solver=Cocoa(epochs=5)).status.name
+    'CERTIFIED'
+    """
+
+    epochs: int = 3
+    seed: int = 0
+    needs: ClassVar[Needs] = Needs(regularizer=("separable_quadratic",), problem=("no_intercept",))
+    remote: ClassVar[bool] = True
+    slow: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.epochs, (int, np.integer)) or self.epochs < 1:
+            raise InputError(f"epochs must be an integer of at least 1, got {self.epochs!r}")
+
+    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        regularizer = oracle.problem.regularizer
+        strength: float = regularizer.alpha
+        transfer: Any = Identity()
+        if isinstance(regularizer, ElasticNet):
+            strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
+            transfer = Soft(regularizer.alpha * regularizer.l1_ratio / strength)
+        v = -oracle.begin_local_duals(transfer, strength, self.seed) / strength
+        kept, coupling, last = 0.0, 1.0, None
+        while True:
+            w, middle = apply_to(transfer, v), apply_to(transfer, halfway(v, last))
+            told = Round(v, kept, coupling, self.epochs)
+            losses, between, before, after, change, squares = oracle.local_dual_round(told)
+            at_w, at_middle = losses + regularizer.value(w), between + regularizer.value(middle)
+            dual = -before - regularizer.conjugate(strength * v)
+            best, primal = (w, at_w) if at_w <= at_middle else (middle, at_middle)
+            yield Iterate(best, 0.0, primal, dual, oracle.local_dual_point())
+            square = float(change @ change)
+            if not square > 0.0:
+                return
+            kept = min(max((before - after - strength * float(w @ change)) / (strength * square), 0.0), 1.0)
+            coupling = max(float(np.sqrt(coupling * square / squares)), 1.0)
+            last, v = v, v + kept * change

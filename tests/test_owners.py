@@ -1,0 +1,172 @@
+"""Data that stay with their owners: only sums leave, everything is written down, and false answers are found."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fenchel
+from fenchel.errors import InputError, OwnerRefusal
+
+distributed = pytest.importorskip("distributed")
+owners = pytest.importorskip("fenchel.cluster.owners")
+
+pytestmark = pytest.mark.xdist_group("cluster")
+CUT = (0, 90, 200, 300)
+NAMES = ["ant", "bee", "cat"]
+
+
+def data():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((CUT[-1], 6))
+    return X, np.where(X[:, 0] + rng.standard_normal(CUT[-1]) > 0.3, 1.0, -1.0)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster, distributed.Client(cluster) as client:  # fmt: skip
+        yield client
+
+
+@pytest.fixture
+def shards(client, tmp_path):
+    """Three owners, one per worker."""
+    X, y = data()
+    made = {}
+    for name, a, b, worker in zip(NAMES, CUT, CUT[1:], sorted(client.nthreads()), strict=False):
+        shard = owners.Shard(name, X[a:b], y[a:b], diary=tmp_path / f"{name}.jsonl")
+        SHARDS[name] = made[name] = shard
+        client.run(give, name, workers=[worker])
+    yield made
+    SHARDS.clear()
+
+
+SHARDS = {}
+
+
+def give(name, dask_worker=None):
+    """The workers are threads of this process: each gets its owner's shard as it is."""
+    setattr(dask_worker, owners.SHARD, SHARDS[name])
+
+
+def problem(client, **more):
+    settings = {"loss": "logistic", "alpha": 0.01} | more
+    return fenchel.Problem(fenchel.engines.Owners(client), **settings)
+
+
+@pytest.mark.parametrize("settings", [{"fit_intercept": True}, {"loss": "squared_hinge"}])
+def test_owners_together_get_what_one_would_who_had_all_rows(client, shards, settings):
+    X, y = data()
+    together = fenchel.solve(problem(client, **settings), solver="lbfgs", tol=1e-6)
+    home = fenchel.Problem(X, y, **({"loss": "logistic", "alpha": 0.01} | settings))
+    alone = fenchel.solve(home, solver="lbfgs", tol=1e-6, engine=fenchel.engines.Local(cut=CUT))
+    assert together.status.name == "CERTIFIED"
+    assert np.array_equal(together.coef, alone.coef) and together.intercept == alone.intercept
+    checked = fenchel.certify(home, together.coef, together.intercept)
+    assert together.certificate.primal == pytest.approx(checked.primal, rel=1e-12)
+    assert together.certificate.dual <= checked.primal + together.certificate.floor
+
+
+def test_questions_about_single_rows_are_refused_with_the_owners_name(client, shards):
+    p = problem(client)
+    for question, arguments in [
+        ("scores", (np.zeros(6),)),
+        ("vector", ("y",)),
+        ("norms", ()),
+        ("local_dual_before", ()),
+    ]:
+        with pytest.raises(OwnerRefusal, match=r"owner '(ant|bee|cat)'.*only sums leave"):
+            p.team().each(question, *arguments)
+    with pytest.raises(OwnerRefusal, match="only sums leave"):
+        _ = p.y
+    with pytest.raises(OwnerRefusal, match="only sums leave"):  # it looks at the scores of rows
+        fenchel.solve(problem(client, loss="hinge", fit_intercept=True), solver="bundle")
+
+
+def test_a_shard_and_its_block_cannot_be_copied(client, shards):
+    X, y = data()
+    shard = owners.Shard("dog", X, y)
+    block = owners.OwnedBlock(fenchel.Problem(X, y, loss="logistic", alpha=0.1), shard)
+    for thing in (shard, block):
+        with pytest.raises(OwnerRefusal, match="do not leave"):
+            pickle.dumps(thing)
+    refusal = pickle.loads(pickle.dumps(OwnerRefusal("dog", "no")))
+    assert refusal.owner == "dog" and "no" in str(refusal)
+
+
+def test_a_block_of_one_row_would_give_the_row_away_and_is_not_served():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((1, 5))
+    answer = owners.Holder(fenchel.Problem(x, [1.0], loss="logistic", alpha=0.1)).answer("risk", np.zeros(5), 0.0)
+    _, gradient, slope = answer
+    assert np.allclose(gradient / slope, x[0], rtol=1e-12)  # the leak that the least number of rows is there for
+    with pytest.raises(InputError, match="fewer than 64"):
+        owners.Shard("eel", x, [1.0])
+    with pytest.raises(InputError, match="fewer than 64"):
+        owners.Shard("eel", np.repeat(x, 63, axis=0), np.ones(63))
+
+
+def test_every_question_is_written_down_without_a_row(client, shards, tmp_path):
+    X, _ = data()
+    result = fenchel.solve(problem(client), solver="lbfgs", tol=1e-4)
+    for name in NAMES:
+        text = (tmp_path / f"{name}.jsonl").read_text()
+        lines = [json.loads(line) for line in text.splitlines()]
+        assert {line["owner"] for line in lines} == {name}
+        asked = [line["question"] for line in lines]
+        assert asked[0] == "look" and asked.count("risk") >= result.n_iter and "rows_share" in asked
+        assert not any(repr(float(value)) in text for value in X.ravel())
+
+
+def test_an_owner_stops_when_its_own_loss_has_risen_too_far(client, shards, tmp_path):
+    p = problem(client)
+    team = p.team()
+    value = team.sum("risk", np.zeros(6), 0.0)[0]
+    assert value == pytest.approx(np.log(2.0))
+    with pytest.raises(OwnerRefusal, match="its own loss is .* times that at w = 0"):
+        team.sum("risk", np.full(6, 1e3), 0.0)
+    written = [json.loads(line) for name in NAMES for line in (tmp_path / f"{name}.jsonl").read_text().splitlines()]
+    assert any(line["answer"].startswith("refused: its own loss") for line in written)
+
+
+@pytest.mark.parametrize(
+    "lie", [lambda v, g, s: (v, -g, s), lambda v, g, s: (v, 3.0 * g, s), lambda v, g, s: (0.5 * v, g, s)]
+)
+def test_answers_that_belong_to_no_convex_loss_are_found_and_their_owner_named(client, shards, lie, monkeypatch):
+    honest, count = owners.OwnedBlock.answer, []
+
+    def answer(self, question, *arguments):
+        found = honest(self, question, *arguments)
+        if question == "risk" and self.shard.name == "bee":
+            count.append(1)
+            if len(count) > 2:
+                return lie(*found)
+        return found
+
+    monkeypatch.setattr(owners.OwnedBlock, "answer", answer)
+    with pytest.raises(OwnerRefusal, match="owner 'bee'.*contradict"):
+        fenchel.solve(problem(client), solver="lbfgs", tol=1e-9)
+
+
+def test_owners_that_are_not_there_are_named(client, shards):
+    with pytest.raises(InputError, match=r"no worker serves the shard of fox; there are: ant, bee, cat"):
+        fenchel.engines.Owners(client, ["ant", "fox"])
+    with pytest.raises(InputError, match="owners hold targets"):
+        fenchel.Problem(fenchel.engines.Owners(client), np.ones(300), loss="logistic", alpha=0.1)
+
+
+def test_three_owners_example():
+    example = Path(__file__).parents[1] / "examples" / "three_owners.py"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    run = subprocess.run(
+        [sys.executable, str(example)], capture_output=True, text=True, timeout=300, env=environment, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert "CERTIFIED" in run.stdout and "'north'" in run.stdout
