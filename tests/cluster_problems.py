@@ -48,6 +48,7 @@ class Case(NamedTuple):
 CASES = {
     "logistic": Case(X, SIGNS, "lbfgs", {"loss": "logistic", "alpha": 0.01, "fit_intercept": True}),
     "hinge": Case(X, SIGNS, "bundle", {"loss": "hinge", "alpha": 0.01, "fit_intercept": True}),
+    "cocoa": Case(X, SIGNS, "cocoa", {"loss": "hinge", "alpha": 0.01}),
     "softmax": Case(X, CLASSES, "lbfgs", {"loss": "softmax", "alpha": 0.01, "fit_intercept": True}),
     "max_hinge": Case(X, CLASSES, "bundle", {"loss": "max_hinge", "alpha": 0.01}),
     "ndcg": Case(X, RELEVANCE, "bundle", {"loss": "ndcg", "alpha": 0.01, "groups": QUERIES}),

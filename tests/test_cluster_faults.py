@@ -48,11 +48,11 @@ def fragile(broken):
     return broken
 
 
-def on_cluster(client):
+def on_cluster(client, case=CASE):
     chunks = tuple(np.diff(CUT).tolist())
     rows, targets = da.from_array(X, chunks=(chunks, 8)), da.from_array(SIGNS, chunks=(chunks,))
     with client.as_current():
-        return fenchel.Problem(rows, targets, **CASE.options)
+        return fenchel.Problem(rows, targets, **case.options)
 
 
 def at(iteration, act):
@@ -96,6 +96,15 @@ def test_a_worker_killed_while_it_is_asked_changes_nothing(fragile, home, monkey
     problem = on_cluster(fragile) if number == 5 else None
     assert bits(CASE.solve(problem, engine=Dask(fragile, cut=CUT), **ROUNDS)) == home
     assert len(calls) > number
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["rows sent", "rows there"])
+def test_what_blocks_keep_is_made_again_after_a_death(fragile, there):
+    case = CASES["cocoa"]
+    problem = on_cluster(fragile, case) if there else None
+    kill = at(3, lambda: send(fragile, signal.SIGKILL))
+    result = case.solve(problem, engine=Dask(fragile, cut=CUT), callback=kill, tol=1e-9, max_iter=6)
+    assert bits(result) == bits(case.at_home(tol=1e-9, max_iter=6))
 
 
 def test_a_paused_worker_is_named_and_its_answer_counted_once(fragile, home, monkeypatch, caplog):
