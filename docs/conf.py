@@ -64,7 +64,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"(demo|ordering)\.py$",
+    "ignore_pattern": r"(demo|ordering)\.py$|scale_out",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,

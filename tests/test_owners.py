@@ -163,7 +163,7 @@ def test_owners_that_are_not_there_are_named(client, shards):
 
 
 def test_three_owners_example():
-    example = Path(__file__).parents[1] / "examples" / "three_owners.py"
+    example = Path(__file__).parents[1] / "examples" / "scale_out" / "three_owners.py"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     run = subprocess.run(
         [sys.executable, str(example)], capture_output=True, text=True, timeout=300, env=environment, check=False

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parent.parent / "examples"
+FOLDER = Path(__file__).parent.parent / "examples" / "scale_out"
 
 
 def run(name, *arguments):
@@ -21,23 +21,23 @@ def run(name, *arguments):
 
 
 def test_threads():
-    assert run("scale_threads").count("CERTIFIED") == 3
+    assert run("threads").count("CERTIFIED") == 3
 
 
 def test_disk():
-    found = run("scale_disk")
+    found = run("disk")
     assert "CERTIFIED" in found and "of the 5000 rows on disk are on the right side" in found
 
 
 @pytest.mark.xdist_group("cluster")
 def test_local_cluster():
     pytest.importorskip("distributed")
-    found = run("scale_local_cluster")
+    found = run("local_cluster")
     assert found.count("CERTIFIED") == 2 and "bit for bit: True" in found
 
 
 @pytest.mark.xdist_group("cluster")
 def test_cluster_address(client):
-    assert "dask scheduler" in run("scale_cluster_address")
-    found = run("scale_cluster_address", client.scheduler.address)
+    assert "dask scheduler" in run("cluster_address")
+    found = run("cluster_address", client.scheduler.address)
     assert "2 workers" in found and "CERTIFIED" in found

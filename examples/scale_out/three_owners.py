@@ -1,6 +1,6 @@
 """Three owners fit one model together: their rows stay with them, only sums leave.
 
-    python examples/three_owners.py
+    python examples/scale_out/three_owners.py
 
 Each owner is a process of its own (`fenchel serve-shard`), here on this machine; the one who solves sees neither rows nor
 targets. See the documentation on scale-out for what this protects and what it does not.
