@@ -1,4 +1,4 @@
-"""A cluster that is running: python scale_cluster_address.py tcp://HOST:8786 [FOLDER that all workers see]"""
+"""A cluster that is running: python examples/scale_out/cluster_address.py tcp://HOST:8786 [FOLDER that all workers see]"""
 
 import sys
 
@@ -10,7 +10,7 @@ import fenchel
 HOW = """Give the address of a Dask scheduler. To start one (Fenchel must be installed on all of them):
     on one machine:    dask scheduler
     on every machine:  dask worker tcp://HOST:8786 --nthreads 1 --nworkers auto
-then: python scale_cluster_address.py tcp://HOST:8786"""
+then: python examples/scale_out/cluster_address.py tcp://HOST:8786"""
 
 
 def main(address: str | None = None, folder: str | None = None) -> None:
