@@ -17,6 +17,7 @@ from fenchel.structured.pool import Gibbs, Marginals, Pool
 from fenchel.structured_oracle import LabelRecipe
 
 TUPLES: dict[str, Any] = {kind.__name__: kind for kind in (Mixture, Pool, Gibbs, Marginals, PlaneRecipe, LabelRecipe)}
+DTYPES = {np.dtype(kind).str for kind in ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")}
 Arrays = dict[str, np.ndarray]
 
 
@@ -65,7 +66,7 @@ def unpack(plain: Any, arrays: Arrays) -> Any:
     match plain:
         case {"$float": str(word)}:
             return float(word)
-        case {"$array": name, "dtype": dtype, "shape": shape, "order": order}:
+        case {"$array": name, "dtype": dtype, "shape": shape, "order": order} if dtype in DTYPES:
             return arrays[name].astype(dtype).reshape(shape, order=order)
         case {"$tuple": name, "items": items}:
             return TUPLES[name](*(unpack(item, arrays) for item in items))
