@@ -154,14 +154,14 @@ class Keeper:
             raise CheckpointError(
                 f"{self.path} is a file of Fenchel, but not a checkpoint that it can read: name another"
             )
-        if header["problem"] != self.identity["problem"]:
+        if header.get("problem") != self.identity["problem"]:
             raise CheckpointError(
                 f"the checkpoint {self.path} is of another problem (data, loss, regularizer, weights or intercept differ): "
                 "resume the one it was made for, name another file, or remove this one"
             )
-        if header["solver"] != self.identity["solver"]:
+        if header.get("solver") != self.identity["solver"]:
             raise CheckpointError(
-                f"the checkpoint {self.path} was made by solver {header['solver']}, and {self.identity['solver']} cannot "
+                f"the checkpoint {self.path} was made by solver {header.get('solver')}, and {self.identity['solver']} cannot "
                 "go on from it: ask for that solver, name another file, or remove this one"
             )
         try:

@@ -19,6 +19,7 @@ from fenchel.structured_oracle import LabelRecipe
 
 KINDS: tuple[Any, ...] = (Mixture, Pool, Gibbs, Marginals, PlaneRecipe, LabelRecipe, Mixed, Kept, Round)
 TUPLES: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
+DTYPES = {np.dtype(kind).str for kind in ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")}
 Arrays = dict[str, np.ndarray]
 
 
@@ -67,7 +68,7 @@ def unpack(plain: Any, arrays: Arrays) -> Any:
     match plain:
         case {"$float": str(word)}:
             return float(word)
-        case {"$array": name, "dtype": dtype, "shape": shape, "order": order}:
+        case {"$array": name, "dtype": dtype, "shape": shape, "order": order} if dtype in DTYPES:
             return arrays[name].astype(dtype).reshape(shape, order=order)
         case {"$tuple": name, "items": items}:
             return TUPLES[name](*(unpack(item, arrays) for item in items))

@@ -108,7 +108,7 @@ def _read_manifest(place: Path) -> dict[str, Any]:
         sound = sound and {"labels", "features"} <= manifest.keys()
         needed = {"values", "y"} | ({"columns", "starts"} if manifest["storage"] == "csr" else set())
         sound = sound and needed <= manifest["kinds"].keys() <= needed | {"groups"}
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
         sound = False
     if not sound:
         raise InputError(f"{place / 'manifest.json'} is damaged: its numbers do not fit together")
