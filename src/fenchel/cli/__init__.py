@@ -26,6 +26,7 @@ COMMANDS = {
     "verify": "recompute the certificate of a model from its data",
     "serve-shard": "hold rows for a Dask cluster and answer with sums over them only",
     "convert": "turn a data file into rows on disk that need not fit into memory",
+    "plan": "predict how long fits take on a cluster of so many workers",
     "losses": "the losses and penalties there are, with their formulas",
 }
 ERROR, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
