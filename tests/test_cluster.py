@@ -49,7 +49,7 @@ def on_cluster(client, name, **more):
     options = {**case.options, **more}
     if name.startswith("chain"):
         blocks = [(case.X[a:b], case.y[a:b]) for a, b in pairwise(EXAMPLE_CUT)]
-        return fenchel.Problem(client.scatter(blocks), **options)
+        return fenchel.Problem(client.scatter(blocks, hash=False), **options)
     options = {key: array(value) if isinstance(value, np.ndarray) else value for key, value in options.items()}
     return fenchel.Problem(array(case.X), array(np.asarray(case.y)), **options)
 
@@ -92,7 +92,7 @@ def test_frames_and_futures_give_the_same_bits(client, home):
         [dd.from_pandas(pd.DataFrame(X[a:b], columns=list("abcdefgh")), npartitions=1) for a, b in pairwise(CUT)]
     )
     signs = dd.concat([dd.from_pandas(pd.Series(SIGNS[a:b]), npartitions=1) for a, b in pairwise(CUT)])
-    futures = client.scatter([(X[a:b], SIGNS[a:b]) for a, b in pairwise(CUT)])
+    futures = client.scatter([(X[a:b], SIGNS[a:b]) for a, b in pairwise(CUT)], hash=False)
     for problem in (fenchel.Problem(frame, signs, **case.options), fenchel.Problem(futures, **case.options)):
         assert bits(case.solve(problem)) == bits(home["logistic"])
 
@@ -202,7 +202,7 @@ def test_a_result_starts_and_certifies_the_next_solve(client):
 
 
 def test_bad_data_are_named(client):
-    bad, wide = X.copy(), client.scatter([(X[:300], SIGNS[:300]), (X[300:, :5], SIGNS[300:])])
+    bad, wide = X.copy(), client.scatter([(X[:300], SIGNS[:300]), (X[300:, :5], SIGNS[300:])], hash=False)
     bad[260, 3] = np.nan
     for problem, message in {
         lambda: fenchel.Problem(array(bad), array(SIGNS)): "block 2 of the data: .*row 10, column 3",
@@ -213,7 +213,7 @@ def test_bad_data_are_named(client):
         lambda: fenchel.Problem(array(X).rechunk((300, 4)), array(SIGNS)): "X is cut into blocks of columns",
         lambda: fenchel.Problem(array(X), array(SIGNS), sample_weight=array(0.0 * WEIGHTS)): "zero everywhere",
         lambda: fenchel.Problem(wide, SIGNS): "put y and sample_weight into it",
-        lambda: fenchel.Problem(client.scatter([[X, SIGNS]]), loss="hinge"): "a block must be a tuple",
+        lambda: fenchel.Problem(client.scatter([[X, SIGNS]], hash=False), loss="hinge"): "a block must be a tuple",
         lambda: fenchel.Problem(array(X), array(CLASSES), loss="softmax", offset=array(WEIGHTS)): "offset",
     }.items():
         with pytest.raises(InputError, match=message):

@@ -42,6 +42,7 @@ _HOME = {
     "load": "model_file",
     "open": "data.store",
     "path": "estimators.path",
+    "plan": "cluster.plan",
     "save": "model_file",
     "solve": "solve",
 }

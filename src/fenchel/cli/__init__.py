@@ -34,6 +34,7 @@ COMMANDS = {
     "export": "a model for other programs: liblinear text, JSON, ONNX",
     "convert": "a data file as rows on disk that need not fit into memory",
     "serve-shard": "hold rows for a Dask cluster, answer with sums only",
+    "plan": "how long fits take on a cluster of so many workers",
     "losses": "losses, measures, structured models, penalties: formulas",
     "solvers": "the solvers, and which of them fit a loss and a penalty",
     "completion": "completion of commands and options for a shell",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 EPILOG = """\
-DIR is a folder written by fenchel convert. Its rows stay in this process, a worker of the Dask cluster at ADDRESS; whoever
-solves gets sums over all of them: fenchel.Problem(fenchel.engines.Owners(client), loss=...). Every question is written to
-the log. Ctrl-C, or the end of the scheduler, ends it.
+DIR is a folder written by fenchel convert. Its rows stay in this process, a worker of the Dask cluster at
+ADDRESS; whoever solves gets sums over all of them: fenchel.Problem(fenchel.engines.Owners(client),
+loss=...). Every question is written to the log. Ctrl-C, or the end of the scheduler, ends it.
 
-This is no privacy: sums of gradients tell about rows, and whoever may send work to the cluster may send any Python code.
+This is no privacy: sums of gradients tell about rows, and whoever may send work to the cluster may send any
+Python code.
 
 exit status: 0 the scheduler has ended, 1 error, 2 wrong usage, 130 Ctrl-C
 

@@ -69,6 +69,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """argparse, but commands are indented when their widths are measured, too: help stands beside the longest."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            longest = max(map(len, action.choices)) + self._current_indent + self._indent_increment
+            self._action_max_length = max(self._action_max_length, longest)
+
+
 class CleanParser(argparse.ArgumentParser):
     """argparse, but what it repeats of the command line cannot steer the terminal; epilogs keep their lines.
 
@@ -77,7 +87,7 @@ class CleanParser(argparse.ArgumentParser):
     """
 
     def __init__(self, **options: Any):
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("formatter_class", _Formatter)
         super().__init__(allow_abbrev=False, **options)
         self._rare: list[Any] = []
         self.long_epilog = ""

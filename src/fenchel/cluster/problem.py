@@ -279,6 +279,12 @@ def holders(client: Any, futures: list[Any]) -> list[str]:
         if future.status == "error":
             future.result()
     found = client.who_has(futures)
+    gone = [k for k, future in enumerate(futures) if not found[future.key]]
+    if gone:
+        raise InputError(
+            f"blocks {gone} of the data are on no worker: whoever held them is lost, or the same data, sent before, were being "
+            "let go of; send them again (client.scatter(..., hash=False))"
+        )
     return [sorted(found[future.key])[0] for future in futures]
 
 

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from functools import partial
 from itertools import count as count_from
 from typing import Any
 
-import numpy as np
-
-from fenchel.cluster.holder import aligned, ask, replay
+from fenchel.cluster.answers import Shapes, aligned_answer, has_nan, wrong_form
+from fenchel.cluster.holder import ask, replay
 from fenchel.engines.tree import completed, missing
 from fenchel.errors import SolveError
 
@@ -27,7 +27,6 @@ LOOK = 1.0  # seconds after which a round that is not complete is looked into
 LATE, SLOW = 10.0, 20.0  # seconds, and times those of the others, after which a worker is named as slow
 TRIES = 5  # of a round, each with other workers
 
-Shapes = tuple[tuple[int, ...], ...] | None
 Place = Callable[[int, str], Any]  # (number of a block, address of a worker) -> a future of its holder
 
 
@@ -134,16 +133,14 @@ class Team:
         began, first, patience = time.perf_counter(), None, LOOK
         while pending:
             self._wait(list(pending.values()))
-            for worker, future in list(pending.items()):
-                if future.done():
-                    with suppress(TimeoutError):  # computed, but it does not come
-                        answer = self._result(future, patience)
-                        del pending[worker]
-                        first = time.perf_counter() - began if first is None else first
-                        if answer is None:
-                            lost.add(worker)
-                        else:
-                            answers[worker] = answer
+            ready = {worker: future for worker, future in pending.items() if future.done()}
+            for worker, answer in self._results(ready, patience).items():
+                del pending[worker]
+                first = time.perf_counter() - began if first is None else first
+                if answer is None:
+                    lost.add(worker)
+                else:
+                    answers[worker] = answer
             if pending:
                 patience *= 2.0
                 gone = set(pending) - set(self._workers())
@@ -165,17 +162,33 @@ class Team:
         with suppress(TimeoutError, CancelledError):  # who is cancelled is found by its status
             wait(futures, timeout=LOOK)
 
-    def _result(self, future: Any, patience: float) -> dict | None:
-        """The answer; None if the worker, or what it held, is gone."""
+    def _results(self, ready: dict[str, Any], patience: float) -> dict[str, dict | None]:
+        """{worker: its answer, or None if the worker or what it held is gone}, without those that do not come in time."""
+        finished = {worker: future for worker, future in ready.items() if future.status == "finished"}
+        with suppress(TimeoutError, CancelledError):  # all at once; or else one by one, as one may be in the way
+            gather = partial(self.client.gather, finished, asynchronous=True)
+            return self._one_by_one({w: f for w, f in ready.items() if w not in finished}, patience) | {
+                worker: aligned_answer(answer)
+                for worker, answer in self.client.sync(gather, callback_timeout=patience).items()
+            }
+        return self._one_by_one(ready, patience)
+
+    def _one_by_one(self, ready: dict[str, Any], patience: float) -> dict[str, dict | None]:
         from distributed.scheduler import KilledWorker
 
-        if future.status in ("cancelled", "lost"):
-            self._workers()  # says so if it is the scheduler that is gone
-            return None
-        try:
-            return {key: aligned(value) for key, value in future.result(timeout=patience).items()}
-        except (KilledWorker, CancelledError):
-            return None
+        found: dict[str, dict | None] = {}
+        for worker, future in ready.items():
+            if future.status in ("cancelled", "lost"):
+                self._workers()  # says so if it is the scheduler that is gone
+                found[worker] = None
+                continue
+            try:
+                found[worker] = aligned_answer(future.result(timeout=patience))
+            except (KilledWorker, CancelledError):
+                found[worker] = None
+            except TimeoutError:
+                continue  # computed, but it does not come
+        return found
 
     def _workers(self) -> list[str]:
         """Addresses of the workers that are there."""
@@ -225,30 +238,6 @@ class Team:
         for future in self.held:
             future.release()
         self.held = []
-
-
-def wrong_form(answer: Any, blocks: Sequence[int], shapes: Shapes, summed: bool) -> str:
-    """What is wrong with an answer before its numbers are looked at: every block must be in it once, whole.
-
-    >>> wrong_form({(0, 2): (1.0,)}, [0, 1], ((),), True), wrong_form({(0, 2): (1.0,)}, [0], ((),), True)
-    ('', 'for blocks [0, 1] instead of [0]')
-    """
-    there = sorted(k for a, b in answer for k in range(a, b)) if summed else sorted(answer)
-    if there != sorted(blocks):
-        return f"for blocks {there} instead of {list(blocks)}"
-    if not summed or shapes is None:
-        return ""
-    odd = [terms for terms in answer.values() if tuple(np.shape(term) for term in terms) != shapes]
-    return f"with shapes {[np.shape(term) for term in odd[0]]} instead of {list(shapes)}" if odd else ""
-
-
-def has_nan(answer: dict) -> bool:
-    """Whether some number of an answer is NaN.
-
-    >>> has_nan({(0, 1): (1.0, np.array([2.0, np.nan]))})
-    True
-    """
-    return any(np.isnan(part).any() for terms in answer.values() for part in terms)
 
 
 def spread(count: int, workers: Sequence[str]) -> list[str]:

@@ -53,7 +53,9 @@ class Cocoa(Solver):
     remote: ClassVar[tuple[str, ...]] = ("scalar",)
     slow: ClassVar[bool] = True
     cost: ClassVar[str] = "some epochs of dual steps in every block, one message of d numbers to and from each worker"
-    convergence: ClassVar[str] = "as dual ascent where blocks have little in common; up to so many times slower as there are blocks"
+    convergence: ClassVar[str] = (
+        "as dual ascent where blocks have little in common; up to so many times slower as there are blocks"
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.epochs, (int, np.integer)) or self.epochs < 1:
