@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import pytest
 pytest.importorskip("distributed")
 import dask
 import dask.array as da
+import psutil
 from distributed import Client
 
 import fenchel
@@ -233,13 +235,22 @@ def held(client):
     return len(client.futures), tasks, sum(map(len, stored.values()))
 
 
+def resident():
+    gc.collect()
+    return psutil.Process().memory_info().rss
+
+
 def test_many_rounds_leave_nothing_behind(client):
-    before, limit = held(client), time.perf_counter() + 10.0
-    result = CASE.solve(engine=Dask(client, cut=CUT), tol=1e-15, max_iter=50)
-    assert result.passes > 20
+    before, sizes = held(client), []
+    for _ in range(4):
+        result = CASE.solve(engine=Dask(client, cut=CUT), tol=1e-15, max_iter=50)
+        sizes.append(sum(client.run(resident).values()))
+        assert result.passes > 20
+    limit = time.perf_counter() + 10.0
     while held(client) != before and time.perf_counter() < limit:
         time.sleep(0.05)
     assert held(client) == before
+    assert min(b - a for a, b in pairwise(sizes)) < 1e6, "a leak would show every time"
 
 
 def test_ctrl_c_returns_a_certified_answer(client, home):

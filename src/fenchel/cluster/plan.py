@@ -29,8 +29,8 @@ class Machine(NamedTuple):
     slower than that bandwidth must be given.
     """
 
-    per_value: float = 3.1e-9  # one core, per stored value and pass
-    per_row: float = 2.4e-8  # one core, per row and pass
+    per_value: float = 1.4e-9  # one core, per stored value and pass
+    per_row: float = 3.2e-8  # one core, per row and pass
     per_entry: float = 2.7e-10  # at home, per entry of a vector
     latency: float = 5.8e-3  # per round
     per_worker: float = 2.4e-3  # per round and worker: a task goes out, an answer comes in
