@@ -298,6 +298,23 @@ def test_a_scheduler_that_goes_away_gives_a_clear_error(elsewhere, where):
     assert time.perf_counter() - began < 60.0
 
 
+@pytest.mark.parametrize("name", ["logistic", "cocoa"])
+@pytest.mark.parametrize("where", ["rows sent", "rows there"])
+def test_a_fit_that_lost_its_cluster_goes_on_on_another_to_the_same_bits(elsewhere, client, tmp_path, where, name):
+    case, seen = CASES[name], []
+    keep = {"checkpoint": fenchel.Checkpoint(tmp_path / "fit", seconds=0.0), "resume": True}
+    places = [
+        (None, Dask(c, cut=CUT)) if where == "rows sent" else (on_cluster(c, case), None)
+        for c in (elsewhere[0], client)
+    ]
+    with pytest.raises(SolveError, match="scheduler of the cluster"):
+        case.solve(places[0][0], engine=places[0][1], callback=at(3, elsewhere[1].kill), **keep)
+    result = case.solve(
+        places[1][0], engine=places[1][1], callback=lambda state: seen.append(state.iteration) and None, **keep
+    )
+    assert min(seen) >= 3 and bits(result) == bits(case.at_home())
+
+
 def test_a_client_that_is_closed_gives_a_clear_error(client):
     with Client(client.scheduler.address) as second:
         engine = Dask(second, cut=CUT)

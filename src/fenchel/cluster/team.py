@@ -25,6 +25,7 @@ log = logging.getLogger("fenchel")
 
 LOOK = 1.0  # seconds after which a round that is not complete is looked into
 LATE, SLOW = 10.0, 20.0  # seconds, and times those of the others, after which a worker is named as slow
+VERY_LATE = 60.0  # seconds after which all are, if none has answered: they may be compiling
 TRIES = 5  # of a round, each with other workers
 
 Place = Callable[[int, str], Any]  # (number of a block, address of a worker) -> a future of its holder
@@ -145,7 +146,7 @@ class Team:
                 patience *= 2.0
                 gone = set(pending) - set(self._workers())
                 waited = time.perf_counter() - began
-                slow = {w for w in pending if waited > max(LATE, SLOW * (first or 0.0))}
+                slow = set(pending) if waited > (VERY_LATE if first is None else max(LATE, SLOW * first)) else set()
                 for worker in slow - named:
                     log.warning("worker %s is slow: no answer to %r for %.0f s", worker, question, waited)
                 named |= slow
