@@ -243,7 +243,7 @@ def resident():
 def test_many_rounds_leave_nothing_behind(client):
     before, sizes = held(client), []
     for _ in range(4):
-        result = CASE.solve(engine=Dask(client, cut=CUT), tol=1e-15, max_iter=50)
+        result = CASE.solve(engine=Dask(client, cut=CUT), tol=1e-15, max_iter=30)
         sizes.append(sum(client.run(resident).values()))
         assert result.passes > 20
     limit = time.perf_counter() + 10.0
