@@ -109,6 +109,16 @@ def test_any_number_of_workers_and_any_placement_give_the_same_bits(home, worker
             monkeypatch.undo()
 
 
+def test_what_a_block_has_in_store_is_not_added_into():
+    with local_client(1, processes=False) as other:
+        futures = other.scatter([(X[a:b], SIGNS[a:b]) for a, b in pairwise(CUT)], hash=False)
+        team = fenchel.Problem(futures, **CASES["logistic"].options).team()
+        first = team.sum("first_means")[0].copy()
+        np.testing.assert_allclose(first, X.mean(axis=0), atol=1e-14)
+        for _ in range(2):
+            assert team.sum("first_means")[0].tobytes() == first.tobytes()
+
+
 @pytest.mark.parametrize("workers", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("count", [1, 2, 5, 64, 100])
 def test_blocks_are_spread_evenly(workers, count):

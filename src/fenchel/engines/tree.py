@@ -19,11 +19,11 @@ def added(parts: Sequence[tuple]) -> tuple:
     >>> added([(1.0, 2), (10.0, 20), (100.0, 200)])
     (111.0, 222)
     """
-    return completed(len(parts), {(k, k + 1): part for k, part in enumerate(parts)})
+    return _total(0, len(parts), {(k, k + 1): part for k, part in enumerate(parts)}, keep=False)
 
 
 def largest_nodes(count: int, parts: Mapping[int, tuple]) -> dict[Node, tuple]:
-    """The sums of the largest parts of the tree over `count` blocks that lie within these blocks.
+    """The sums of the largest parts of the tree over `count` blocks that lie within these blocks, which stay as they are.
 
     >>> largest_nodes(4, {0: (1.0,), 1: (2.0,), 3: (8.0,)})
     {(0, 2): (3.0,), (3, 4): (8.0,)}
@@ -32,7 +32,7 @@ def largest_nodes(count: int, parts: Mapping[int, tuple]) -> dict[Node, tuple]:
 
     def visit(a: int, b: int) -> None:
         if all(k in parts for k in range(a, b)):
-            found[a, b] = _total(a, b, {(k, k + 1): parts[k] for k in range(a, b)})
+            found[a, b] = _total(a, b, {(k, k + 1): parts[k] for k in range(a, b)}, keep=True)
         elif b - a > 1:
             middle = (a + b) // 2
             visit(a, middle)
@@ -43,8 +43,8 @@ def largest_nodes(count: int, parts: Mapping[int, tuple]) -> dict[Node, tuple]:
 
 
 def completed(count: int, nodes: Mapping[Node, tuple]) -> tuple:
-    """The sum over all blocks, from the sums of parts of the tree."""
-    return _total(0, count, nodes)
+    """The sum over all blocks, from the sums of parts of the tree, which are kept as they are."""
+    return _total(0, count, nodes, keep=True)
 
 
 def missing(count: int, nodes: Mapping[Node, Any]) -> list[int]:
@@ -57,11 +57,15 @@ def missing(count: int, nodes: Mapping[Node, Any]) -> list[int]:
     return [k for k in range(count) if k not in there]
 
 
-def _total(a: int, b: int, nodes: Mapping[Node, tuple]) -> tuple:
+def _total(a: int, b: int, nodes: Mapping[Node, tuple], keep: bool) -> tuple:
+    """`keep`: arrays of the nodes may be those that a block has in store, and must not be written over."""
     if (a, b) in nodes:
         return tuple(nodes[a, b])
     middle = (a + b) // 2
-    left, right = list(_total(a, middle, nodes)), _total(middle, b, nodes)
+    left, right = list(_total(a, middle, nodes, keep)), _total(middle, b, nodes, keep)
     for k, part in enumerate(right):
-        left[k] += part  # in place for arrays
+        if keep and (a, middle) in nodes:
+            left[k] = left[k] + part
+        else:
+            left[k] += part  # in place for arrays
     return tuple(left)
