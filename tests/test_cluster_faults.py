@@ -317,7 +317,8 @@ def test_a_fit_that_lost_its_cluster_goes_on_on_another_to_the_same_bits(elsewhe
     result = case.solve(
         places[1][0], engine=places[1][1], callback=lambda state: seen.append(state.iteration) and None, **keep
     )
-    assert min(seen) >= 3 and bits(result) == bits(case.at_home())
+    assert min(seen) >= 1  # not anew; not every iteration is written
+    assert bits(result) == bits(case.at_home())
 
 
 def test_a_client_that_is_closed_gives_a_clear_error(client):
