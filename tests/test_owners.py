@@ -30,7 +30,7 @@ def data():
 @pytest.fixture(scope="module")
 def client():
     with distributed.LocalCluster(
-        n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=3, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
     ) as cluster, distributed.Client(cluster) as client:  # fmt: skip
         yield client
 

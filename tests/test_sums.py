@@ -48,7 +48,7 @@ def test_the_certificate_adds_up_within_four_roundings_however_the_rows_are_cut(
     for values in CUTS:
         monkeypatch.setattr(judge, "walk", partial(walk, values=values))
         z, size = np.empty(N), np.empty(N)
-        risk, _ = judge._primal_pass(problem, np.ones(1), 0.0, z, size)
+        risk, _ = judge.primal_sums(problem, np.ones(1), 0.0, z, size)
         assert abs(risk - exact_risk) <= 4.0 * EPS * losses.sum()
         total, *_ = judge.conjugate_pass(problem.compiled_loss, problem.y, problem.weights, problem.offset, u)
         assert abs(total - exact_conjugates) <= 4.0 * EPS * np.abs(conjugates).sum()

@@ -25,7 +25,7 @@ def main() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X, y = scale(X), np.where(y == 1, 1.0, -1.0)
     names, parts = ["east", "north", "south"], np.array_split(np.random.default_rng(0).permutation(y.size), 3)
-    with tempfile.TemporaryDirectory() as place, LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+    with tempfile.TemporaryDirectory() as place, LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster:
         owners = []
         for name, rows in zip(names, parts, strict=True):
             write_store(Path(place) / name, [RowBlock(X[rows], y[rows])])
