@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import logging
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,16 +100,32 @@ class TableSource:
         convert = pyarrow.csv.ConvertOptions(
             column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False
         )
-        with self._plain_bytes() as stream, pyarrow.csv.open_csv(stream, None, parse, convert) as reader:
+        with self._plain_bytes(pyarrow) as stream, pyarrow.csv.open_csv(stream, None, parse, convert) as reader:
             yield from reader
 
     @contextmanager
-    def _plain_bytes(self) -> Iterator[Any]:
+    def _plain_bytes(self, pyarrow: Any) -> Iterator[Any]:
+        """The text as something that pyarrow reads without Python: it reads ahead on threads of its own, and one of them
+        that calls into Python while the process ends brings it down. What is compressed is unpacked into a file first."""
         source: Any = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source
         with open_bytes(source) as found:
-            try:
-                yield io.BufferedReader(found.stream, 1 << 20)  # pyarrow takes a short read for the end
-            except DAMAGED as error:
-                if not found.compression or getattr(error, "errno", None) is not None:
-                    raise
-                raise InputError(f"{self.name}: the {found.compression} data are damaged or cut off") from error
+            if not found.compression:
+                yield (
+                    pyarrow.BufferReader(self.source)
+                    if isinstance(self.source, bytes)
+                    else _native(pyarrow, self.source)
+                )
+                return
+            with tempfile.NamedTemporaryFile(prefix="fenchel-") as plain:
+                try:
+                    shutil.copyfileobj(found.stream, plain, 1 << 20)
+                except DAMAGED as error:
+                    if getattr(error, "errno", None) is not None:
+                        raise
+                    raise InputError(f"{self.name}: the {found.compression} data are damaged or cut off") from error
+                plain.flush()
+                yield _native(pyarrow, plain.name)
+
+
+def _native(pyarrow: Any, path: Any) -> Any:
+    return pyarrow.OSFile(os.fsdecode(path))
