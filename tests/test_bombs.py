@@ -47,15 +47,20 @@ resource.setrlimit(resource.RLIMIT_AS, (size + 600_000_000, resource.RLIM_INFINI
 found = {}
 for path in sys.argv[2:]:
     for name, read in readers(path, folder / "out").items():
-        began = time.process_time()
-        try:
-            read()
-            said = "read"
-        except FenchelError as error:
-            said = str(error)
-        except MemoryError:
-            said = "MemoryError"
-        found[Path(path).name + " " + name] = (said, time.process_time() - began)
+        least = float("inf")
+        for _ in range(5):  # memory that others want as well is slow to come
+            began = time.process_time()
+            try:
+                read()
+                said = "read"
+            except FenchelError as error:
+                said = str(error)
+            except MemoryError:
+                said = "MemoryError"
+            least = min(least, time.process_time() - began)
+            if least < 1.0:
+                break
+        found[Path(path).name + " " + name] = (said, least)
 print(json.dumps(found))
 """
 COMPRESS = {"gz": lambda data: gzip.compress(data, 9), "bz2": bz2.compress, "xz": lambda data: lzma.compress(data)}
