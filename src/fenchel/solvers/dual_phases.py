@@ -147,14 +147,15 @@ class Phases:
         """Make the active rows the part."""
         if self.part is not self.whole and not (active & ~self.inside).any():
             inner = np.flatnonzero(active[self.part.number])
-            self.part = self.part.take(inner, Unchanged())
+            self.part = self.part.take(inner, Unchanged(), self.oracle.engine)
         else:
             if self.renumbered is None:
-                self.renumbered = columns_of(self.whole.rows, self.v.size)
+                self.renumbered = columns_of(self.whole.rows, self.v.size, self.oracle.engine)
             if active.all() and isinstance(self.renumbered, Unchanged):
                 self.part = self.whole
             else:
-                self.part = self.whole.take(self.rng.permutation(np.flatnonzero(active)), self.renumbered)
+                order = self.rng.permutation(np.flatnonzero(active))
+                self.part = self.whole.take(order, self.renumbered, self.oracle.engine)
             self.v = self.renumbered.renamed(self.columns.original(self.v))
             self.columns = self.renumbered
         self.inside, self.outside = active, read_only(np.where(active, 0.0, self.whole.p))
