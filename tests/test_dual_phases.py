@@ -42,9 +42,9 @@ def phases_of(p, seed=0):
 def test_a_copy_holds_the_rows_with_common_columns_first():
     X = wide().X
     rows = accept_matrix(X)[1]
-    columns = columns_of(rows, X.shape[1])
+    columns = columns_of(rows, X.shape[1], Local())
     index = np.random.default_rng(1).permutation(X.shape[0])[:700]
-    copy = take_rows(rows, index, columns)
+    copy = take_rows(rows, index, columns, Local())
     got = sp.csr_matrix((copy.values, copy.indices.astype(np.int64), copy.indptr.astype(np.int64)), (700, X.shape[1]))
     w = np.random.default_rng(2).standard_normal(X.shape[1])
     np.testing.assert_array_equal(columns.original(columns.renamed(w)), w)

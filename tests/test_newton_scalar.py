@@ -10,7 +10,7 @@ import fenchel
 from fenchel.engines import Local
 from fenchel.oracle import Oracle
 from fenchel.solvers import NewtonCG
-from fenchel.solvers.dual_start import dual_start, dual_start_pays
+from fenchel.solvers.dual_start import copied, dual_start, dual_start_pays
 from fenchel.solvers.newton_passes import Passes, samples
 from fenchel.solvers.newton_scalar import claim
 from fenchel.solvers.newton_solves import Systems, aim, cholesky, hessian_at
@@ -124,7 +124,9 @@ def test_dual_epochs_bring_wide_problems_near_the_solution(free):
     oracle = Oracle(p)
     best = fenchel.solve(p, solver="newton_cg", tol=1e-9)
     assert best.status is fenchel.Status.CERTIFIED
-    w, b = dual_start(oracle, np.random.default_rng(0))
+    copy = copied(oracle, np.random.default_rng(0))
+    w, b = dual_start(oracle, copy.sample, np.random.default_rng(0))
+    w = copy.columns.original(w)
     value = oracle.risk(w, b)[0] + p.regularizer.value(w)
     assert value - best.certificate.primal < 0.01 * abs(best.certificate.primal)
 

@@ -41,13 +41,11 @@ def rank_columns(counts, place, rank):
 
 @kernel
 def copy_rows(source, order, rank, indptr, indices, values):
-    """The rows `order` of the source, one behind the other; columns are renamed by `rank`, or not if it is empty."""
-    place = np.uint64(0)
+    """The rows `order` of the source to their places; columns are renamed by `rank`, or not if it is empty."""
     for k in range(np.uint64(order.size)):
-        i = np.uint64(order[k])
+        i, place = np.uint64(order[k]), np.uint64(indptr[k])
         for m in range(source.indptr[i], source.indptr[i + np.uint64(1)]):
             j = source.indices[m]
             indices[place] = rank[j] if rank.size > 0 else j
             values[place] = source.values[m]
             place += np.uint64(1)
-        indptr[k + np.uint64(1)] = place

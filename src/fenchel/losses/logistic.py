@@ -53,8 +53,9 @@ class Logistic(NamedTuple):
 
     def dual_step(self, u, z, q, y):
         # In t with s = sigmoid(t) the equation is f(t) = t + m + q (s - s0) = 0. Reflected so that its root is not
-        # positive, f is convex up to there: Newton's steps fall to the root from any point right of it. (From elsewhere
-        # they can run in a circle, for q > 20.) `top` is such a point; s >= e^t / 2 makes it close for large q.
+        # positive, f is convex up to there: Newton's steps fall to the root from any point right of it, and from the
+        # left the first one ends right of it. (On the other side they can run in a circle, for q > 20.) The root is
+        # between -m and the t of s0, and not right of `top`, which s >= e^t / 2 makes close for large q.
         m, s0 = y * z, -y * u
         reflected = m + q * (0.5 - s0) < 0.0
         if reflected:
@@ -64,15 +65,21 @@ class Logistic(NamedTuple):
             x = math.log(0.5 * q) - m + q * s0
             w = wright_omega(x)
             top = min(0.0, math.log(w) - math.log(0.5 * q) if x > 1.0 else q * s0 - m - w)
-        t = min(-m, top)
+        t = min(math.log(s0 / (1.0 - s0)) if 0.0 < s0 < 1.0 else -m, top)
+        s = 0.5
         for _ in range(100):
-            s = sigmoid(t)
-            new = min(t - (t + m + q * (s - s0)) / (1.0 + q * s * (1.0 - s)), top)
-            near = abs(new - t) <= 1e-9  # the next step would be about the square of this one
-            t = new
-            if near:
+            e = math.exp(t)
+            r = 1.0 / (1.0 + e)
+            s, slope = e * r, e * r * r
+            steep = 1.0 + q * slope
+            step = min(t - (t + m + q * (s - s0)) / steep, top) - t
+            if abs(step) <= 1e-4:  # the second derivatives make what is left its cube
+                bend = 0.5 * (1.0 - 2.0 * s) * step
+                step *= 1.0 - bend * q * slope / steep
+                s += slope * step * (1.0 + bend)
                 break
-        return -y * sigmoid(-t if reflected else t)
+            t += step
+        return -y * (1.0 - s if reflected else s)
 
     def dual_domain(self, y):
         return min(-y, 0.0), max(-y, 0.0)

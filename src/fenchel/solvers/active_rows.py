@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from fenchel.data.accept import read_only, size
 from fenchel.data.csr import CSR
 from fenchel.data.dense import Dense
+from fenchel.engines.local import SMALLEST_BLOCK
 from fenchel.kernels.working_copy import copy_rows, count_columns, rank_columns
 
 WIDE = 2048  # columns from which renumbering them pays: the weights of fewer are in the nearest cache anyway
@@ -35,9 +37,9 @@ class Part(NamedTuple):
         """Stored values, at least 1."""
         return max(size(self.rows), 1)
 
-    def take(self, index: np.ndarray, columns: Columns | Unchanged) -> Part:
+    def take(self, index: np.ndarray, columns: Columns | Unchanged, engine: Any) -> Part:
         """A copy of the rows `index`, one behind the other in that order, its columns renamed."""
-        rows = take_rows(self.rows, index, columns)
+        rows = take_rows(self.rows, index, columns, engine)
         y, p, offset, q = (read_only(field[index]) for field in (self.y, self.p, self.offset, self.q))
         return Part(rows, y, p, offset, q, self.u[index], self.number[index])
 
@@ -45,9 +47,13 @@ class Part(NamedTuple):
 class Columns:
     """Columns by falling frequency: rank_j is the new number of column j."""
 
-    def __init__(self, rows: CSR, d: int):
-        counts = np.zeros(d, dtype=np.uint32)
-        count_columns(rows.indices, counts)
+    def __init__(self, rows: CSR, d: int, engine: Any):
+        def work(span: slice) -> tuple[np.ndarray]:
+            counts = np.zeros(d, dtype=np.uint32)
+            count_columns(rows.indices[span], counts)
+            return (counts,)
+
+        counts = engine.sum(work, halves(rows.indices.size, rows.indices.size))[0]
         self.rank = np.empty(d, dtype=np.uint32)
         rank_columns(counts, np.empty(TOLD_APART, dtype=np.uint64), self.rank)
 
@@ -73,18 +79,29 @@ class Unchanged:
         return v.copy()
 
 
-def columns_of(rows: Any, d: int) -> Columns | Unchanged:
+def halves(count: int, stored: int) -> list[slice]:
+    """Numbers below `count` in two runs, or in one if they stand for few stored values."""
+    edges = [0, count // 2, count] if stored >= SMALLEST_BLOCK else [0, count]
+    return [slice(a, b) for a, b in pairwise(edges)]
+
+
+def columns_of(rows: Any, d: int, engine: Any) -> Columns | Unchanged:
     """New numbers for the columns of a copy, where they make walking it faster."""
     wide = isinstance(rows, CSR) and d >= WIDE
-    return Columns(rows, d) if wide else Unchanged()
+    return Columns(rows, d, engine) if wide else Unchanged()
 
 
-def take_rows(rows: Any, index: np.ndarray, columns: Columns | Unchanged) -> Any:
+def take_rows(rows: Any, index: np.ndarray, columns: Columns | Unchanged, engine: Any) -> Any:
     """A copy of some rows."""
     if isinstance(rows, Dense):
         return Dense(read_only(rows.values[index]))
-    stored = int(np.diff(rows.indptr)[index].sum())
     indptr = np.zeros(index.size + 1, dtype=rows.indptr.dtype)
+    np.cumsum(np.diff(rows.indptr)[index], out=indptr[1:])
+    stored = int(indptr[-1])
     indices, values = np.empty(stored, dtype=rows.indices.dtype), np.empty(stored, dtype=rows.values.dtype)
-    copy_rows(rows, index, columns.rank, indptr, indices, values)
+
+    def work(span: slice) -> None:
+        copy_rows(rows, index[span], columns.rank, indptr[span], indices, values)
+
+    engine.map(work, halves(index.size, stored))
     return CSR(read_only(indptr), read_only(indices), read_only(values))

@@ -17,20 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.data.accept import read_only
+from fenchel.data.accept import block, read_only
 from fenchel.data.transfer import Identity, apply_to
 from fenchel.kernels.dual_phase import dual_phase, dual_steps, row_scores
 from fenchel.kernels.passes import conjugate_sum, loss_sums
 from fenchel.result import Iterate
-from fenchel.solvers.active_rows import Columns, Part, Unchanged, columns_of
+from fenchel.solvers.active_rows import Columns, Part, Unchanged, columns_of, halves
 from fenchel.solvers.base import Start
 from fenchel.solvers.free_newton import Newton
 
-FIRST, LOOKS = 3, 3  # epochs over all rows before the first look at them; looks before a copy is made
+# Epochs over all rows before the first look at them, by whether the loss is differentiable; looks before a copy is made
+FIRST, LOOKS = {True: 5, False: 3}, 3
 EPOCHS, BETWEEN = 10, 2  # epochs before a look, at most; after a Newton step
 SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
-COARSE = 1e-2  # the largest gap to aim at
+COARSE = {True: 1e-3, False: 1e-2}  # the largest gap to aim at, by the same: with kinks the way there is long
 SURELY = 0.9  # of a gap that is aimed at
 SELDOM = 4  # rounds after which all rows are looked at in any case
 MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move
@@ -66,7 +67,8 @@ class Phases:
         self.v = np.zeros(problem.d)
         if u.any():
             self.v = form.change.combine(oracle, u) / -self.strength
-        self.gap, self.pace = np.inf, Pace()
+        self.smooth = problem.smooth_loss
+        self.gap, self.pace = np.inf, Pace(COARSE[self.smooth])
 
     def first(self) -> Iterate:
         """The iterate to start from, without a pass over X if it is 0."""
@@ -93,7 +95,12 @@ class Phases:
         if self.part is self.whole:
             return self._look_at_all(self.whole.p, apply_to(self.transfer, self.columns.original(self.v)))
         part = self.part
-        row_scores(self.transfer, part.rows, part.p, part.offset, self.b, self.v, self.part_z)
+
+        def work(span: slice) -> None:
+            rows = block(part.rows, span.start, span.stop)
+            row_scores(self.transfer, rows, part.p[span], part.offset[span], self.b, self.v, self.part_z[span])
+
+        self.oracle.engine.map(work, halves(part.n, part.stored))
         return self._sums(part, part.p, self.part_z)
 
     def _look_at_all(self, p: np.ndarray, w: np.ndarray) -> Sums:
@@ -147,14 +154,15 @@ class Phases:
         """Make the active rows the part."""
         if self.part is not self.whole and not (active & ~self.inside).any():
             inner = np.flatnonzero(active[self.part.number])
-            self.part = self.part.take(inner, Unchanged())
+            self.part = self.part.take(inner, Unchanged(), self.oracle.engine)
         else:
             if self.renumbered is None:
-                self.renumbered = columns_of(self.whole.rows, self.v.size)
+                self.renumbered = columns_of(self.whole.rows, self.v.size, self.oracle.engine)
             if active.all() and isinstance(self.renumbered, Unchanged):
                 self.part = self.whole
             else:
-                self.part = self.whole.take(self.rng.permutation(np.flatnonzero(active)), self.renumbered)
+                order = self.rng.permutation(np.flatnonzero(active))
+                self.part = self.whole.take(order, self.renumbered, self.oracle.engine)
             self.v = self.renumbered.renamed(self.columns.original(self.v))
             self.columns = self.renumbered
         self.inside, self.outside = active, read_only(np.where(active, 0.0, self.whole.p))
@@ -167,23 +175,24 @@ class Pace:
     Tolerances are mostly powers of ten: the next one below is aimed at.
     """
 
-    rate = 0.0  # of log gap, per epoch
+    def __init__(self, coarse: float):
+        self.coarse = coarse  # the largest gap to aim at
+        self.rate = 0.0  # of log gap, per epoch
 
     def learn(self, before: float, after: float, epochs: int) -> None:
         self.rate = float(np.log(before / after)) / epochs if before > after > 0.0 else 0.0
 
     def epochs(self, gap: float) -> int:
-        way = np.log(gap / (SURELY * aim(gap))) if gap > 0.0 else 1.0
+        way = np.log(gap / (SURELY * self.aim(gap))) if gap > 0.0 else 1.0
         return int(np.clip(np.ceil(way / max(self.rate, 1e-9)), 1, EPOCHS))
+
+    def aim(self, gap: float) -> float:
+        """The power of ten below a gap."""
+        return float(min(10.0 ** (np.ceil(np.log10(gap)) - 1.0), self.coarse)) if gap > 0.0 else 0.0
 
     @property
     def slow(self) -> bool:
         return self.rate < SLOW
-
-
-def aim(gap: float) -> float:
-    """The power of ten below a gap, 0.01 at most."""
-    return float(min(10.0 ** (np.ceil(np.log10(gap)) - 1.0), COARSE)) if gap > 0.0 else 0.0
 
 
 def inverse_bias_of(problem: Any, form: Any) -> float:
@@ -204,7 +213,7 @@ def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterat
     yield phases.first()
     phases.gap = 1.0
     for look in range(LOOKS):
-        before, epochs = phases.gap, min(phases.pace.epochs(phases.gap), FIRST + look)
+        before, epochs = phases.gap, min(phases.pace.epochs(phases.gap), FIRST[phases.smooth] + look)
         phases.epochs(epochs)
         yield phases.check(phases.look())
         phases.pace.learn(before, phases.gap, epochs)
@@ -234,7 +243,7 @@ def rounds(phases: Phases, newton: Newton | None) -> Any:
             stepping.adapt(phases.gap / before if before > 0.0 else 1.0)
         else:
             phases.pace.learn(before, phases.gap, epochs)
-        if phases.gap > aim(last) and looked % SELDOM > 0:
+        if phases.gap > phases.pace.aim(last) and looked % SELDOM > 0:
             yield phases.latest._replace(primal=None, dual=np.nan)
             continue
         own = phases.gap

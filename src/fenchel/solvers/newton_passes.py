@@ -182,6 +182,11 @@ def add_dense_gram(X: np.ndarray, h: np.ndarray, out: np.ndarray) -> None:
         out += scaled.T @ scaled
 
 
+def any_sample(problem: Any) -> bool:
+    """Whether there are rows enough to begin with some of them."""
+    return bool(sizes(problem.n, problem.d, size(problem.rows)))
+
+
 def samples(oracle: Any) -> Iterator[Any]:
     """Growing samples of the rows with weights that sum to 1; none if there are too few rows."""
     problem = oracle.problem

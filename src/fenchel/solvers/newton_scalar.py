@@ -1,9 +1,9 @@
 """Newton's method for losses of one score: where it starts, its steps, and how long they are.
 
 Without a start it begins at the solution of a sample of the rows (`newton_passes.py`), each sample starting the next, or,
-where rows are too few for that, with some epochs of dual coordinate steps. The steps come from `newton_solves.py`. Where one
-is far too long, rows on the flat side of their loss are about to leave it: the next system takes the curvatures averaged
-over that step, (u' - u) / (z' - z).
+where rows are too few for that, with some epochs of dual coordinate steps on a copy of them. The steps come from
+`newton_solves.py`. Where one is far too long, rows on the flat side of their loss are about to leave it: the next system
+takes the curvatures averaged over that step, (u' - u) / (z' - z).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
 from fenchel.solvers.claims import dual_estimate
-from fenchel.solvers.dual_start import dual_start, dual_start_pays
-from fenchel.solvers.newton_passes import Passes, Point, costs_of, samples
+from fenchel.solvers.dual_start import copied, dual_start, dual_start_pays
+from fenchel.solvers.newton_passes import Passes, Point, any_sample, costs_of, samples
 from fenchel.solvers.newton_remote import RemotePasses
 from fenchel.solvers.newton_solves import Step, Systems, cheap
 
@@ -31,17 +31,35 @@ MOST_BENDS = 5  # ... but not for ever: where a loss has kinks in its slope, ste
 
 def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
     """Iterates of `NewtonCG` for losses of one score."""
-    passes: Any = RemotePasses(oracle) if oracle.remote else Passes(oracle, oracle.problem)
-    systems = Systems(oracle.problem)
+    problem, systems = oracle.problem, Systems(oracle.problem)
+    fresh = start.dual_point is None and not start.coef.any() and start.intercept == 0.0 and not oracle.remote
+    if fresh and not any_sample(problem) and not cheap(costs_of(problem)) and dual_start_pays(problem):
+        yield from copy_iterates(oracle, systems)
+        return
+    passes: Any = RemotePasses(oracle) if oracle.remote else Passes(oracle, problem)
     begin = Beginning(start.coef, start.intercept, np.inf)
-    if start.dual_point is None and not start.coef.any() and start.intercept == 0.0 and not oracle.remote:
-        for begin in beginnings(oracle, systems):
-            yield Iterate(begin.w.copy(), begin.b, None, np.nan)
+    for begin in beginnings(oracle, systems) if fresh else ():
+        yield Iterate(begin.w.copy(), begin.b, None, np.nan)
     first = passes.look(begin.w, begin.b)
     if not first.value <= begin.at_zero:  # rows that were left out can change everything
         first = passes.look(start.coef, start.intercept)
     for point, _ in descend(passes, first, systems):
         yield Iterate(point.w.copy(), point.b, point.value, claim(oracle, point), point.u)
+
+
+def copy_iterates(oracle: Any, systems: Systems) -> Iterator[Iterate]:
+    """On a copy of the rows, after dual epochs on it."""
+    rng, problem = np.random.default_rng(0), oracle.problem
+    copy = copied(oracle, rng)
+    w, b = dual_start(oracle, copy.sample, rng)
+    yield Iterate(copy.columns.original(w), b, None, np.nan)
+    passes = Passes(oracle, copy.sample)
+    first = passes.look(w, b)
+    if not first.value <= oracle.losses_at(problem.offset, 0.0)[0]:
+        first = passes.look(np.zeros(problem.d), 0.0)
+    for point, _ in descend(passes, first, systems):
+        point = point._replace(w=copy.columns.original(point.w), g=copy.columns.original(point.g))
+        yield Iterate(point.w, point.b, point.value, claim(oracle, point), copy.rows_back(point.u))
 
 
 def claim(oracle: Any, point: Point) -> float:
@@ -58,9 +76,8 @@ class Beginning(NamedTuple):
 
 
 def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
-    """Better and better ones."""
-    problem, rng = oracle.problem, np.random.default_rng(0)
-    w, b, at_zero = np.zeros(problem.d), 0.0, None
+    """Better and better ones, from samples of the rows."""
+    w, b, at_zero = np.zeros(oracle.problem.d), 0.0, None
     for sample in samples(oracle):
         passes = Passes(oracle, sample)
         here = passes.look(w, b)
@@ -70,8 +87,6 @@ def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
             yield Beginning(w, b, at_zero)
             if decrement <= ROUGH * abs(point.value):
                 break
-    if at_zero is None and not cheap(costs_of(problem)) and dual_start_pays(problem):
-        yield Beginning(*dual_start(oracle, rng), oracle.losses_at(problem.offset, 0.0)[0])
 
 
 def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Point, float]]:

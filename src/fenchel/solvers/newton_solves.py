@@ -96,6 +96,8 @@ class Systems:
 
     def direction(self, H: Hessian, right: np.ndarray, goal: float) -> np.ndarray:
         """x with R*(right - H x) <= goal by preconditioned conjugate gradients, or exactly by a new factor."""
+        from scipy.linalg.blas import daxpy
+
         regularizer = self.problem.regularizer
         x, r, steps = np.zeros(right.size), right.copy(), 0
         self.residual = r
@@ -113,8 +115,8 @@ class Systems:
             curved = float(direction @ product)
             if not (rq > 0.0 and curved > 0.0):
                 break
-            x += (rq / curved) * direction
-            r -= (rq / curved) * product
+            daxpy(direction, x, a=rq / curved)
+            daxpy(product, r, a=-rq / curved)
             steps += 1
             self.spent += H.costs.product
         return x
