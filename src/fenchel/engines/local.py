@@ -19,7 +19,7 @@ import numpy as np
 
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import fetch, is_mapped, release
-from fenchel.data.walk import room_for
+from fenchel.data.walk import cores, room_for
 from fenchel.engines.tree import added
 from fenchel.errors import InputError
 
@@ -132,7 +132,7 @@ class Local:
 
     def map(self, function: Callable[..., Any], blocks: list[Any], *arguments: Any) -> list[Any]:
         """function(block, *arguments) for every block, results in block order."""
-        threads = min(self.threads or os.cpu_count() or 1, len(blocks))
+        threads = min(self.threads or cores(), len(blocks))
         if blocks and isinstance(blocks[0], Block) and is_mapped(blocks[0].rows):
             function = _streamed(function, blocks, threads)
         if threads == 1:
