@@ -14,7 +14,7 @@ import numpy as np
 
 from fenchel.certify import feasible
 from fenchel.data.accept import read_only, take
-from fenchel.data.dense import Dense
+from fenchel.data.dense import Dense, copy_rows
 from fenchel.data.transfer import Identity
 from fenchel.engines.local import Local, spans
 from fenchel.kernels import passes
@@ -320,8 +320,10 @@ def _dense_gram(X: np.ndarray, weights: np.ndarray, chunk: int = 1024) -> np.nda
     """X' diag(weights) X by BLAS, a few rows at a time, leaving out rows without weight."""
     total = np.zeros((X.shape[1], X.shape[1]))
     rows = np.flatnonzero(weights)
+    root, room = np.sqrt(weights[rows]), np.empty((min(chunk, rows.size), X.shape[1]), X.dtype)
     for k in range(0, rows.size, chunk):
-        part = rows[k : k + chunk]
-        scaled = X[part] * np.sqrt(weights[part])[:, None]
+        scaled = room[: rows[k : k + chunk].size]
+        copy_rows(X, rows[k : k + chunk], scaled)
+        scaled = np.multiply(scaled, root[k : k + chunk, None], out=scaled if X.dtype == np.float64 else None)
         total += scaled.T @ scaled
     return total

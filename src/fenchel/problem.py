@@ -209,7 +209,8 @@ class Problem:
     @cached_property
     def smoothness(self) -> float | None:
         """Lipschitz constant of the loss's slope (inf: none; None: the slope jumps)."""
-        return losses.smoothness(self.loss, np.unique(self.y)[:16])
+        targets = () if hasattr(self.loss, "smoothness") else np.unique(self.y)[:16]
+        return losses.smoothness(self.loss, targets)
 
     @property
     def basis(self) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 from fenchel.data.accept import block, size
@@ -18,6 +19,12 @@ from fenchel.data.mapped import release
 
 VALUES = 1 << 20  # stored values in a block, about: a millisecond or two of work
 THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+@cache
+def cores() -> int:
+    """How many this machine has. Asking the system takes longer than a pass over a small problem."""
+    return os.cpu_count() or 1
 
 
 @contextmanager
@@ -63,7 +70,7 @@ def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], values: int = VAL
         return result
 
     starts = range(0, n, step)
-    threads = min(THREADS.get() or os.cpu_count() or 1, len(starts))
+    threads = min(THREADS.get() or cores(), len(starts))
     return map(one, starts) if threads == 1 else _on_threads(one, starts, threads)
 
 

@@ -19,13 +19,13 @@ import numpy as np
 
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import fetch, is_mapped, release
-from fenchel.data.walk import room_for
+from fenchel.data.walk import cores, room_for
 from fenchel.engines.tree import added
 from fenchel.errors import InputError
 
 SMALLEST_BLOCK = 1 << 18  # stored values: about half a millisecond of work, well above the cost of handing it out
 SMALLEST_SPAN = 1 << 14  # rows, for work on vectors: some tenths of a millisecond
-MOST_BLOCKS = 64  # unless blocks would become larger than ...
+MOST_BLOCKS = 32  # unless blocks would become larger than ...
 LARGEST_BLOCK = 1 << 22  # stored values: some of them at a time are all that data on disk hold in memory
 
 
@@ -38,6 +38,7 @@ class Block(NamedTuple):
     offset: np.ndarray
     start: int
     stop: int
+    mapped: bool = False  # from disk
 
 
 def cut(rows: Any, n: int, d: int) -> list[int]:
@@ -114,10 +115,10 @@ class Local:
         """The rows in blocks, cut by their size and not by the number of threads."""
         if hasattr(problem, "cut"):  # examples that are not rows
             return problem.cut(self.cut)
-        edges = self.edges(problem)
+        y, p, offset, mapped = problem.y, problem.weights, problem.offset, is_mapped(problem.rows)
         return [
-            Block(block(problem.rows, a, b), problem.y[a:b], problem.weights[a:b], problem.offset[a:b], a, b)
-            for a, b in pairwise(edges)
+            Block(block(problem.rows, a, b), y[a:b], p[a:b], offset[a:b], a, b, mapped)
+            for a, b in pairwise(self.edges(problem))
         ]
 
     def edges(self, problem: Any) -> Sequence[int]:
@@ -132,8 +133,8 @@ class Local:
 
     def map(self, function: Callable[..., Any], blocks: list[Any], *arguments: Any) -> list[Any]:
         """function(block, *arguments) for every block, results in block order."""
-        threads = min(self.threads or os.cpu_count() or 1, len(blocks))
-        if blocks and isinstance(blocks[0], Block) and is_mapped(blocks[0].rows):
+        threads = min(self.threads or cores(), len(blocks))
+        if blocks and getattr(blocks[0], "mapped", False):
             function = _streamed(function, blocks, threads)
         if threads == 1:
             return [function(b, *arguments) for b in blocks]

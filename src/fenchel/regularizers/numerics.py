@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.errors import InputError
 
 Vector = NDArray[np.float64]
+TINY, HUGE = 1e-280, 1e280  # far from where numbers lose digits
 
 # Overflow to inf is a legal answer here and no news to the user; NaN is excluded by construction and by the tests.
 quiet = np.errstate(all="ignore")
@@ -74,6 +75,19 @@ def product(*factors: float, over: tuple[float, ...] = ()) -> float:
     >>> product(1e-300, 1e200, 1e200), product(1e-170, 1e-170, over=(1e-300,))
     (1e+100, 1e-40)
     """
+    value = 1.0
+    for factor in factors:
+        value *= factor
+        if not TINY < abs(value) < HUGE:
+            return _far_product(factors, over)
+    for factor in over:
+        value /= factor
+        if not TINY < abs(value) < HUGE:
+            return _far_product(factors, over)
+    return value  # with the same roundings: they do not depend on exponents within the range
+
+
+def _far_product(factors: tuple[float, ...], over: tuple[float, ...]) -> float:
     mantissa, exponent = _split(factors, over)
     try:
         return math.ldexp(mantissa, exponent)
@@ -111,7 +125,6 @@ def unit(x: Vector) -> tuple[Vector, float]:
     return (x / scale, scale) if scale > 0.0 else (x, 0.0)
 
 
-@quiet
 def half_square(x: Vector, *factors: float, over: tuple[float, ...] = ()) -> float:
     """1/2 |x|^2 prod(factors) / prod(over).
 
@@ -121,6 +134,11 @@ def half_square(x: Vector, *factors: float, over: tuple[float, ...] = ()) -> flo
     square = float(np.vdot(x, x))
     if 1e-280 < square < 1e280:  # nothing that matters was lost inside the sum
         return product(0.5, square, *factors, over=over)
+    return _extreme_half_square(x, factors, over)
+
+
+@quiet
+def _extreme_half_square(x: Vector, factors: tuple[float, ...], over: tuple[float, ...]) -> float:
     scale = largest(x)
     if not math.isfinite(scale) or scale == 0.0:
         return scale

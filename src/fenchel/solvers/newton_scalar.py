@@ -22,7 +22,7 @@ from fenchel.solvers.newton_remote import RemotePasses
 from fenchel.solvers.newton_solves import Step, Systems, cheap
 
 DECREASE, FLAT = 1e-4, 0.6  # of the derivative at the start of a step: what it must gain, and how steep it may end
-ROUGH = 1e-2  # squared decrement relative to the value that is enough for a sample
+ROUGH = 1.0  # squared decrement that is enough for a sample, relative to the value and to features per row
 ROUNDING = 1e-13  # of the value: what rounding can hide
 MOST_TRIALS = 60
 SHORT = 0.1  # step length below which the next system takes curvatures averaged over the step that was too long,
@@ -85,7 +85,7 @@ def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
         for point, decrement in descend(passes, here, systems):
             w, b = point.w, point.b
             yield Beginning(w, b, at_zero)
-            if decrement <= ROUGH * abs(point.value):
+            if decrement <= ROUGH * problem.d / sample.n * abs(point.value):
                 break
 
 

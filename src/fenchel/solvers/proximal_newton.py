@@ -8,6 +8,7 @@ slopes changed more than their curvature said count with the change that was see
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +70,11 @@ class ProximalNewton:
         self.hard = 0  # sets that were not solved by the steps allowed
         self.made_for: Any = (None, None, False)  # columns, curvatures, whether sampled, of the matrix at hand
         self.matrix = np.zeros((0, 0))
-        self.draws = np.random.default_rng(0).random(self.problem.n)
+
+    @cached_property
+    def draws(self) -> np.ndarray:
+        """A random number for every row."""
+        return np.random.default_rng(0).random(self.problem.n)
 
     def solve(
         self, columns: ColumnSet, point: Point, x: np.ndarray, b: float, g: np.ndarray, worst: float

@@ -56,7 +56,7 @@ class WorkingSet(Solver):
         point = look(oracle, (oracle.scores(w) if w.any() else problem.offset) + b)
         if w.any():
             newton.progress = 0.0  # a start that is given is near enough for the curvature of all rows
-        elif problem.fit_intercept:
+        elif problem.fit_intercept and problem.d > SMALL:  # fewer columns, and b, are found together
             nothing = ColumnSet(oracle, np.zeros(0, dtype=np.int64))
             point, _, b, _ = newton.solve(nothing, point, np.zeros(0), b, np.zeros(0), lam)
         columns: ColumnSet | None = None
