@@ -85,7 +85,7 @@ def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
         for point, decrement in descend(passes, here, systems):
             w, b = point.w, point.b
             yield Beginning(w, b, at_zero)
-            if decrement <= ROUGH * problem.d / sample.n * abs(point.value):
+            if decrement <= ROUGH * w.size / sample.n * abs(point.value):
                 break
 
 
