@@ -129,14 +129,17 @@ def _parts(
 def _fitted_to(given: Sequence[Any], X: Any) -> bool | None:
     """Whether any was fitted to these rows; None: models and estimators do not hold on to theirs."""
     results = [one.results[0] if isinstance(one, Fit) else one for one in given]
-    known = [one for one in results if isinstance(one, Result)]
-    if any(_same_rows(result, X) for result in known):
+    constant = [isinstance(one, Fit) and getattr(one.model, "constant", None) is not None for one in given]
+    known = [(one, more) for one, more in zip(results, constant, strict=True) if isinstance(one, Result)]
+    if any(_same_rows(result, X, more) for result, more in known):
         return True
     return False if len(known) == len(given) else None
 
 
-def _same_rows(result: Result, X: Any) -> bool:
+def _same_rows(result: Result, X: Any, constant: bool) -> bool:
     mine = getattr(result.problem, "X", None)
+    if constant and mine is not None:  # the model appended a feature to its rows
+        mine = mine[:, :-1]
     if mine is None or getattr(mine, "shape", None) != getattr(X, "shape", ()):
         return False
     if hasattr(mine, "nnz"):
