@@ -11,7 +11,10 @@ EPILOG = """\
 A round on n workers takes T(n) = s + c n + t / n: the solver's own step and a round trip, messages to and
 from every worker, and the workers' passes over their rows. The constants are those of the machine on which
 Fenchel was measured, or of this one (--measure, some 20 s; needs pip install 'fenchel[dask]'). Rounds are
-those of one task; give your own with --rounds. JSON: rows, columns, stored, machine, shares, solvers.
+those of one task; give your own with --rounds.
+JSON: rows, columns, stored, machine: {per_value, per_row, per_entry, latency, per_worker, bandwidth},
+shares: [{solver, workers, passing, messages, own, rounds, per_round, fit}] in seconds, solvers: {name: {fastest
+(workers, seconds), limit (seconds of any number)}}.
 
 exit status: 0 done, 1 error, 2 wrong usage
 

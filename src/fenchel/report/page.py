@@ -180,10 +180,11 @@ def _assembled(parts: Parts) -> str:
 def _sections(parts: Parts, tables: dict[str, Any], charts: dict[str, Any]) -> dict[str, Any]:
     runs = parts.runs
     found: dict[str, Any] = {}
-    if len(runs) > 1:
-        found["Runs"] = overview(runs)
+    convergence = trace.section(runs, tables, charts)
+    if len(runs) > 1:  # what one compares comes before what each of them proves
+        found["Runs"], found["Convergence"] = overview(runs), convergence
     found["Certificate"] = certificates(runs)
-    found["Convergence"] = trace.section(runs, tables, charts)
+    found.setdefault("Convergence", convergence)
     found["Problem"] = problems(runs)
     if parts.path is not None:
         found["Path"] = path_section.section(parts.path, parts.feature_names, tables, charts)
