@@ -13,8 +13,9 @@ from every worker, and the workers' passes over their rows. The constants are th
 Fenchel was measured, or of this one (--measure, some 20 s; needs pip install 'fenchel[dask]'). Rounds are
 those of one task; give your own with --rounds.
 JSON: rows, columns, stored, machine: {per_value, per_row, per_entry, latency, per_worker, bandwidth},
-shares: [{solver, workers, passing, messages, own, rounds, per_round, fit}] in seconds, solvers: {name: {fastest
-(workers, seconds), limit (seconds of any number)}}.
+shares: [{solver, workers, passing, messages, own, rounds, per_round, fit}] in seconds, and
+solvers: {name: {fastest, limit}}: with how many workers a fit takes least, and from how many on messages
+are half of a round.
 
 exit status: 0 done, 1 error, 2 wrong usage
 
