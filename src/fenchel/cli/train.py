@@ -45,8 +45,9 @@ correlation), and writes no model. -s: 0, 7 logistic; 1, 2 squared_hinge; 3 hing
 l1; 6 logistic with l1; 11, 12 epsilon_insensitive with --p 2; 13 with --p 1 (-p 0.1 as there:
 it is --epsilon).
 
-Tables (.csv, .tsv, .parquet, also .csv.gz) have a header; features are numbers, the target may be words. - is
-standard input, --format says what comes from there.
+Tables (.csv, .tsv, .parquet, also .csv.gz) have a header; features are numbers, the target may be words, and --drop
+leaves other columns out (names, dates). - is standard input, --format says what comes from there. --report also shows
+how the model does on the rows of DATA, unless they are a folder on disk; fenchel report --data evaluates on other rows.
 
 With --columns, DATA has a token per line, its columns divided by blanks or tabs and an empty line between sentences; n
 is the number of sentences. The loss of a sentence is that of a chain: hinge (max-margin; --beta 1 rescales slack
