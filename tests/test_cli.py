@@ -183,6 +183,25 @@ def test_limits_write_the_model_and_exit_3(files, capsys):
     assert run("verify", "m", "two", "--tol", "1e9") == 0
 
 
+def test_a_tolerance_below_rounding_is_told_from_a_gap(files, capsys):
+    assert train("--loss", "logistic", "--tol", "1e-9") == 0
+    capsys.readouterr()
+    assert run("verify", "m", "two", "--tol", "1e-30", "--json") == 3
+    fit = json.loads(capsys.readouterr().out)["fits"][0]
+    rounding = abs(fit["primal"] - fit["dual"]) <= fenchel.load("m").certificate.floor
+    assert run("verify", "m", "two", "--tol", "1e-30") == 3
+    assert ("below what rounding allows" if rounding else "above the tolerance") in capsys.readouterr().out
+
+
+def test_numbers_that_are_taken_for_labels_are_doubted_aloud(files, capsys):
+    train_on = ["--max-iter", "0", "--model", "m", "-q"]
+    assert run("train", "real", *train_on) == 3
+    assert "80 different labels in 80 rows: is this regression? Then use --loss squared" in capsys.readouterr().err
+    for words in (["two"], ["three"], ["real", "--loss", "squared"]):
+        assert run("train", *words, *train_on) in (0, 3)
+        assert "regression" not in capsys.readouterr().err
+
+
 def test_threads_and_quiet_do_not_change_the_answer_and_no_dual_is_smaller(files):
     assert train("--threads", "1", "--quiet", model="a") == 0
     assert train("--threads", "2", model="b") == 0

@@ -77,7 +77,8 @@ WRONG = [
     ["verify", "m"], ["path", "d"], ["path", "d", "--model", "m", "--rule", "worst"], ["compare"],
     ["compare", "d", "--repeat", "0"], ["report", "m"], ["report", "-o", "r.html"], ["export", "m"],
     ["export", "m", "--format", "xml"], ["export", "m", "--format", "onnx"], ["convert", "d"], ["losses", "a", "b"],
-    ["solvers", "a", "b"], ["completion"], ["completion", "csh"],
+    ["solvers", "a", "b"], ["completion"], ["completion", "csh"], ["plan"], ["plan", "--rows", "5"], ["plan", "--workers", "0"],
+    ["serve-shard", "d"], ["serve-shard", "--scheduler", "tcp://x:1", "--name", "n"], ["convert", "d", "e", "--float16"],
 ]  # fmt: skip
 
 
@@ -88,6 +89,15 @@ def test_wrong_usage_exits_2_with_the_usage(words, capsys):
     assert shown.out == ""
     assert "usage: fenchel" in shown.err
     assert "error: " in shown.err
+
+
+def test_a_word_that_is_not_known_is_refused_by_its_command_with_the_nearest_option(capsys):
+    assert run("train", "d", "--modle", "m") == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("usage: fenchel train DATA --model OUT")
+    assert shown.endswith("unrecognized arguments: --modle m (did you mean --model?)\n")
+    assert run("train", "d", "m", "--model", "m") == 2
+    assert capsys.readouterr().err.endswith("unrecognized arguments: m\n")
 
 
 def test_control_characters_of_wrong_usage_do_not_reach_the_terminal(capsys):
@@ -115,6 +125,7 @@ JSON = {
     "verify": ["verify", "m", "two"], "path": ["path", "two", "--model", "n", "--alphas", "1", "--folds", "2", "-q"],
     "compare": ["compare", "two", "--solver", "auto,lbfgs", "--repeat", "1"], "losses": ["losses"],
     "one loss": ["losses", "huber"],
+    "plan": ["plan", "--rows", "1000", "--columns", "10", "--workers", "1,2"],
     "solvers": ["solvers"], "one solver": ["solvers", "lbfgs"], "pair": ["solvers", "--loss", "hinge", "--penalty", "l1"],
 }  # fmt: skip
 NAMES_AS_KEYS = {

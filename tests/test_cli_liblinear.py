@@ -97,6 +97,14 @@ def test_regression(options, own, files):
     assert np.allclose(w, theirs, atol=2e-3)
 
 
+def test_p_is_epsilon(files):
+    write_svmlight("real", X, REAL)
+    for words in (["-p", "0.3"], ["--epsilon", "0.3"]):
+        assert run("train", "real", "-s", "13", *words, "--model", words[0].strip("-")) == 0
+    assert fenchel.load("p").loss.epsilon == 0.3
+    assert (files / "p").read_bytes() == (files / "epsilon").read_bytes()
+
+
 @pytest.mark.parametrize(("loss", "name"), [("hinge", "hinge"), ("squared_hinge", "squared_hinge")])
 def test_c_is_that_of_scikit_learn_too(loss, name, files):
     assert run("train", "two", "--loss", loss, "-c", "0.4", "--model", "m", "-e", "1e-10") == 0

@@ -156,6 +156,24 @@ def test_a_label_that_looks_like_a_number_stays_a_word_among_words(files):
     assert run("evaluate", "m", "ones.csv", "--resamples", "0") == 0
 
 
+def test_columns_are_left_out_in_every_command_that_makes_something_of_them(files, capsys):
+    lines = csv_text(WORDS).strip().split("\n")
+    table = [f"plot,day,{lines[0]}", *(f'"a, {k}",2024-01-{k % 28 + 1:02},{row}' for k, row in enumerate(lines[1:]))]
+    (files / "more.csv").write_text("\n".join(table) + "\n")
+    out = ["--drop", "plot", "--drop", "day"]
+    assert run("train", "trees.csv", "--alpha", "0.1", "--model", "plain") == 0
+    assert run("train", "more.csv", *out, "--alpha", "0.1", "--model", "m") == 0
+    assert (files / "m").read_bytes() == (files / "plain").read_bytes()
+    assert run("convert", "more.csv", "rows", *out) == 0
+    assert run("train", "rows", "--alpha", "0.1", "--model", "r") == 0
+    assert fenchel.load("r").digests == fenchel.load("plain").digests
+    assert run("path", "more.csv", *out, "--alphas", "1", "--folds", "2", "--model", "p", "-q") == 0
+    assert fenchel.load("p").feature_names == tuple(NAMES)
+    assert run("compare", "more.csv", *out, "--repeat", "1") == 0
+    for command in ("predict", "evaluate", "verify"):  # a model knows its columns
+        assert run(command, "m", "more.csv", "--target", "kind") == 0
+
+
 FAILURES = {
     "no column": (["train", "trees.csv", "--target", "sort", "--model", "x"], "no column 'sort'; its columns are length"),
     "no group": (["train", "trees.csv", "--group", "q", "--model", "x"], "no column 'q'"),
@@ -178,6 +196,15 @@ FAILURES = {
     "ordered words": (["train", "trees.csv", "--measure", "ordinal", "--model", "x"], "Ordinal needs numbers in their order"),
     "half queries": (["train", "half.csv", "--target", "y", "--group", "q", "--measure", "mrr", "--model", "x"], "whole num"),
     "no header": (["train", "bald.csv", "--model", "x"], "looks like a row: put a line with the names"),
+    "no header, words": (["train", "wordy.csv", "--model", "x"], "looks like a row: put a line with the names"),
+    "target not last": (["train", "first.csv", "--model", "x"], "name it with --target (now it is 'a')"),
+    "text to leave out": (["train", "first.csv", "--target", "a", "--model", "x"], "or leave it out (--drop)\n"),
+    "dropped, unknown": (["train", "trees.csv", "--drop", "sort", "--model", "x"], "no column 'sort'; its columns are"),
+    "dropped target": (["train", "trees.csv", "--drop", "kind", "--target", "kind", "--model", "x"], "cannot be the target"),
+    "drop of svmlight": (["train", "two", "--drop", "y", "--model", "x"], "is read as svmlight text: see --format"),
+    "target of a folder": (["train", "rows", "--target", "y", "--model", "x"], "but rows is a folder of rows"),
+    "other table": (["verify", "m", "first.csv"], "no column 'length', which the model has as a feature"),
+    "label lacking": (["verify", "joint", "fewer.csv"], "no row with the label 'yew': these are not the rows of the model"),
     "semicolons": (["train", "semi.csv", "--model", "x"], "are its columns divided by something else?"),
     "other columns": (["predict", "m", "twice.csv"], "several columns with the name"),
     "fewer columns": (["predict", "m", "holes.csv"], "no column 'height', which the model has as a feature"),
@@ -200,6 +227,14 @@ def test_failures_name_the_place(case, files, capsys):
     (files / "gaps.csv").write_text("a,y\n1,2\n1,\n3,4\n")
     (files / "twice.csv").write_text("a,a,b\n1,2,3\n")
     (files / "bald.csv").write_text("1.5,2,3\n2.5,3,4\n")
+    (files / "wordy.csv").write_text("1.5,2,oak\n2.5,3,ash\n")
+    (files / "first.csv").write_text("kind,b,a\noak,1,2\nash,3,4\n")
+    (files / "fewer.csv").write_text(csv_text(WORDS[WORDS != "yew"], rows=X[WORDS != "yew"]))
+    if case == "label lacking":
+        assert run("train", "trees.csv", "--loss", "softmax", "--alpha", "0.1", "--model", "joint") == 0
+    if case == "target of a folder":
+        assert run("convert", "trees.csv", "rows") == 0
+    capsys.readouterr()
     (files / "semi.csv").write_text("a;b\n1;2\n")
     (files / "ragged.csv").write_text("a,b\n1,2,3\n")
     (files / "empty.csv").write_text("")

@@ -94,6 +94,12 @@ def test_the_readme_counts_solvers_rightly_and_names_the_test_command():
     assert "make test" in readme and (ROOT / ".ci" / "run").read_text().rstrip().endswith("make test")
 
 
+def test_the_terminal_page_has_the_help_of_every_command():
+    text = (ROOT / "docs" / "terminal.md").read_text(encoding="utf-8")
+    assert re.findall(r"^```{program-help} *(.*)$", text, re.MULTILINE) == ["", *COMMANDS]
+    assert re.findall(r"^## fenchel (.+)$", text, re.MULTILINE) == list(COMMANDS)
+
+
 def test_the_readme_names_every_command():
     row = next(
         line for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("| terminal")

@@ -58,7 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = _parser(words).parse_args(translate(words))
+        arguments, strange = _parser(words).parse_known_args(translate(words))
+        if strange:
+            arguments.parser.refuse(strange)
         arguments.check(arguments)
         arguments.command_line = shlex.join(["fenchel", *words])
     except SystemExit as stop:
@@ -91,7 +93,7 @@ def fill(name: str, command: Any) -> None:
     module = import_module("fenchel.cli." + name.replace("-", "_"))
     module.configure(command)
     check = getattr(module, "check", lambda parser, arguments: None)
-    command.set_defaults(run=module.run, check=lambda arguments: check(command, arguments))
+    command.set_defaults(run=module.run, parser=command, check=lambda arguments: check(command, arguments))
 
 
 def _root() -> tuple[CleanParser, Any]:

@@ -11,7 +11,7 @@ from fenchel.cli.fitting import add_limits, add_solving, problems, unstopped
 from fenchel.cli.options import ALIASES, loss_of, measure_of, pairs, penalty_of
 from fenchel.cli.problem_options import add_intercept, add_strength, alpha_of, asked_weights
 from fenchel.cli.progress import Progress
-from fenchel.cli.reading import add_reading, add_svmlight, read
+from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read
 from fenchel.cli.reporting import add_report, check_report, write_report
 from fenchel.cli.tasks import arrange, queries_for
 from fenchel.cli.terminal import CleanParser, as_json, table
@@ -66,6 +66,7 @@ def configure(parser: CleanParser) -> None:
     add_strength(parser)
     add_solving(parser)
     add_reading(parser)
+    add_drop(parser)
     add_report(parser)
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_intercept(parser.add_rare_group("intercept and weights"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from fenchel.cli.reading import add_drop
 from fenchel.cli.terminal import CleanParser
 
 EPILOG = """\
@@ -25,6 +26,7 @@ def configure(parser: CleanParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
     parser.add_argument("--target", metavar="COLUMN", help="tables: the column to be predicted (default: the last one)")
     parser.add_argument("--group", metavar="COLUMN", help="tables: the column of queries, whole numbers")
+    add_drop(parser)
     parser.add_argument("--float32", action="store_true", help="keep values with single precision: half the size")
     parser.add_argument(
         "--zero-based", action="store_true", help="svmlight: indices count from 0 (default: as they seem to)"
@@ -39,7 +41,7 @@ def run(arguments: Namespace) -> int:
     from fenchel.data.store import open_store
 
     place = convert(
-        arguments.data, arguments.folder, target=arguments.target, group=arguments.group,
+        arguments.data, arguments.folder, target=arguments.target, group=arguments.group, drop=arguments.drop,
         dtype="float32" if arguments.float32 else "float64", index_base=0 if arguments.zero_based else "auto",
         n_features=arguments.n_features,
     )  # fmt: skip

@@ -18,8 +18,8 @@ from fenchel.cli.problem_options import (
     asked_weights,
 )
 from fenchel.cli.progress import Progress
-from fenchel.cli.reading import add_reading, add_svmlight, read
-from fenchel.cli.reporting import add_report, check_report, fit, path_choice, write_report
+from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read
+from fenchel.cli.reporting import add_report, check_report, evaluated, fit, path_choice, write_report
 from fenchel.cli.tasks import arrange, places_of, queries_for
 from fenchel.cli.terminal import CleanParser, as_json, complain, table
 from fenchel.errors import InputError
@@ -66,6 +66,7 @@ def configure(parser: CleanParser) -> None:
     problem.add_argument("--penalty", metavar="NAME", help="default: l2")
     add_solving(problem)
     add_reading(problem)
+    add_drop(problem)
     add_intercept(parser.add_rare_group("intercept and weights"))
     add_loss_parameters(parser.add_rare_group("parameters of the loss and the penalty"))
     rare = parser.add_rare_group("solving, files and output")
@@ -98,7 +99,7 @@ def run(arguments: Namespace) -> int:
     model = model_of(points[chosen].results, data, task, constant, not arguments.no_dual)
     save(arguments.model, model)
     if arguments.report is not None:
-        _report(arguments, points, metric.name, chosen, model)
+        _report(arguments, points, metric.name, chosen, model, data)
     if not arguments.quiet and chosen in (0, len(points) - 1) and len(points) > 1:
         end = "largest" if chosen == 0 else "smallest"
         complain(f"the chosen strength is the {end} that was tried: try some beyond with --alphas")
@@ -107,7 +108,7 @@ def run(arguments: Namespace) -> int:
     return 0 if certified and all(point.worst <= arguments.tol for point in points) else GAP_LEFT
 
 
-def _report(arguments: Namespace, points: list[Point], metric: str, chosen: int, model: Any) -> None:
+def _report(arguments: Namespace, points: list[Point], metric: str, chosen: int, model: Any, data: Any) -> None:
     """The page shows the path where there is one problem; with one score per label there would be one for each."""
     choice = None
     if len(points[0].results) == 1:
@@ -116,7 +117,8 @@ def _report(arguments: Namespace, points: list[Point], metric: str, chosen: int,
             scores=[point.cv for point in points], errors=[point.se for point in points], score_name=f"cv {metric}",
         )  # fmt: skip
     subject = fit(model, points[chosen].results)
-    write_report(arguments.report, [subject], f"Fenchel: {arguments.data}", arguments, choice=choice)
+    own = evaluated(model, data, arguments.data)
+    write_report(arguments.report, [subject], f"Fenchel: {arguments.data}", arguments, choice=choice, data=own)
 
 
 def strengths(text: str | None) -> list[float]:

@@ -11,7 +11,11 @@ EPILOG = """\
 A round on n workers takes T(n) = s + c n + t / n: the solver's own step and a round trip, messages to and
 from every worker, and the workers' passes over their rows. The constants are those of the machine on which
 Fenchel was measured, or of this one (--measure, some 20 s; needs pip install 'fenchel[dask]'). Rounds are
-those of one task; give your own with --rounds. JSON: rows, columns, stored, machine, shares, solvers.
+those of one task; give your own with --rounds.
+JSON: rows, columns, stored, machine: {per_value, per_row, per_entry, latency, per_worker, bandwidth},
+shares: [{solver, workers, passing, messages, own, rounds, per_round, fit}] in seconds, and
+solvers: {name: {fastest, limit}}: with how many workers a fit takes least, and from how many on messages
+are half of a round.
 
 exit status: 0 done, 1 error, 2 wrong usage
 
@@ -21,9 +25,9 @@ example: fenchel plan --rows 804414 --columns 47236 --stored 60900000 --workers 
 
 def configure(parser: CleanParser) -> None:
     """Declare the options."""
-    from fenchel.cli.reading import add_reading, add_svmlight
+    from fenchel.cli.reading import add_drop, add_reading, add_svmlight
 
-    parser.epilog = EPILOG
+    parser.epilog, parser.usage = EPILOG, "%(prog)s [DATA | --rows N --columns D] [options]"
     parser.add_argument("data", metavar="DATA", nargs="?", help="a data file or folder whose size is taken")
     parser.add_argument("--rows", type=int, help="the number of rows")
     parser.add_argument("--columns", type=int, help="the number of columns")
@@ -37,6 +41,7 @@ def configure(parser: CleanParser) -> None:
     parser.add_argument("--measure", action="store_true", help="measure the constants of this machine first")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     add_reading(rare := parser.add_rare_group("reading DATA"))
+    add_drop(rare)
     add_svmlight(rare)
 
 
@@ -56,6 +61,12 @@ def _pair(text: str) -> tuple[str, float]:
         return name, float(value)
     except ValueError:
         raise ArgumentTypeError(f"SOLVER=NUMBER expected, got {text!r}") from None
+
+
+def check(parser: CleanParser, arguments: Namespace) -> None:
+    """What argparse cannot see."""
+    if arguments.data is None and (arguments.rows is None or arguments.columns is None):
+        parser.error("give DATA, or --rows and --columns")
 
 
 def run(arguments: Namespace) -> int:
@@ -84,11 +95,8 @@ def run(arguments: Namespace) -> int:
 
 def _size(arguments: Namespace) -> tuple[int, int, int | None]:
     from fenchel.cli.reading import read
-    from fenchel.errors import InputError
 
     if arguments.data is not None:
         X = read(arguments).matrix
         return X.shape[0], X.shape[1], int(getattr(X, "nnz", X.shape[0] * X.shape[1]))
-    if arguments.rows is None or arguments.columns is None:
-        raise InputError("give DATA, or --rows and --columns")
     return arguments.rows, arguments.columns, arguments.stored

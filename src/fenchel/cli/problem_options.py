@@ -25,7 +25,8 @@ def add_loss(group: Any, types: bool = True) -> None:
 def add_loss_parameters(group: Any) -> None:
     """Declare the parameters of losses and penalties."""
     for name in COMMON:
-        group.add_argument(f"--{name}", type=float, metavar="X", help=f"parameter {name} of the loss")
+        flags = ["-p", "--epsilon"] if name == "epsilon" else [f"--{name}"]  # -p in liblinear
+        group.add_argument(*flags, dest=name, type=float, metavar="X", help=f"parameter {name} of the loss")
     group.add_argument("--k", type=int, metavar="K", help="parameter k of the loss or measure")
     group.add_argument("--rho", metavar="X,X,...", help="weights of ranks, not increasing, as in 3,2,1")
     group.add_argument("--cost", metavar="FILE", help="matrix of costs: a text file, a row per label that is true")

@@ -40,6 +40,13 @@ def add_reading(group: Any, target: bool = True) -> None:
         group.add_argument("--group", metavar="COLUMN", help="tables: the column of queries, whole numbers")
 
 
+def add_drop(group: Any) -> None:
+    """Declare which columns are left out. Models know theirs: only what makes a model needs to be told."""
+    group.add_argument(
+        "--drop", action="append", default=[], metavar="COLUMN", help="tables: leave it out (may be given again)"
+    )
+
+
 def add_svmlight(group: Any) -> None:
     """Declare what svmlight text leaves open."""
     group.add_argument("--index-base", choices=["auto", "0", "1"], default="auto", help="how DATA counts its features")
@@ -50,6 +57,7 @@ def read(arguments: Namespace, qid: Any = False) -> Rows:
     """The rows to be trained on; `qid` True: there must be queries, "auto": they count if there are any."""
     path = arguments.data
     if os.path.isdir(path):
+        _refuse_columns(arguments, "a folder of rows")
         return _read_folder(path, qid)
     kind = _kind(arguments)
     if kind != "svmlight":
@@ -65,6 +73,7 @@ def read_for(model: Any, arguments: Namespace, qid: Any = False, need_target: bo
     """The rows of a file with the model's features; an svmlight file does not say that its last columns are empty."""
     path = arguments.data
     if os.path.isdir(path):
+        _refuse_columns(arguments, "a folder of rows")
         data = _read_folder(path, qid)
     elif (kind := _kind(arguments)) != "svmlight":
         return _fitting(_read_table(arguments, kind, qid, model, need_target), model, arguments)
@@ -80,12 +89,11 @@ def _kind(arguments: Namespace) -> str:
     return arguments.format or kind_of(arguments.data) or "svmlight"
 
 
-def _refuse_columns(arguments: Namespace) -> None:
-    for name in ("target", "group"):
-        if getattr(arguments, name, None) is not None:
-            raise InputError(
-                f"--{name} names a column of a table, but {arguments.data} is read as svmlight text: see --format"
-            )
+def _refuse_columns(arguments: Namespace, what: str = "") -> None:
+    for name in ("target", "group", "drop"):
+        if getattr(arguments, name, None):
+            found = f"is {what}" if what else "is read as svmlight text: see --format"
+            raise InputError(f"--{name} names a column of a table, but {arguments.data} {found}")
 
 
 def _read_folder(path: str, qid: Any) -> Rows:
@@ -115,7 +123,7 @@ def _read_table(arguments: Namespace, kind: str, qid: Any, model: Any = None, ne
         raise InputError(f"{path}: this loss needs queries: name their column with --group")
     table = Table(
         sys.stdin.buffer.read() if path == "-" else path, kind, arguments.target, group,
-        features=None if model is None else model.feature_names, need_target=need_target,
+        features=None if model is None else model.feature_names, drop=getattr(arguments, "drop", ()), need_target=need_target,
         as_words=model is not None and _has_words(model), name=path,
     )  # fmt: skip
     if model is not None and model.feature_names is None and arguments.target is None:

@@ -44,9 +44,9 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _rows(models: list[Any], arguments: Namespace) -> tuple[Any, Any]:
-    """(rows, targets as all models call them)."""
-    from fenchel.cli.tasks import places_of
+def _rows(models: list[Any], arguments: Namespace) -> Any:
+    """(rows, targets as all models call them), and the queries of rankings."""
+    from fenchel.cli.reporting import evaluated
 
     first = models[0]
     for name, model in zip(arguments.models, models, strict=True):
@@ -58,8 +58,4 @@ def _rows(models: list[Any], arguments: Namespace) -> tuple[Any, Any]:
     data = read_for(first, Namespace(**{**vars(arguments), "model": arguments.models[0]}), qid=ranking)
     if data.y is None:
         raise InputError(f"{arguments.data} has no target to compare with")
-    if first.labels is None:
-        return data.X, data.y
-    import numpy as np
-
-    return data.X, np.array(first.labels)[places_of(data, first.labels, arguments.data)]
+    return evaluated(first, data, arguments.data)

@@ -27,7 +27,7 @@ def write_report(
     arguments: Namespace,
     *,
     names: Sequence[str] | None = None,
-    data: tuple[Any, Any] | None = None,
+    data: tuple[Any, ...] | None = None,
     choice: Any = None,
 ) -> None:
     """A page about Results or models; data are rows to evaluate on, choice a path with its chosen point."""
@@ -37,6 +37,19 @@ def write_report(
         path, list(subjects), title=title, names=names if len(subjects) > 1 else None, data=data,
         regularization_path=choice, settings={"Command": arguments.command_line}, feature_names=_names(subjects),
     )  # fmt: skip
+
+
+def evaluated(model: Any, data: Any, path: str) -> tuple[Any, ...] | None:
+    """Rows and targets as the model calls them, with their queries if it ranks; None for rows on disk."""
+    if hasattr(data.X, "folder"):
+        return None
+    if model.labels is None:
+        return (data.X, data.y) if data.qid is None else (data.X, data.y, data.qid)
+    import numpy as np
+
+    from fenchel.cli.tasks import places_of
+
+    return data.X, np.array(model.labels)[places_of(data, model.labels, path)]
 
 
 def fit(model: Any, results: Sequence[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from fenchel.errors import InputError
 
-MOST_LABELS = 1000
+MOST_LABELS, DOUBTFUL, ROWS_PER_LABEL = 1000, 20, 10
 EXACT = 2.0**53  # below, every whole float is the int that it looks like
+
+LOG = logging.getLogger("fenchel")
 
 
 class Task(NamedTuple):
@@ -150,6 +153,16 @@ def labels_of(y: np.ndarray, path: str) -> list[Any]:
             "is this regression? Then use a loss such as squared, huber or absolute"
         )
     return [int(label) if label.is_integer() and abs(label) < EXACT else float(label) for label in labels]
+
+
+def ask_whether_regression(task: Task, path: str) -> None:
+    """A warning, if a classifier is to be fitted to what looks like numbers: many of them, and few rows of each."""
+    labels, rows = task.labels or [], 0 if task.targets[0] is None else len(task.targets[0])
+    if len(labels) > DOUBTFUL and not isinstance(labels[0], str) and len(labels) * ROWS_PER_LABEL > rows:
+        LOG.warning(
+            "%s has %d different labels in %d rows: is this regression? Then use --loss squared, huber or absolute",
+            path, len(labels), rows,
+        )  # fmt: skip
 
 
 def targets(y: np.ndarray, task: str, labels: Sequence[Any] | None, path: str) -> list[np.ndarray | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import logging
 import math
@@ -94,6 +95,12 @@ class CleanParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         super().error(clean(message))
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Complain of words that the command does not know, with its own usage and the option that may be meant."""
+        known = [option for option in self._option_string_actions if option.startswith("--")]
+        near = difflib.get_close_matches(words[0].partition("=")[0], known, n=1)
+        self.error(f"unrecognized arguments: {' '.join(words)}" + (f" (did you mean {near[0]}?)" if near else ""))
 
     def add_rare_group(self, title: str) -> Any:
         """A group of options that only --help-all shows."""

@@ -17,9 +17,9 @@ from fenchel.cli.problem_options import (
     asked_penalty,
     asked_weights,
 )
-from fenchel.cli.reading import add_reading, add_svmlight, read
-from fenchel.cli.reporting import add_report, check_report, fit, write_report
-from fenchel.cli.tasks import arrange, queries_for
+from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read
+from fenchel.cli.reporting import add_report, check_report, evaluated, fit, write_report
+from fenchel.cli.tasks import arrange, ask_whether_regression, queries_for
 from fenchel.cli.terminal import CleanParser, as_json, clean
 
 CERTIFIED, GAP_LEFT, INTERRUPTED = 0, 3, 130
@@ -42,10 +42,12 @@ appends a feature that is B in every row, with a penalised weight, as liblinear 
 -wi X: rows with label i count X times; where a label is fitted against the rest, only in the problem of that label.
 -v K prints the share of rows that models fitted without them get right (regression: mean squared error and squared
 correlation), and writes no model. -s: 0, 7 logistic; 1, 2 squared_hinge; 3 hinge; 4 max_hinge; 5 squared_hinge with
-l1; 6 logistic with l1; 11, 12 epsilon_insensitive with --p 2; 13 with --p 1 (--epsilon 0.1 as there).
+l1; 6 logistic with l1; 11, 12 epsilon_insensitive with --p 2; 13 with --p 1 (-p 0.1 as there:
+it is --epsilon).
 
-Tables (.csv, .tsv, .parquet, also .csv.gz) have a header; features are numbers, the target may be words. - is
-standard input, --format says what comes from there.
+Tables (.csv, .tsv, .parquet, also .csv.gz) have a header; features are numbers, the target may be words, and --drop
+leaves other columns out (names, dates). - is standard input, --format says what comes from there. --report also shows
+how the model does on the rows of DATA, unless they are a folder on disk; fenchel report --data evaluates on other rows.
 
 With --columns, DATA has a token per line, its columns divided by blanks or tabs and an empty line between sentences; n
 is the number of sentences. The loss of a sentence is that of a chain: hinge (max-margin; --beta 1 rescales slack
@@ -79,6 +81,7 @@ def configure(parser: CleanParser) -> None:
     add_solving(problem, "1e-6; with --columns 1e-3")
     files = parser.add_argument_group("files and output")
     add_reading(files)
+    add_drop(files)
     files.add_argument("--columns", action="store_true", help="DATA is a CoNLL column file: label its tokens")
     files.add_argument("-v", dest="folds", type=int, metavar="K", help="K-fold cross-validation, no model (liblinear)")
     add_report(files)
@@ -134,6 +137,7 @@ def run(arguments: Namespace) -> int:
     places_of(arguments, 1)  # what is wrong with them is better said before reading
     data = read(arguments, queries_for(loss))
     task = arrange(data, loss, arguments.data)
+    ask_whether_regression(task, arguments.data)
     weights = asked_weights(arguments, task)
     if arguments.folds is not None:
         from fenchel.cli.folds import validate
@@ -146,16 +150,17 @@ def run(arguments: Namespace) -> int:
         " + free intercept" if model.fit_intercept else "" if constant is None else f" + constant feature {constant:g}"
     )
     size = f"{model.n} rows, {model.d} features"
-    return finish(model, results, arguments, f"{size}: {model.loss!r} + {model.regularizer!r}{always}")
+    return finish(model, results, arguments, f"{size}: {model.loss!r} + {model.regularizer!r}{always}", data)
 
 
-def finish(model: Any, results: list[Any], arguments: Namespace, problem: str) -> int:
-    """Write the model and the report, print the certificate; the exit status."""
+def finish(model: Any, results: list[Any], arguments: Namespace, problem: str, data: Any = None) -> int:
+    """Write the model and the report, with how it does on its own rows if these are given; the exit status."""
     from fenchel.model_file import save
 
     save(arguments.model, model)
     if arguments.report is not None:
-        write_report(arguments.report, [fit(model, results)], f"Fenchel: {arguments.data}", arguments)
+        own = None if data is None else evaluated(model, data, arguments.data)
+        write_report(arguments.report, [fit(model, results)], f"Fenchel: {arguments.data}", arguments, data=own)
     print(
         as_json(outcome(model, results, arguments)) if arguments.json else _as_text(model, results, arguments, problem)
     )

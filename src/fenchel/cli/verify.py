@@ -76,8 +76,17 @@ def _checks(model: Any, arguments: Namespace, tol: float) -> list[Check]:
     ranking = model.family == "set" and model.labels is None
     data = read_for(model, arguments, qid=ranking)
     task = arrange(data, model.loss, arguments.data, model.labels, ranking)
+    _require_all_labels(model, task, arguments.data)
     X, weights = with_constant(data.X, model.constant), asked_weights(arguments, task)
     return [_check(model, X, y, task.groups, weights[j], j, tol) for j, y in enumerate(task.targets)]
+
+
+def _require_all_labels(model: Any, task: Any, path: str) -> None:
+    """A joint loss has a score for every label up to the last that it meets: without that one it is another problem."""
+    from fenchel.errors import InputError
+
+    if model.family == "vector" and int(task.targets[0].max()) + 1 < len(model.labels):
+        raise InputError(f"{path} has no row with the label {model.labels[-1]!r}: these are not the rows of the model")
 
 
 def _check(model: Any, X: Any, y: Any, groups: Any, weight: Any, j: int, tol: float) -> Check:
@@ -138,7 +147,9 @@ def _as_text(model: Any, checks: list[Check], tol: float, status: int) -> str:
         lines.append(f"dual     {check.found.dual:.12g} (stated: {check.stated.dual:.12g}) {point}")
         gap = f"gap      {check.found.gap:.3g}, relative {check.found.relative_gap:.3g}, allowed {tol:g}"
         lines.append(f"{gap}, rounding floor {check.found.floor:.1g}, basis {check.found.basis}")
-    return "\n".join(clean(line) for line in [*lines, VERDICT[status]])
+    failed = [check.found for check in checks if check.status == status]
+    rounding = status == GAP_LEFT and all(abs(found.gap) <= found.floor for found in failed)
+    return "\n".join(clean(line) for line in [*lines, BELOW_ROUNDING if rounding else VERDICT[status]])
 
 
 DIFFERENT = "DIFFERENT: not the data of the model to the last bit (other rows, order, precision or storage)"
@@ -147,6 +158,9 @@ VERDICT = {
     GAP_LEFT: "FAILS    the gap is above the tolerance",
     MISMATCH: "FAILS    these coefficients on these data do not give what the model states: one of them was changed",
 }
+
+
+BELOW_ROUNDING = "FAILS    the tolerance is below what rounding allows: no smaller gap than the floor can be promised"
 
 
 def _outcome(checks: list[Check], tol: float, status: int) -> dict[str, Any]:

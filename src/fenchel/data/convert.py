@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,23 +23,24 @@ def convert(
     *,
     target: str | None = None,
     group: str | None = None,
+    drop: Sequence[str] = (),
     dtype: Any = "float64",
     index_base: Literal["auto", 0, 1] = "auto",
     n_features: int | None = None,
 ) -> Path:
     """Write the rows of an svmlight, CSV, TSV or Parquet file into a folder for `fenchel.open`.
 
-    The target column of a table may hold words: they become 0, 1, ... in the order of the alphabet. All other columns must
-    hold numbers.
+    The target column of a table may hold words: they become 0, 1, ... in the order of the alphabet. All other columns but
+    those in `drop` must hold numbers.
     """
     kind = kind_of(path)
     if kind is None:
-        if target is not None or group is not None:
-            raise InputError(f"target and group name columns of a table, but {path} is read as svmlight text")
+        if target is not None or group is not None or drop:
+            raise InputError(f"target, group and drop name columns of a table, but {path} is read as svmlight text")
         return write_store(folder, _svmlight(path, dtype, index_base, n_features))
     if n_features is not None or index_base != "auto":
         raise InputError(f"n_features and index_base are for svmlight text, but {path} is a table")
-    table = Table(path, kind, target, group, dtype)
+    table = Table(path, kind, target, group, dtype, drop=drop)
     return write_store(folder, table.blocks(), table.labels, table.features)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.data.csv_text import unguarded
+from fenchel.data.table_names import is_number, looks_like_a_row
 from fenchel.data.table_source import TableSource
 from fenchel.data.write_store import RowBlock
 from fenchel.errors import InputError
@@ -26,6 +27,7 @@ class Table:
     target : the column to be predicted; None: the only one that is not among `features`, or the last one.
     group : the column of queries, None for none.
     features : the columns to be read, in this order; None: all others.
+    drop : columns that are not looked at.
     need_target : if False, a target is read only if one is named; otherwise `y` of the blocks is NaN.
     as_words : read the target as words even if it looks like numbers.
     """
@@ -39,6 +41,7 @@ class Table:
         dtype: Any = "float64",
         *,
         features: Sequence[str] | None = None,
+        drop: Sequence[str] = (),
         need_target: bool = True,
         as_words: bool = False,
         name: str | None = None,
@@ -52,6 +55,9 @@ class Table:
         self.places = self._places(self._raw)
         self._types = self._column_types(schema) if self.text else None
         self.group = None if group is None else self._known(group)
+        self._require_columns(features or ())
+        self._dropped = {self._known(one) for one in drop}
+        self._named = target is not None
         self.target = self._find_target(target, features, need_target)
         self.features = self._find_features(features)
         self._types = self._with_text_target()
@@ -62,7 +68,7 @@ class Table:
         twice = next((name for name in plain if plain.count(name) > 1), None)
         if twice is not None:
             raise InputError(f"{self.name} has several columns with the name {twice!r}: every column needs its own")
-        if self.text and all(map(_is_number, plain)) and not _counted(plain):
+        if self.text and looks_like_a_row(plain):
             raise InputError(
                 f"{self.name}: its first line, {', '.join(plain[:4])}, ..., looks like a row: put a line with the names "
                 "of the columns above it"
@@ -85,7 +91,7 @@ class Table:
             return self._known(target)
         if not needed:
             return None
-        taken = {self.group, *(features or ())}
+        taken = {self.group, *self._dropped, *(features or ())}
         left = [name for name in self.places if name not in taken]
         if features is None:
             return next(reversed(left), None)
@@ -94,20 +100,31 @@ class Table:
         what = f"the columns {', '.join(left)}" if left else "no column"
         raise InputError(f"{self.name} has {what} beside the features: name the one to be predicted with --target")
 
+    def _require_columns(self, features: Sequence[str]) -> None:
+        lacking = next((name for name in features if name not in self.places), None)
+        if lacking is not None:
+            raise InputError(
+                f"{self.name} has no column {lacking!r}, which the model has as a feature; "
+                f"its columns are {', '.join(self.places)}"
+            )
+
     def _find_features(self, features: Sequence[str] | None) -> list[str]:
         if features is not None:
-            lacking = next((name for name in features if name not in self.places), None)
-            if lacking is not None:
-                raise InputError(
-                    f"{self.name} has no column {lacking!r}, which the model has as a feature; "
-                    f"its columns are {', '.join(self.places)}"
-                )
             return list(features)
-        found = [name for name in self.places if name not in (self.target, self.group)]
+        if self.target in self._dropped or self.group in self._dropped:
+            raise InputError(f"{self.name}: a column that is left out cannot be the target or the queries as well")
+        found = [name for name in self.places if name not in (self.target, self.group, *self._dropped)]
         if not found:
-            hint = ": are its columns divided by something else?" if self.text and len(self.places) == 1 else ""
+            hint = (
+                "; are its columns divided by something else? .csv means commas, .tsv tabs"
+                if self._one_column()
+                else ""
+            )
             raise InputError(f"{self.name} has no column beside the target {self.target!r}{hint}")
         return found
+
+    def _one_column(self) -> bool:
+        return self.text and len(self.places) == 1
 
     def _column_types(self, schema: Any) -> dict[str, Any]:
         """Whole numbers in the first rows may be followed by others, and an empty column by any."""
@@ -208,12 +225,18 @@ class Table:
         tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_null)
         if not any(test(column.type) for test in tests):
             raise InputError(
-                f"{self.name}: column {name!r} holds {column.type}, not numbers{self._first_text(column, at)}; "
-                "code it as numbers or leave it out"
+                f"{self.name}: column {name!r} holds {column.type}, not numbers{self._first_text(column, at)}: "
+                f"code it as numbers, or leave it out (--drop){self._maybe_target(name)}"
             )
         values = column.to_numpy(zero_copy_only=False)
         return self._finite(np.array([np.nan if v is None else v for v in values], dtype=float)
                             if values.dtype == object else values.astype(np.float64), name, at)  # fmt: skip
+
+    def _maybe_target(self, name: str) -> str:
+        guessed = not self._named and self.target is not None and name != self.target
+        return (
+            f"; if it is what is to be predicted, name it with --target (now it is {self.target!r})" if guessed else ""
+        )
 
     def _first_text(self, column: Any, at: int) -> str:
         """Where a column of a text file is not a number: one wrong cell makes all of it text."""
@@ -221,7 +244,7 @@ class Table:
             return ""
         for row, cell in enumerate(column.slice(0, LOOKED_AT).to_pylist()):
             word = cell.decode("latin-1") if isinstance(cell, bytes) else str(cell)
-            if cell is not None and not _is_number(word):
+            if cell is not None and not is_number(word):
                 return f" (row {at + row}: {word[:40]!r})"
         return ""
 
@@ -229,18 +252,8 @@ class Table:
         finite = np.isfinite(values)
         if not finite.all():
             row = at + int(np.argmin(finite))
-            raise InputError(f"{self.name}: column {name!r} is missing or not finite in row {row} (counted from 0)")
+            raise InputError(
+                f"{self.name}: column {name!r} is missing or not finite in row {row} (counted from 0); "
+                "fill it in or leave the row out"
+            )
         return values
-
-
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
-
-
-def _counted(names: list[str]) -> bool:
-    """Columns that are called 0, 1, 2, ... or 1, 2, 3, ..., as programs do that have no better names."""
-    return any(names == [str(k) for k in range(start, start + len(names))] for start in (0, 1))

@@ -10,7 +10,7 @@ from fenchel.report.markup import Markup, element, inside, shape
 from fenchel.report.scale import Scale, linear, logarithmic
 
 WIDTH, HEIGHT = 480, 300
-LEFT, RIGHT, TOP, BOTTOM = 86, 16, 12, 54
+LEFT, RIGHT, TOP, BOTTOM = 100, 16, 12, 54
 STYLES = 8
 MARKERS = ("circle", "square", "triangle", "diamond", "cross", "down", "plus", "ring")
 MOST_MARKERS = 9

@@ -129,14 +129,17 @@ def _parts(
 def _fitted_to(given: Sequence[Any], X: Any) -> bool | None:
     """Whether any was fitted to these rows; None: models and estimators do not hold on to theirs."""
     results = [one.results[0] if isinstance(one, Fit) else one for one in given]
-    known = [one for one in results if isinstance(one, Result)]
-    if any(_same_rows(result, X) for result in known):
+    constant = [isinstance(one, Fit) and getattr(one.model, "constant", None) is not None for one in given]
+    known = [(one, more) for one, more in zip(results, constant, strict=True) if isinstance(one, Result)]
+    if any(_same_rows(result, X, more) for result, more in known):
         return True
     return False if len(known) == len(given) else None
 
 
-def _same_rows(result: Result, X: Any) -> bool:
+def _same_rows(result: Result, X: Any, constant: bool) -> bool:
     mine = getattr(result.problem, "X", None)
+    if constant and mine is not None:  # the model appended a feature to its rows
+        mine = mine[:, :-1]
     if mine is None or getattr(mine, "shape", None) != getattr(X, "shape", ()):
         return False
     if hasattr(mine, "nnz"):
@@ -177,10 +180,11 @@ def _assembled(parts: Parts) -> str:
 def _sections(parts: Parts, tables: dict[str, Any], charts: dict[str, Any]) -> dict[str, Any]:
     runs = parts.runs
     found: dict[str, Any] = {}
-    if len(runs) > 1:
-        found["Runs"] = overview(runs)
+    convergence = trace.section(runs, tables, charts)
+    if len(runs) > 1:  # what one compares comes before what each of them proves
+        found["Runs"], found["Convergence"] = overview(runs), convergence
     found["Certificate"] = certificates(runs)
-    found["Convergence"] = trace.section(runs, tables, charts)
+    found.setdefault("Convergence", convergence)
     found["Problem"] = problems(runs)
     if parts.path is not None:
         found["Path"] = path_section.section(parts.path, parts.feature_names, tables, charts)

@@ -33,8 +33,8 @@ def section(runs: Sequence[Run], given: Mapping[str, Any] | None) -> Markup:
 def call(run: Run) -> str:
     """The Python lines that pose and solve the problem again, given the same X and y."""
     rest = ", fit_intercept=True" if run.intercept else ""
-    rest += ", groups=groups" if "Queries" in run.facts else ""
-    rest += ", sample_weight=sample_weight" if "Row weights" in run.facts else ""
+    rest += ", groups=groups" if run.facts.get("Queries") else ""
+    rest += ", sample_weight=sample_weight" if run.facts.get("Row weights") else ""
     rest += ", offset=offset" if run.facts.get("Offset") else ""
     solve = run.solves[0]
     asked = (solve.reason or "").endswith(": asked for") and solve.settings.get("solvers")

@@ -122,7 +122,7 @@ def _controls(first: str) -> Markup:
         axes.append(element("input", type="radio", name="axis", id=f"axis-{axis}", checked=axis == first))
         axes.append(element("label", label, for_=f"axis-{axis}"))
     box = [element("input", type="checkbox", id="log-x"), element("label", "log scale across", for_="log-x")]
-    return element("fieldset", element("legend", "Against"), axes, box, class_="controls")
+    return element("fieldset", element("legend", "Against"), axes, element("span", box), class_="controls")
 
 
 def _pictures(

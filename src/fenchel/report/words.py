@@ -110,7 +110,7 @@ def gap_line(solve: Solve) -> Markup | None:
         parts.append(shape("line", class_="axis", x1=x, x2=x, y1=36, y2=44))
         power = element("tspan", f"−{-e}", class_="raised", dy="-0.45em") if e else None
         parts.append(
-            element("text", element("tspan", "10" if e else "1"), power, x=f"{x:.1f}", y=62, text_anchor="middle")
+            element("text", element("tspan", "10" if e else "1"), power, x=f"{x:.1f}", y=68, text_anchor="middle")
         )
     asked, gap, floor = (_along(max(v, 1e-16)) for v in (places["asked"], places["gap"], places["floor"]))
     parts.append(shape("line", class_="goal", x1=asked, x2=asked, y1=20, y2=54))
@@ -122,7 +122,7 @@ def gap_line(solve: Solve) -> Markup | None:
         element("span", "▼ certified gap", class_="key-gap"), element("span", "┆ asked for", class_="key-goal"),
         element("span", "▒ below rounding", class_="key-floor"),
     ]  # fmt: skip
-    svg = element("svg", element("title", label), parts, viewBox="0 0 640 68", role="img", aria_label=label)
+    svg = element("svg", element("title", label), parts, viewBox="0 0 640 76", role="img", aria_label=label)
     return element("div", svg, element("p", keys, class_="keys"), class_="gap-line")
 
 
