@@ -60,8 +60,7 @@ class Team:
         such questions again first, so that it keeps the same.
         """
         answer = completed(self.count, self._round(question, arguments, shares, shapes, True))
-        if changes is not None:
-            self.remembered.setdefault(changes, []).append((question, arguments))
+        self._remember(changes, question, arguments)
         return answer
 
     def new_name(self) -> str:
@@ -73,10 +72,17 @@ class Team:
         if self.remembered.pop(name, None) is not None:
             self.each("forget", name)
 
-    def each(self, question: str, *arguments: Any, shares: Sequence[tuple] | None = None) -> list[Any]:
+    def each(
+        self, question: str, *arguments: Any, shares: Sequence[tuple] | None = None, changes: str | None = None
+    ) -> list[Any]:
         """The answer of every block, in order."""
         found = self._round(question, arguments, shares, None, False)
+        self._remember(changes, question, arguments)
         return [found[k] for k in range(self.count)]
+
+    def _remember(self, changes: str | None, question: str, arguments: tuple) -> None:
+        if changes is not None:
+            self.remembered.setdefault(changes, []).append((question, arguments))
 
     def _round(self, question: str, arguments: tuple, shares: Any, shapes: Shapes, summed: bool) -> dict:
         self.rounds += 1
