@@ -76,7 +76,7 @@ class DualPlanes:
         self.change = np.zeros_like(self.a)
 
     def check(self, told: Round, losses: float, conjugates: float, change: np.ndarray, square: float) -> None:
-        """What the owner answered to a round: its loss at w, conjugates of u, the change of v = -a / strength and its square."""
+        """What the owner answered to a round: its loss at w, conjugates of u, the change of v = -a / strength, its square."""
         if np.shape(change) != self.a.shape:
             raise OwnerRefusal(self.planes.name, f"its change has shape {np.shape(change)}, not {self.a.shape}")
         if abs(float(change @ change) - square) > Planes.ROUNDING * square:
