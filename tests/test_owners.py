@@ -228,7 +228,7 @@ def test_three_owners_example():
     example = Path(__file__).parents[1] / "examples" / "scale_out" / "three_owners.py"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     run = subprocess.run(
-        [sys.executable, str(example)], capture_output=True, text=True, timeout=300, env=environment, check=False
+        [sys.executable, str(example)], capture_output=True, text=True, timeout=600, env=environment, check=False
     )
     assert run.returncode == 0, run.stderr
     assert "CERTIFIED" in run.stdout and "'north'" in run.stdout

@@ -42,6 +42,10 @@ class Remote:
             for name in (*self.passing, *self.kept[:-1]):  # the last dual point belongs to the result
                 self.team.forget(name)
 
+    def of_rows(self, question: str, *arguments: Any) -> np.ndarray:
+        """The numbers of all rows, looked at block by block."""
+        return np.concatenate(self.team.each(question, *arguments, lengths=np.diff(self.edges)))
+
     def shares(self, vector: np.ndarray) -> list[tuple[np.ndarray]]:
         """Every block's part of a vector with an entry per row."""
         return [(vector[a:b],) for a, b in pairwise(self.edges)]
@@ -77,7 +81,7 @@ class RemoteRows(Remote, Oracle):
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         self.passes += 0.5
-        return np.concatenate(self.team.each("scores", w))
+        return self.of_rows("scores", w)
 
     def combine(self, u: np.ndarray) -> np.ndarray:
         self.passes += 0.5
@@ -112,7 +116,7 @@ class RemoteRows(Remote, Oracle):
 
     def norms(self) -> np.ndarray:
         self.passes += 0.5
-        return np.concatenate(self.team.each("norms"))
+        return self.of_rows("norms")
 
     def upper_gram(self, weights: np.ndarray) -> np.ndarray:
         self.passes += 0.5
@@ -139,7 +143,7 @@ class RemoteVector(RemoteRows, VectorOracle):
 
     def score_matrix(self, w: np.ndarray) -> np.ndarray:
         self.passes += 0.5
-        return np.concatenate(self.team.each("score_matrix", w))
+        return self.of_rows("score_matrix", w)
 
     @cached_property
     def mean_row(self) -> np.ndarray:

@@ -50,6 +50,8 @@ class Planes:
         """A value and the plane that touches there."""
         if np.shape(gradient) != np.shape(w):
             raise OwnerRefusal(self.name, f"its gradient has shape {np.shape(gradient)}, not {np.shape(w)}")
+        if np.isnan(value) or np.isnan(gradient).any():
+            raise OwnerRefusal(self.name, "it answers NaN")
         here = np.array(w)
         self.compare(Value(here, b, value), Plane(here, b, value, np.array(gradient), slopes))
 

@@ -73,10 +73,12 @@ class Team:
             self.each("forget", name)
 
     def each(
-        self, question: str, *arguments: Any, shares: Sequence[tuple] | None = None, changes: str | None = None
-    ) -> list[Any]:
-        """The answer of every block, in order."""
-        found = self._round(question, arguments, shares, None, False)
+        self, question: str, *arguments: Any, shares: Sequence[tuple] | None = None, changes: str | None = None,
+        lengths: Sequence[int] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """The answer of every block, in order; `lengths`: of the arrays of numbers that they must be."""
+        shapes = None if lengths is None else tuple((int(n),) for n in lengths)
+        found = self._round(question, arguments, shares, shapes, False)
         self._remember(changes, question, arguments)
         return [found[k] for k in range(self.count)]
 
@@ -113,7 +115,7 @@ class Team:
         """{worker: what is wrong with its answer}. NaN from two workers is what the data give."""
         faults = {worker: wrong_form(answer, own[worker], shapes, summed) for worker, answer in answers.items()}
         faults = {worker: fault for worker, fault in faults.items() if fault}
-        nan = {w for w, answer in answers.items() if w not in faults and summed and has_nan(answer)}
+        nan = {w for w, answer in answers.items() if w not in faults and (summed or shapes) and has_nan(answer)}
         if len(nan) == 1 and len(self._workers()) > 1 and doubted.isdisjoint(own[next(iter(nan))]):
             return faults | dict.fromkeys(nan, "NaN")
         if nan:
