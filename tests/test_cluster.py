@@ -272,3 +272,17 @@ def test_estimators_take_an_engine(client, name):
 def test_an_estimator_says_what_an_engine_is():
     with pytest.raises(InputError, match="engine must be None or one of fenchel.engines, got 'dask'"):
         fenchel.Classifier(engine="dask").fit(X, SIGNS)
+
+
+def test_cocoa_needs_a_tenth_of_the_rounds_of_bundle_on_sparse_rows_in_random_order():
+    """An iteration of either is a round of messages, at least."""
+    rng = np.random.default_rng(0)
+    n, d, per_row = 2000, 4000, 10
+    columns, starts = rng.integers(0, d, n * per_row), np.arange(0, n * per_row + 1, per_row)
+    rows = sp.csr_matrix((rng.random(n * per_row) + 0.5, columns, starts), shape=(n, d))
+    rows.sum_duplicates()
+    signs = np.where(rows @ rng.standard_normal(d) + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    problem, engine = fenchel.Problem(rows, signs, loss="hinge", alpha=1e-3), Local(cut=(0, n // 2, n))
+    local = fenchel.solve(problem, "cocoa", tol=1e-3, engine=engine)
+    assert local.converged
+    assert not fenchel.solve(problem, "bundle", tol=1e-3, engine=engine, max_iter=10 * local.n_iter).converged

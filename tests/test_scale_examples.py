@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent.parent / "examples" / "scale_out"
 
 def run(name, *arguments):
     done = subprocess.run(
-        [sys.executable, FOLDER / f"{name}.py", *arguments], capture_output=True, text=True, timeout=120, env=os.environ
+        [sys.executable, FOLDER / f"{name}.py", *arguments], capture_output=True, text=True, timeout=600, env=os.environ
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

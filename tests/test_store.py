@@ -99,6 +99,27 @@ def test_disk_and_memory_give_the_same_bits(tmp_path, small_blocks, monkeypatch,
     assert len({r.problem.digest for r in results}) == 1
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blocks_are_read_ahead_and_let_go_of_after_use(tmp_path, small_blocks, monkeypatch, threads):
+    """A block is asked for while one before it computes, and every one is let go of once it is done."""
+    monkeypatch.setattr(local, "SMALLEST_BLOCK", 100)
+    problem = fenchel.Problem(fenchel.open(written(tmp_path, *data(False))), loss="logistic", alpha=1e-2)
+    seen = []
+    monkeypatch.setattr(local, "fetch", lambda rows: seen.append(("fetch", rows)))
+    monkeypatch.setattr(local, "release", lambda rows: seen.append(("release", rows)))
+    engine = Local(threads)
+    blocks = engine.blocks(problem)
+    assert len(blocks) > 8
+    number = {id(block.rows): k for k, block in enumerate(blocks)}
+    found = engine.map(lambda block: seen.append(("work", block.rows)) or block.start, blocks)
+    assert found == [block.start for block in blocks]
+    order = [(what, number[id(rows)]) for what, rows in seen]
+    for k in range(len(blocks)):
+        assert order.index(("work", k)) < order.index(("release", k))
+        if k >= threads:  # the first are needed at once
+            assert order.index(("fetch", k)) < order.index(("work", k - threads)), "by whoever works on that one"
+
+
 def test_queries_come_from_the_folder(tmp_path):
     X, _ = data(False)
     rng = np.random.default_rng(1)

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.cluster.owners import Planes
+from fenchel.cluster.planes import DualPlanes, Planes
 from fenchel.engines.tree import added
-from fenchel.errors import OwnerRefusal
 from fenchel.local_dual import Round
 from fenchel.oracle import Kept, Mixed, Oracle, Plane
 from fenchel.set_oracle import SetOracle
@@ -43,6 +42,10 @@ class Remote:
             for name in (*self.passing, *self.kept[:-1]):  # the last dual point belongs to the result
                 self.team.forget(name)
 
+    def of_rows(self, question: str, *arguments: Any) -> np.ndarray:
+        """The numbers of all rows, looked at block by block."""
+        return np.concatenate(self.team.each(question, *arguments, lengths=np.diff(self.edges)))
+
     def shares(self, vector: np.ndarray) -> list[tuple[np.ndarray]]:
         """Every block's part of a vector with an entry per row."""
         return [(vector[a:b],) for a, b in pairwise(self.edges)]
@@ -54,21 +57,17 @@ class RemoteRows(Remote, Oracle):
     def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
         self.passes += 1.0
         if self.planes is not None:
-            return self._checked_risk(w, b)
+            return self.checked(w, b, "risk", w, b)
         value, gradient, slopes = self.team.sum("risk", w, b, shapes=((), (self.problem.d,), ()))
         return value, gradient, slopes
 
-    def _checked_risk(self, w: np.ndarray, b: float) -> tuple[float, np.ndarray, float]:
-        """Each owner's plane is held against its earlier ones before it is added to the others."""
-        answers = self.team.each("risk", w, b)
+    def checked(self, w: np.ndarray, b: float, question: str, *arguments: Any) -> tuple:
+        """The sum of answers (loss at (w, b), its gradient, its derivative in b, ...) of owners: each one's plane is held
+        against its earlier ones first."""
+        answers = self.team.each(question, *arguments)
         for planes, answer in zip(self.planes or [], answers, strict=True):
-            if np.shape(answer[1]) != (self.problem.d,):
-                raise OwnerRefusal(
-                    planes.name, f"its gradient has shape {np.shape(answer[1])}, not ({self.problem.d},)"
-                )
-            planes.check(w, b, *answer)
-        value, gradient, slopes = added(answers)
-        return value, gradient, slopes
+            planes.check(w, b, answer[0], answer[1], answer[2] if len(answer) > 2 else 0.0)
+        return added(answers)
 
     @cached_property
     def means(self) -> tuple[np.ndarray, float]:
@@ -82,7 +81,7 @@ class RemoteRows(Remote, Oracle):
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         self.passes += 0.5
-        return np.concatenate(self.team.each("scores", w))
+        return self.of_rows("scores", w)
 
     def combine(self, u: np.ndarray) -> np.ndarray:
         self.passes += 0.5
@@ -91,12 +90,24 @@ class RemoteRows(Remote, Oracle):
 
     def begin_local_duals(self, transfer: Any, strength: float, seed: int) -> np.ndarray:
         self.kept.append(self.team.new_name())
-        arguments = (self.kept[-1], transfer, strength, seed)
-        return self.team.sum("begin_local_dual", *arguments, changes=self.kept[-1])[0]
+        asked = ("begin_local_dual", self.kept[-1], transfer, strength, seed)
+        if self.planes is None:
+            return self.team.sum(*asked, changes=self.kept[-1])[0]
+        answers = self.team.each(*asked, changes=self.kept[-1])
+        self.duals = [
+            DualPlanes(planes, a, transfer, strength) for planes, (a,) in zip(self.planes, answers, strict=True)
+        ]
+        return added(answers)[0]
 
     def local_dual_round(self, told: Round) -> Any:
         self.passes += 1.0 + told.epochs
-        return self.team.sum("local_dual_round", self.kept[-1], told, changes=self.kept[-1])
+        asked = ("local_dual_round", self.kept[-1], told)
+        if self.planes is None:
+            return self.team.sum(*asked, changes=self.kept[-1])
+        answers = self.team.each(*asked)
+        for dual, (losses, _, conjugates, _, change, square) in zip(self.duals, answers, strict=True):
+            dual.check(told, losses, conjugates, change, square)
+        return added(answers)
 
     def local_dual_point(self) -> Any:
         if self.problem.remote:
@@ -105,7 +116,7 @@ class RemoteRows(Remote, Oracle):
 
     def norms(self) -> np.ndarray:
         self.passes += 0.5
-        return np.concatenate(self.team.each("norms"))
+        return self.of_rows("norms")
 
     def upper_gram(self, weights: np.ndarray) -> np.ndarray:
         self.passes += 0.5
@@ -125,17 +136,14 @@ class RemoteVector(RemoteRows, VectorOracle):
     def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
         self.passes += 1.0
         if self.planes is not None:
-            answers = self.team.each("risk_alone", w)
-            for planes, answer in zip(self.planes, answers, strict=True):
-                planes.check(w, 0.0, answer[0], answer[1], 0.0)
-            value, gradient = added(answers)
+            value, gradient = self.checked(w, 0.0, "risk_alone", w)
         else:
             value, gradient = self.team.sum("risk_alone", w, shapes=((), (self.problem.d,)))
         return value, gradient, 0.0
 
     def score_matrix(self, w: np.ndarray) -> np.ndarray:
         self.passes += 0.5
-        return np.concatenate(self.team.each("score_matrix", w))
+        return self.of_rows("score_matrix", w)
 
     @cached_property
     def mean_row(self) -> np.ndarray:

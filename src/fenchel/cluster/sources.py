@@ -28,7 +28,15 @@ class Source(NamedTuple):
     @property
     def lost(self) -> bool:
         """Whether some part of it is gone for good."""
-        return any(future.status in ("cancelled", "lost") for future in (self.whole, *self.parts) if future is not None)
+        return any(_gone(future) for future in (self.whole, *self.parts) if future is not None)
+
+
+def _gone(future: Any) -> bool:
+    """Whether nobody makes it again: what a task gave is called lost only until the task has run elsewhere."""
+    if future.status != "lost":
+        return future.status == "cancelled"
+    client = future.client
+    return client.sync(client.scheduler.get_task_status, keys=[future.key])[future.key] in (None, "forgotten")
 
 
 def client_of(X: Any) -> Any:

@@ -60,8 +60,7 @@ class Team:
         such questions again first, so that it keeps the same.
         """
         answer = completed(self.count, self._round(question, arguments, shares, shapes, True))
-        if changes is not None:
-            self.remembered.setdefault(changes, []).append((question, arguments))
+        self._remember(changes, question, arguments)
         return answer
 
     def new_name(self) -> str:
@@ -73,10 +72,19 @@ class Team:
         if self.remembered.pop(name, None) is not None:
             self.each("forget", name)
 
-    def each(self, question: str, *arguments: Any, shares: Sequence[tuple] | None = None) -> list[Any]:
-        """The answer of every block, in order."""
-        found = self._round(question, arguments, shares, None, False)
+    def each(
+        self, question: str, *arguments: Any, shares: Sequence[tuple] | None = None, changes: str | None = None,
+        lengths: Sequence[int] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """The answer of every block, in order; `lengths`: of the arrays of numbers that they must be."""
+        shapes = None if lengths is None else tuple((int(n),) for n in lengths)
+        found = self._round(question, arguments, shares, shapes, False)
+        self._remember(changes, question, arguments)
         return [found[k] for k in range(self.count)]
+
+    def _remember(self, changes: str | None, question: str, arguments: tuple) -> None:
+        if changes is not None:
+            self.remembered.setdefault(changes, []).append((question, arguments))
 
     def _round(self, question: str, arguments: tuple, shares: Any, shapes: Shapes, summed: bool) -> dict:
         self.rounds += 1
@@ -107,7 +115,7 @@ class Team:
         """{worker: what is wrong with its answer}. NaN from two workers is what the data give."""
         faults = {worker: wrong_form(answer, own[worker], shapes, summed) for worker, answer in answers.items()}
         faults = {worker: fault for worker, fault in faults.items() if fault}
-        nan = {w for w, answer in answers.items() if w not in faults and summed and has_nan(answer)}
+        nan = {w for w, answer in answers.items() if w not in faults and (summed or shapes) and has_nan(answer)}
         if len(nan) == 1 and len(self._workers()) > 1 and doubted.isdisjoint(own[next(iter(nan))]):
             return faults | dict.fromkeys(nan, "NaN")
         if nan:
