@@ -15,8 +15,10 @@ import fenchel
 from fenchel import compat, solvers
 from fenchel import multiclass as M
 from fenchel import regularizers as R
+from fenchel.data.walk import at_most
 from fenchel.errors import IncompatibleError, InputError
 from fenchel.solvers import BlockAscent, BlockFrankWolfe, FrankWolfe
+from fenchel.vector_certify import primal_sums
 from fenchel.vector_oracle import VectorOracle
 from vector_problems import COST, LOSSES, TREE, optimum, problem
 
@@ -59,6 +61,21 @@ def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
             assert again.dual == pytest.approx(c.dual, rel=1e-9, abs=1e-12), where
 
 
+@pytest.mark.parametrize(
+    "loss", [pytest.param(k, marks=pytest.mark.xdist_group(k)) for k in ("max_hinge", "weighted_usunier", "softmax")]
+)
+def test_a_class_without_a_row_has_a_score_all_the_same(loss):
+    q = problem(loss, REGULARIZERS["l2"])
+    y = np.where(q.y == 2, 3, q.y)
+    X = np.repeat(q.X[:6], 4, axis=0)  # and rows that are equal, some of them with other classes: scores tie
+    p = fenchel.Problem(X, y, loss=q.loss, regularizer=q.regularizer)
+    best = optimum(loss, p)
+    result = fenchel.solve(p, tol=TOL)
+    assert result.status is fenchel.Status.CERTIFIED
+    assert result.coef.shape == (4, 3)
+    assert result.certificate.dual - 1e-6 <= best <= result.certificate.primal + 1e-6
+
+
 @pytest.mark.parametrize("loss", [pytest.param(k, marks=pytest.mark.xdist_group(k)) for k in ("max_hinge", "softmax")])
 def test_csr_float32_and_blocks_give_the_same_optimum(loss):
     p = problem(loss, REGULARIZERS["l2"])
@@ -95,6 +112,18 @@ def test_the_dual_of_frank_wolfe_with_line_search_never_falls(scale, gamma):
             duals = duals_of_frank_wolfe(p, FrankWolfe(direction=direction))
             assert np.all(np.diff(duals) >= -1e-12 * (1.0 + np.abs(duals[1:])))
             assert duals[-1] > duals[0]
+
+
+@pytest.mark.parametrize("gamma", [None, 0.01])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+@pytest.mark.xdist_group("weighted_usunier")
+def test_the_dual_of_frank_wolfe_with_line_search_never_falls_for_ranked_losses(scale, gamma):
+    q = problem("weighted_usunier", R.L2(0.05))
+    loss = q.loss if gamma is None else M.MoreauVector(q.loss, gamma)
+    p = fenchel.Problem(q.X, q.y, loss=loss, alpha=scale / q.n)
+    duals = duals_of_frank_wolfe(p, FrankWolfe())
+    assert np.all(np.diff(duals) >= -1e-12 * (1.0 + np.abs(duals[1:])))
+    assert duals[-1] > duals[0]
 
 
 @pytest.mark.parametrize(
@@ -210,6 +239,24 @@ def test_no_dual_point_claims_more_than_the_optimum_and_small_errors_are_repaire
         found = fenchel.certify(p, best.coef, best.intercept, U)
         assert found.dual <= best.certificate.primal + best.certificate.floor
         assert size > 1e-8 or found.holds(1e-4), "a point that is infeasible by rounding alone must still do"
+
+
+@pytest.mark.xdist_group("max_hinge")
+def test_a_certificate_that_keeps_no_scores_is_the_same_on_any_threads():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40_000, 80)), rng.integers(0, 5, 40_000)  # several blocks
+    p = fenchel.Problem(X, y, loss="max_hinge", alpha=1e-3)
+    w = rng.standard_normal(p.d)
+    kept = primal_sums(p, w)
+    for threads in (1, 4):
+        with at_most(threads):
+            risk, magnitude, _, size = primal_sums(p, w, keep=False)
+        assert (risk, magnitude) == kept[:2]
+        assert np.array_equal(size, kept[3])
+    Z = X @ w.reshape(-1, p.outputs)
+    margins = 1.0 + Z - Z[np.arange(y.size), y][:, None]
+    margins[np.arange(y.size), y] = 0.0
+    assert kept[0] == pytest.approx(margins.max(axis=1).mean(), rel=1e-12)
 
 
 @pytest.mark.xdist_group("max_hinge")

@@ -308,6 +308,17 @@ def test_bad_rankings(model, y, qid, message):
         model.fit(X, y, qid=qid)
 
 
+@pytest.mark.parametrize("measure", ["ndcg", "mrr", "winner_takes_all"])
+def test_rows_of_queries_may_come_in_any_order(measure):
+    order = np.random.default_rng(1).permutation(QID.size)
+    sorted_rows = Ranker(measure, alpha=0.1, tol=1e-5).fit(X, GRADES, qid=QID)
+    shuffled = Ranker(measure, alpha=0.1, tol=1e-5).fit(X[order], GRADES[order], qid=QID[order])
+    assert shuffled.objective_ == pytest.approx(sorted_rows.objective_, rel=1e-4)
+    assert shuffled.score(X[order], GRADES[order], qid=QID[order]) == pytest.approx(
+        shuffled.score(X, GRADES, qid=QID), abs=1e-12
+    )
+
+
 def test_score_needs_queries_too():
     model = Ranker(alpha=0.1).fit(X, GRADES, qid=QID)
     with pytest.raises(InputError, match="qid is missing"):

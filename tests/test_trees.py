@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
+import fenchel
 from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.multiclass.hierarchical_hinge import HierarchicalHinge
@@ -338,6 +339,8 @@ def test_one_leaf_has_loss_0():
         u = np.array([0.5, 2.0])
         loss.into_domain(u, 0)
         assert not u.any() and loss.conjugate(u, 0) == 0.0 and loss.largest_slope() == 0.0
+        result = fenchel.solve(fenchel.Problem(np.eye(2), [0, 0], loss=loss, alpha=0.1))
+        assert result.converged and not result.coef.any() and result.certificate.primal == 0.0
 
 
 @every

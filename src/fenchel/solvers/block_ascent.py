@@ -5,6 +5,7 @@ Update       u_i <- argmin over u of loss*(u) - <z_i + q u_i, u> + q/2 |u|^2, q 
              maximum over the row (for L1 + L2: of a quadratic minorant), so D never falls. Rows in shuffled blocks;
              rows whose variables stay put are left out for a while
 Certificate  U itself; W is recomputed from it now and then, so nothing drifts
+Memory       U, rows x scores, and a copy of it in the certificate; the scores of a few rows at a time
 Reference    Shalev-Shwartz and Zhang (2013); Lapin, Hein and Schiele (2015) for top-k; Tajima et al. (2020) for the sets
 """
 
@@ -17,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.data.transfer import Soft
-from fenchel.kernels.vector_passes import block_epoch, row_curvatures, vector_values
+from fenchel.kernels.vector_passes import block_epoch, row_curvatures
 from fenchel.regularizers import ElasticNet
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
@@ -127,7 +128,6 @@ class BlockState:
         if self.walked - self.computed > DRIFT:
             self.recompute()
         w, problem = self.coef(), self.oracle.problem
-        Z = self.oracle.score_matrix(w)
-        primal = vector_values(problem.compiled_loss, problem.y, problem.weights, Z) + problem.regularizer.value(w)
+        primal = self.oracle.losses(w) + problem.regularizer.value(w)
         dual = -self.oracle.conjugates(self.U) - problem.regularizer.conjugate(self.V.ravel() * self.strength)
         return Iterate(w, 0.0, primal, dual, lambda: self.U)
