@@ -5,7 +5,7 @@ Update       A differentiable loss: w <- w + t v where H v = -grad up to a resid
              t by a search on stored scores. One score (`newton_scalar.py`): begins at the solution of a sample of the rows,
              or with epochs of dual coordinate steps; a Cholesky factor of an earlier Hessian preconditions, and is renewed
              when products have cost as much (`newton_solves.py`). It takes d x d numbers, and a sample up to a
-             third of the rows. Several scores: `newton_system.py`.
+             third of the rows; dual epochs take a copy of wide sparse rows in memory. Several scores: `newton_system.py`.
              A max hinge: maximise D(U) - gamma/2 sum p |u - u0|^2 instead, whose primal has the smoothed losses phi
              (`kernels/vector_curvature.py`), by such (semismooth) steps, then u0 <- u and gamma <- gamma / 3, and so on.
              Rows whose u is a vertex have no curvature: only the others are in the products. It begins with a few epochs
