@@ -18,6 +18,7 @@ from fenchel.data.accept import block, size
 from fenchel.data.mapped import release
 
 VALUES = 1 << 20  # stored values in a block, about: a millisecond or two of work
+FEW = 32  # blocks
 THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
@@ -60,7 +61,9 @@ def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], values: int = VAL
     >>> list(walk(rows, 5, lambda span, part: (span.start, span.stop), values=4))
     [(0, 2), (2, 4), (4, 5)]
     """
-    step = max(int(n * values / max(size(rows), 1)), 1)
+    wanted = max(-(-size(rows) // values), 1)
+    count = 1 << (wanted - 1).bit_length() if wanted <= FEW else wanted  # equal shares for 2, 4, ... threads
+    step = max(-(-n // count), 1)
 
     def one(a: int) -> Any:
         span = slice(a, min(a + step, n))
