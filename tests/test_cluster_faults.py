@@ -230,10 +230,15 @@ def test_blocks_that_nobody_can_make_again_are_named(fragile):
     fragile.wait_for_workers(2, timeout=PATIENCE)
     futures = fragile.scatter([(X[:300], SIGNS[:300]), (X[300:], SIGNS[300:])], hash=False)
     problem = fenchel.Problem(futures, **CASE.options)
-    began = time.perf_counter()
+    died = []
+
+    def kill():
+        os.kill(owner(fragile, futures[0]), signal.SIGKILL)
+        died.append(time.perf_counter())
+
     with pytest.raises(SolveError, match=r"block 0 .* lost"):
-        CASE.solve(problem, callback=at(1, lambda: os.kill(owner(fragile, futures[0]), signal.SIGKILL)))
-    assert time.perf_counter() - began < PATIENCE
+        CASE.solve(problem, callback=at(1, kill))
+    assert time.perf_counter() - died[0] < 30.0
 
 
 def test_what_a_task_gave_is_not_gone_while_the_task_runs_again(fragile):
@@ -356,10 +361,15 @@ def elsewhere(tmp_path):
 def test_a_scheduler_that_goes_away_gives_a_clear_error(elsewhere, where):
     client, process = elsewhere
     problem, engine = (None, Dask(client, cut=CUT)) if where == "rows sent" else (on_cluster(client), None)
-    began = time.perf_counter()
+    died = []
+
+    def kill():
+        process.kill()
+        died.append(time.perf_counter())
+
     with pytest.raises(SolveError, match="scheduler of the cluster"):
-        CASE.solve(problem, engine=engine, callback=at(2, process.kill))
-    assert time.perf_counter() - began < PATIENCE
+        CASE.solve(problem, engine=engine, callback=at(2, kill))
+    assert time.perf_counter() - died[0] < 60.0
 
 
 @pytest.mark.parametrize("name", ["logistic", "cocoa"])
