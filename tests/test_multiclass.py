@@ -15,8 +15,10 @@ import fenchel
 from fenchel import compat, solvers
 from fenchel import multiclass as M
 from fenchel import regularizers as R
+from fenchel.data.walk import at_most
 from fenchel.errors import IncompatibleError, InputError
 from fenchel.solvers import BlockAscent, BlockFrankWolfe, FrankWolfe
+from fenchel.vector_certify import primal_sums
 from fenchel.vector_oracle import VectorOracle
 from vector_problems import COST, LOSSES, TREE, optimum, problem
 
@@ -237,6 +239,24 @@ def test_no_dual_point_claims_more_than_the_optimum_and_small_errors_are_repaire
         found = fenchel.certify(p, best.coef, best.intercept, U)
         assert found.dual <= best.certificate.primal + best.certificate.floor
         assert size > 1e-8 or found.holds(1e-4), "a point that is infeasible by rounding alone must still do"
+
+
+@pytest.mark.xdist_group("max_hinge")
+def test_a_certificate_that_keeps_no_scores_is_the_same_on_any_threads():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40_000, 80)), rng.integers(0, 5, 40_000)  # several blocks
+    p = fenchel.Problem(X, y, loss="max_hinge", alpha=1e-3)
+    w = rng.standard_normal(p.d)
+    kept = primal_sums(p, w)
+    for threads in (1, 4):
+        with at_most(threads):
+            risk, magnitude, _, size = primal_sums(p, w, keep=False)
+        assert (risk, magnitude) == kept[:2]
+        assert np.array_equal(size, kept[3])
+    Z = X @ w.reshape(-1, p.outputs)
+    margins = 1.0 + Z - Z[np.arange(y.size), y][:, None]
+    margins[np.arange(y.size), y] = 0.0
+    assert kept[0] == pytest.approx(margins.max(axis=1).mean(), rel=1e-12)
 
 
 @pytest.mark.xdist_group("max_hinge")

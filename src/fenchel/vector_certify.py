@@ -31,12 +31,12 @@ GOOD = 1e-9  # relative gap at which improving a dual point stops
 
 @kernel
 def vector_primal_pass(loss, rows, y, p, W, features, Z, size):
-    """Z, and size_i = |sum_j |x_ij W_j||_2; returns (sum p loss, sum p |loss|)."""
+    """Z, and size_i = |sum_j |x_ij W_j||_2; returns (sum p loss, sum p |loss|). Z may have one row, which is written over."""
     total, correction, magnitude = 0.0, 0.0, 0.0
     m = W.shape[1]
     absolute = np.empty(m)
     for i in range(np.uint64(p.size)):
-        z = Z[i]
+        z = Z[i if Z.shape[0] > 1 else np.uint64(0)]
         z[:] = 0.0
         absolute[:] = 0.0
         if W.shape[0] > features:
@@ -196,13 +196,14 @@ def vector_slopes_at(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
     return U
 
 
-def primal_sums(problem: Any, w: np.ndarray) -> tuple[float, float, np.ndarray, np.ndarray]:
-    """(risk, its size, scores, sizes of the scores)."""
-    Z, size = np.empty(problem.dual_shape), np.empty(problem.n)
+def primal_sums(problem: Any, w: np.ndarray, keep: bool = True) -> tuple[float, float, np.ndarray, np.ndarray]:
+    """(risk, its size, scores, sizes of the scores); without `keep` there are no scores."""
+    Z, size = np.empty(problem.dual_shape if keep else (0, 0)), np.empty(problem.n)
     W = np.ascontiguousarray(w.reshape(-1, problem.outputs))
 
     def work(span: slice, rows: Any) -> tuple[float, float]:
-        arguments = (rows, problem.y[span], problem.weights[span], W, problem.features, Z[span], size[span])
+        scores = Z[span] if keep else np.empty((1, problem.outputs))  # of its own: blocks are walked by several threads
+        arguments = (rows, problem.y[span], problem.weights[span], W, problem.features, scores, size[span])
         return vector_primal_pass(problem.compiled_loss, *arguments)
 
     found = list(walk(problem.rows, problem.n, work))
@@ -211,12 +212,12 @@ def primal_sums(problem: Any, w: np.ndarray) -> tuple[float, float, np.ndarray, 
 
 def vector_certificate(problem: Any, w: np.ndarray, b: float, U: np.ndarray) -> tuple[Certificate, np.ndarray]:
     """(certificate, feasible dual point) for given variables and a given dual point."""
-    risk, magnitude, Z, size = primal_sums(problem, w)
+    steep = problem.loss.largest_slope()
+    risk, magnitude, Z, size = primal_sums(problem, w, keep=not np.isfinite(steep))
     W = w.reshape(-1, problem.outputs)
     regular = problem.penalty.value(W[: problem.features].ravel())
     primal = risk + regular
     found = vector_dual_value(problem, np.asarray(U))
-    steep = problem.loss.largest_slope()
     if not np.isfinite(steep):
         G = np.empty(problem.dual_shape)
         vector_slopes_pass(problem.compiled_loss, problem.y, Z, G)

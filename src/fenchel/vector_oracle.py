@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.data.accept import block
 from fenchel.data.dense import Dense
 from fenchel.kernels import vector_passes as passes
 from fenchel.kernels.passes import combine_pass
@@ -63,6 +64,25 @@ class VectorOracle(Oracle):
 
         self.engine.map(work, self.blocks)
         return Z
+
+    def losses(self, w: np.ndarray) -> float:
+        """sum p loss; the scores of a few rows at a time are kept, not those of all."""
+        self.passes += 0.5
+        problem, W = self.problem, self.matrix(w)
+
+        def work(part):
+            total = 0.0
+            for k in range(0, part.p.size, CHUNK):
+                y, p = part.y[k : k + CHUNK], part.p[k : k + CHUNK]
+                if isinstance(part.rows, Dense):
+                    Z = dense_scores(part.rows.values[k : k + CHUNK], W, problem.features)
+                else:
+                    Z = np.empty((p.size, problem.outputs))
+                    passes.vector_scores(block(part.rows, k, k + p.size), W, problem.features, Z)
+                total += passes.vector_values(problem.compiled_loss, y, p, Z)
+            return (total,)
+
+        return self.engine.sum(work, self.blocks)[0]
 
     def combine(self, u: np.ndarray) -> np.ndarray:
         """sum_i p_i x_i u_i', flat."""

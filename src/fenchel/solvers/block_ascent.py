@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.data.transfer import Soft
-from fenchel.kernels.vector_passes import block_epoch, row_curvatures, vector_values
+from fenchel.kernels.vector_passes import block_epoch, row_curvatures
 from fenchel.regularizers import ElasticNet
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
@@ -127,7 +127,6 @@ class BlockState:
         if self.walked - self.computed > DRIFT:
             self.recompute()
         w, problem = self.coef(), self.oracle.problem
-        Z = self.oracle.score_matrix(w)
-        primal = vector_values(problem.compiled_loss, problem.y, problem.weights, Z) + problem.regularizer.value(w)
+        primal = self.oracle.losses(w) + problem.regularizer.value(w)
         dual = -self.oracle.conjugates(self.U) - problem.regularizer.conjugate(self.V.ravel() * self.strength)
         return Iterate(w, 0.0, primal, dual, lambda: self.U)
