@@ -5,6 +5,7 @@ Update       u_i <- argmin over u of loss*(u) - <z_i + q u_i, u> + q/2 |u|^2, q 
              maximum over the row (for L1 + L2: of a quadratic minorant), so D never falls. Rows in shuffled blocks;
              rows whose variables stay put are left out for a while
 Certificate  U itself; W is recomputed from it now and then, so nothing drifts
+Memory       U, rows x scores, and a copy of it in the certificate; the scores of a few rows at a time
 Reference    Shalev-Shwartz and Zhang (2013); Lapin, Hein and Schiele (2015) for top-k; Tajima et al. (2020) for the sets
 """
 
