@@ -10,7 +10,7 @@ import numpy as np
 
 from fenchel.data.rows import sqnorm
 from fenchel.jit import kernel
-from fenchel.kernels.vector_passes import _add, _scores
+from fenchel.kernels.vector_passes import add_row, row_scores
 from fenchel.multiclass.protocol import conjugate, slopes, value, vertex_margins
 
 AWAY, PAIRWISE = 1, 2
@@ -25,7 +25,7 @@ def plain_epoch(loss, rows, y, p, order, inverse_strength, W, U):
     for k in range(np.uint64(order.size)):
         i = order[k]
         u = U[i]
-        _scores(rows, i, W, W.shape[0], z)
+        row_scores(rows, i, W, W.shape[0], z)
         slopes(loss, z, y[i], d)
         slope = value(loss, z, y[i]) + conjugate(loss, u, y[i])
         size = 0.0
@@ -38,7 +38,7 @@ def plain_epoch(loss, rows, y, p, order, inverse_strength, W, U):
             for c in range(m):
                 d[c] *= step
                 u[c] += d[c]
-            _add(rows, i, -p[i] * inverse_strength, d, W.shape[0], W)
+            add_row(rows, i, -p[i] * inverse_strength, d, W.shape[0], W)
 
 
 @kernel
@@ -57,7 +57,7 @@ def vertex_epoch(loss, rows, y, p, order, inverse_strength, W, U, kind):
     for k in range(np.uint64(order.size)):
         i = order[k]
         u, true = U[i], y[i]
-        _scores(rows, i, W, W.shape[0], z)
+        row_scores(rows, i, W, W.shape[0], z)
         vertex_margins(loss, z, true, margins, sizes)
         rest, mean = 1.0, 0.0
         for c in range(m):
@@ -96,7 +96,7 @@ def vertex_epoch(loss, rows, y, p, order, inverse_strength, W, U, kind):
                     total += d[c]
             d[true] = -total
             u[true] -= total
-            _add(rows, i, -p[i] * inverse_strength, d, W.shape[0], W)
+            add_row(rows, i, -p[i] * inverse_strength, d, W.shape[0], W)
 
 
 @kernel

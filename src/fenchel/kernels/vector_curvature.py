@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.data.rows import row_column, row_entry, row_span
 from fenchel.jit import kernel
+from fenchel.kernels.vector_passes import add_row, row_scores
 from fenchel.multiclass.protocol import dual_prox, value, value_and_slopes
 
 
@@ -37,25 +37,11 @@ def _bend(s, z):
 @kernel(fastmath=True)
 def bent_product(rows, S, V, features, out):
     """out += sum_i x_i (J_i V'x_i)', each row touched once; a last row of V beyond the features is that of intercepts."""
-    z, m = np.empty(V.shape[1]), V.shape[1]
+    z = np.empty(V.shape[1])
     for i in range(np.uint64(S.shape[0])):
-        if V.shape[0] > features:
-            z[:] = V[features]
-        else:
-            z[:] = 0.0
-        start, stop = row_span(rows, i)
-        for k in range(start, stop):
-            x, v = row_entry(rows, i, k), V[row_column(rows, k)]
-            for c in range(m):
-                z[c] += x * v[c]
+        row_scores(rows, i, V, features, z)
         _bend(S[i], z)
-        if V.shape[0] > features:
-            for c in range(m):
-                out[features, c] += z[c]
-        for k in range(start, stop):
-            x, row = row_entry(rows, i, k), out[row_column(rows, k)]
-            for c in range(m):
-                row[c] += x * z[c]
+        add_row(rows, i, 1.0, z, features, out)
 
 
 @kernel

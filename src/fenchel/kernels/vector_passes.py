@@ -17,11 +17,12 @@ from fenchel.multiclass.protocol import conjugate, dual_prox, slopes, value, val
 def vector_scores(rows, W, features, Z):
     """Z_i = W'x_i."""
     for i in range(np.uint64(Z.shape[0])):
-        _scores(rows, i, W, features, Z[i])
+        row_scores(rows, i, W, features, Z[i])
 
 
 @kernel(fastmath=True)
-def _scores(rows, i, W, features, z):
+def row_scores(rows, i, W, features, z):
+    """z = W'x_i."""
     if z.size >= LANES:
         columns, values = row_parts(rows, i)
         sum_rows(1.0, values, columns, W, z)
@@ -42,11 +43,11 @@ def _scores(rows, i, W, features, z):
 def vector_combine(rows, p, U, features, out):
     """out += sum_i p_i x_i u_i'."""
     for i in range(np.uint64(p.size)):
-        _add(rows, i, p[i], U[i], features, out)
+        add_row(rows, i, p[i], U[i], features, out)
 
 
 @kernel(fastmath=True)
-def _add(rows, i, a, u, features, out):
+def add_row(rows, i, a, u, features, out):
     """out += a x_i u'."""
     if a == 0.0:
         return
@@ -86,9 +87,9 @@ def vector_risk(loss, rows, y, p, W, features, gradient):
     z, u = np.empty(W.shape[1]), np.empty(W.shape[1])
     for i in range(np.uint64(p.size)):
         if p[i] > 0.0:
-            _scores(rows, i, W, features, z)
+            row_scores(rows, i, W, features, z)
             total += p[i] * value_and_slopes(loss, z, y[i], u)
-            _add(rows, i, p[i], u, features, gradient)
+            add_row(rows, i, p[i], u, features, gradient)
     return total
 
 
@@ -115,7 +116,7 @@ def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, 
         i = order[k]
         u, q = U[i], curvature[i]
         if transfer is None:
-            _scores(rows, i, V, V.shape[0], t)
+            row_scores(rows, i, V, V.shape[0], t)
         else:
             _mapped_scores(rows, i, transfer, V, t)
         if q > 0.0:
@@ -126,7 +127,7 @@ def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, 
             slopes(loss, t, y[i], new)
         size = _difference(new, u)
         if size > 0.0:
-            _add(rows, i, -p[i] * inverse_strength, new, V.shape[0], V)
+            add_row(rows, i, -p[i] * inverse_strength, new, V.shape[0], V)
             moved += p[i] * size
             idle[i] = 0
         else:
