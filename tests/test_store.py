@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel
+from cluster_problems import CASES, bits
 from fenchel.cli import main
 from fenchel.data import mapped, write_store
 from fenchel.data.accept import accept_matrix
@@ -22,6 +23,7 @@ from fenchel.data.walk import VALUES, at_most, walk
 from fenchel.data.write_store import RowBlock
 from fenchel.engines import Local, local
 from fenchel.errors import InputError
+from fenchel.structured import Chain, Matching
 
 
 def data(sparse, dtype=np.float64, n=300, d=7, seed=0):
@@ -370,3 +372,39 @@ def test_resident_memory_stays_far_below_the_data(tmp_path):
     out = subprocess.run([sys.executable, "-c", GROW, str(tmp_path)], capture_output=True, text=True, check=True).stdout
     vectors = 10 * 1.6e6 * 8 / 2**20  # y, weights, offset, scores and dual variables are in memory
     assert float(out) < 0.4 * 320 + vectors
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", ["chain", "chain log"])
+def test_sequences_on_disk_give_the_bits_of_memory(tmp_path, small_blocks, name, sparse):
+    case = CASES[name]
+    examples = [sp.csr_matrix(x) for x in case.X] if sparse else case.X
+    X = sp.vstack(examples, format="csr") if sparse else np.vstack(examples)
+    numbers = np.repeat(np.arange(len(examples))[::-1], [len(y) for y in case.y])
+    stored = fenchel.open(written(tmp_path, X, np.concatenate(case.y).astype(float), numbers))
+    there, here = fenchel.Problem(stored, **case.options), fenchel.Problem(examples, case.y, **case.options)
+    assert mapped.is_mapped(there.model.rows)
+    assert there.digest == here.digest
+    expected = bits(case.solve(here, engine=Local(1, case.cut)))
+    for threads in (1, 2):
+        assert bits(case.solve(there, engine=Local(threads, case.cut))) == expected
+    result = fenchel.solve(there, tol=1e-3)
+    assert result.status is fenchel.Status.CERTIFIED
+    assert fenchel.certify(here, result.coef, dual_point=result.dual_point).holds(1e-3)
+
+
+def test_rows_on_disk_that_are_no_sequences_are_refused(tmp_path):
+    X, _ = data(False)
+    y = np.arange(300.0) % 3
+    chain = {"loss": Chain(), "alpha": 0.1}
+    cases = {
+        "which sequence": (y, None, chain),
+        "sequence 4 are not one behind the other": (y, np.arange(300) // 10 % 25 + 4, chain),
+        "row 7 .* has target 1.5": (np.where(np.arange(300) == 7, 1.5, y), np.arange(300) // 10, chain),
+        "edge_features=False": (y, np.arange(300) // 10, {"loss": Chain(edge_features=True), "alpha": 0.1}),
+        "only Chain": (y, np.arange(300) // 10, {"loss": Matching(), "alpha": 0.1}),
+    }
+    for number, (words, (targets, groups, options)) in enumerate(cases.items()):
+        stored = fenchel.open(write_store.write_store(tmp_path / str(number), pieces(X, targets, groups)))
+        with pytest.raises(InputError, match=words):
+            fenchel.Problem(stored, **options)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel import regularizers, structured
-from fenchel.data.accept import read_only
+from fenchel.data.accept import block, read_only
+from fenchel.data.stored import Stored
 from fenchel.errors import InputError
 from fenchel.problem import Problem, _arrays, _feed
 from fenchel.structured.pool import fits
@@ -22,11 +23,13 @@ MOST_BLOCKS = 64
 
 
 class Examples(NamedTuple):
-    """Examples start .. stop of a problem, with their weights."""
+    """Examples start .. stop of a problem, with their weights and, if they are mapped from disk, their rows."""
 
     p: np.ndarray
     start: int
     stop: int
+    rows: Any = ()
+    mapped: bool = False
 
 
 class StructuredProblem(Problem):
@@ -43,7 +46,10 @@ class StructuredProblem(Problem):
         self, X: Any, y: Any = None, loss: Any = None, regularizer: Any = "l2", alpha: float | None = None,
         fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
     ):  # fmt: skip
-        if y is None:
+        self.mapped = isinstance(X, Stored)
+        if self.mapped and not isinstance(loss, structured.Chain):
+            raise InputError(f"of the structured models only Chain takes rows on disk, not {type(loss).__name__}")
+        if y is None and not self.mapped:
             raise InputError("y is missing: a structured model needs the label of every example")
         if fit_intercept or offset is not None or groups is not None:
             raise InputError("a structured model takes no intercept, offset or groups: they belong into its features")
@@ -83,7 +89,10 @@ class StructuredProblem(Problem):
             edges = self._edges()
         elif edges[0] != 0 or edges[-1] != self.n:
             raise InputError(f"cut must go from 0 to the number of examples, {self.n}; got {edges[0]} to {edges[-1]}")
-        return [Examples(self.weights[a:b], a, b) for a, b in pairwise(edges)]
+        return [Examples(self.weights[a:b], a, b, self._rows(a, b), self.mapped) for a, b in pairwise(edges)]
+
+    def _rows(self, a: int, b: int) -> Any:
+        return block(self.model.rows, int(self.first[a]), int(self.first[b])) if self.mapped else ()
 
     def _edges(self) -> list[int]:
         count = int(min(max(self.model.work // max(SMALLEST_BLOCK, 4 * self.d), 1), MOST_BLOCKS, self.n))

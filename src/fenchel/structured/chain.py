@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.data.stored import Stored
 from fenchel.errors import InputError
 from fenchel.structured.chain_encoded import EncodedChain
-from fenchel.structured.chain_input import chain_labels, chain_positions
+from fenchel.structured.chain_input import NO_EDGES, chain_labels, chain_positions, stored_labels, stored_positions
 from fenchel.structured.chain_layout import Full, Observed, observed, observed_pairs
 from fenchel.structured.chain_predict import best_paths, path_marginals
 from fenchel.structured.chain_weights import ChainWeights, places, split
@@ -29,8 +30,9 @@ class Chain:
     ========  ====================================================================================================
 
     Examples are matrices (T, features), dense or scipy sparse; with edge_features=True pairs (X, E) of matrices with T and
-    T - 1 rows. Labels are integer arrays 0 .. m - 1 of length T (m: `classes`, default one more than the largest seen). w is
-    flat: W (features, m), bias (m), transitions (m, m), start (m), end (m), edges (edge features, m, m); `split` names them.
+    T - 1 rows; or they are `fenchel.open(folder)`, its groups being the sequences and its targets the labels. Labels are
+    integer arrays 0 .. m - 1 of length T (m: `classes`, default one more than the largest seen). w is flat: W
+    (features, m), bias (m), transitions (m, m), start (m), end (m), edges (edge features, m, m); `split` names them.
 
     observed_only=True has weights only for pairs of feature and label, and pairs of successive labels, that occur in
     training, as CRFsuite does by default; other pairs score 0. `problem.model.full(w)` is such a w with the zeros filled in.
@@ -66,15 +68,25 @@ class Chain:
 
     def encode(self, examples: Any, labels: Any) -> EncodedChain:
         """The examples as kernels walk them: features stored once, position after position."""
-        examples, labels = list(examples), list(labels)
-        same_count(examples, labels)
-        rows, features, edges, count, first = chain_positions(examples, self.edge_features)
+        if isinstance(examples, Stored):
+            rows, features, edges, count, first = self._stored(examples)
+            labels = stored_labels(examples, first) if labels is None else list(labels)
+        else:
+            examples, labels = list(examples), list(labels)
+            rows, features, edges, count, first = chain_positions(examples, self.edge_features)
+        same_count(range(first.size - 1), labels)
         y, m = chain_labels(labels, first, self.classes)
         layout: Full | Observed = Full(features, m)
         pairs = np.arange(m * m)
         if self.observed_only:
             layout, pairs = observed(rows, features, y, m), observed_pairs(y, first, m)
         return self._encoded(rows, edges, layout, pairs, first, y, m, count)
+
+    def _stored(self, stored: Stored) -> tuple[Any, int, Any, int, np.ndarray]:
+        if self.edge_features:
+            raise InputError("rows on disk have no features of pairs of positions: use edge_features=False")
+        rows, features, first = stored_positions(stored)
+        return rows, features, NO_EDGES, 0, first
 
     def _encoded(
         self,

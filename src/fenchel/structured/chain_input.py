@@ -1,4 +1,4 @@
-"""From lists of sequences to rows, one after the other."""
+"""From lists of sequences, or rows on disk, to rows, one after the other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.data.accept import read_only
+from fenchel.data.accept import accept_matrix, read_only
 from fenchel.data.dense import Dense
 from fenchel.errors import InputError
 from fenchel.structured.stacked import stacked
@@ -34,6 +34,34 @@ def chain_positions(examples: list, edge_features: bool) -> tuple[Any, int, Any,
         return rows, features, NO_EDGES, 0, first
     edges, count = _links(links, np.diff(first))
     return rows, features, edges, count, first
+
+
+def stored_positions(stored: Any) -> tuple[Any, int, np.ndarray]:
+    """(rows, features, first) of sequences on disk, without a copy: rows of one group that follow each other are a sequence."""
+    if stored.groups is None:
+        raise InputError(
+            f"the rows in {stored.folder} do not say which sequence they belong to: convert them with its number as qid "
+            "(svmlight) or with --group (tables)"
+        )
+    groups = np.asarray(stored.groups)
+    first = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [groups.size]]).astype(np.int64)
+    names, times = np.unique(groups[first[:-1]], return_counts=True)
+    if np.any(times > 1):
+        raise InputError(f"the rows of sequence {names[times > 1][0]} are not one behind the other in {stored.folder}")
+    rows = accept_matrix(stored)[1]
+    return rows, stored.shape[1], read_only(first)
+
+
+def stored_labels(stored: Any, first: np.ndarray) -> list[np.ndarray]:
+    """The targets of each sequence on disk, as integers."""
+    y = np.asarray(stored.y)
+    whole = y.astype(np.int64)
+    wrong = np.flatnonzero(whole != y)
+    if wrong.size:
+        raise InputError(
+            f"row {wrong[0]} in {stored.folder} has target {y[wrong[0]]}: labels are integers 0, 1, 2, ..."
+        )
+    return np.split(whole, first[1:-1])
 
 
 def _links(links: list, lengths: np.ndarray) -> tuple[Any, int]:

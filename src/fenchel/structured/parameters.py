@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
+
 from fenchel.errors import InputError, UnknownNameError
 
 LOSSES = ("hinge", "log")
@@ -13,9 +15,9 @@ def known_loss(loss: str) -> None:
         raise UnknownNameError("loss of a structured model", loss, LOSSES)
 
 
-def same_count(examples: list, labels: list) -> None:
+def same_count(examples: Sized, labels: Sized) -> None:
     """Raise unless there is one label per example, and at least one."""
     if len(examples) != len(labels):
         raise InputError(f"there are {len(examples)} examples but {len(labels)} labels: one label per example")
-    if not examples:
+    if len(examples) == 0:
         raise InputError("there are no examples: pass at least one")
