@@ -351,7 +351,7 @@ def elsewhere(tmp_path):
     (tmp_path / "server.py").write_text(SERVER)
     process = subprocess.Popen([sys.executable, tmp_path / "server.py"], stdout=subprocess.PIPE, text=True)
     with process, dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
-        client = Client(process.stdout.readline().strip(), timeout=PATIENCE)
+        client = Client(process.stdout.readline().strip(), timeout=10)  # also of trying to find it again
         yield client, process
         client.close(timeout=1)
         process.kill()
