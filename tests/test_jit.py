@@ -473,3 +473,32 @@ def test_import_adds_less_than_the_budget():
     )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
     assert min(float(run.stdout) for run in runs) < 0.3
+
+
+IN_ORDER = """
+import sys
+import numpy as np
+from fenchel.data.accept import accept_matrix
+from fenchel.data.rows import dot
+from fenchel.jit import kernel
+
+def source(rows, i, w):
+    return dot(rows, i, w)
+
+kernels = {"fast": kernel(source, fastmath=True), "strict": kernel(source)}
+rng = np.random.default_rng(0)
+rows, w = accept_matrix(rng.standard_normal((20, 1001)))[1], rng.standard_normal(1001)
+for name in sys.argv[1:]:
+    found = [kernels[name](rows, np.uint64(i), w) for i in range(20)]
+    print(name, found == [source(rows, i, w) for i in range(20)])
+"""
+
+
+@pytest.mark.parametrize("order", [("fast", "strict"), ("strict", "fast")])
+def test_sums_are_reordered_where_that_is_allowed_and_nowhere_else(order, tmp_path):
+    """Whoever is compiled first: a method that both kernels call is compiled for each."""
+    run = subprocess.run(
+        [sys.executable, "-c", IN_ORDER, *order], capture_output=True, text=True, check=True,
+        env={**os.environ, "FENCHEL_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert dict(line.split() for line in run.stdout.splitlines()) == {"fast": "False", "strict": "True"}

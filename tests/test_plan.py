@@ -72,7 +72,7 @@ def test_the_command_prints_what_the_function_says(capsys, tmp_path):
 
 
 def test_wrong_use_is_told(capsys):
-    assert main(["plan"]) == 1
+    assert main(["plan"]) == 2
     assert "give DATA, or --rows and --columns" in capsys.readouterr().err
     for words in (["--workers", "1,x"], ["--workers", "0"], ["--rounds", "lbfgs"]):
         assert main(["plan", "--rows", "1", "--columns", "1", *words]) == 2

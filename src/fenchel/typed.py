@@ -109,10 +109,19 @@ JIT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 INLINE: dict[str, Any] = {**JIT, "forceinline": True}
 
 
+def _reordering() -> frozenset:
+    """What the kernel that is being compiled allows with its sums. A method is compiled once for each: numba would keep the
+    first, and whether a certificate's sums are in order would depend on who had come before it."""
+    from numba.core.targetconfig import ConfigStack
+
+    flags = ConfigStack().top_or_none()
+    return frozenset(flags.fastmath.flags) if flags is not None and flags.fastmath else frozenset()
+
+
 def _overload(name: str, arguments: str, default: Callable | None, types: Any, options: dict[str, Any]) -> Callable:
     from numba import njit
 
-    compiled: dict[Callable, Callable] = {}
+    compiled: dict[tuple[Callable, frozenset], Callable] = {}
 
     def lookup(first: Any) -> Callable | None:
         if not isinstance(first, (types.NamedTuple, types.NamedUniTuple)):
@@ -120,9 +129,11 @@ def _overload(name: str, arguments: str, default: Callable | None, types: Any, o
         source = getattr(first.instance_class, name, None) or default
         if source is None:
             return None
-        if source not in compiled:
-            compiled[source] = source if hasattr(source, "py_func") else njit(**options)(source)
-        target = compiled[source]
+        allowed = _reordering()
+        if (source, allowed) not in compiled:
+            made = source if hasattr(source, "py_func") else njit(fastmath=set(allowed) or False, **options)(source)
+            compiled[source, allowed] = made
+        target = compiled[source, allowed]
         scope = {"target": target, "__name__": __name__}
         exec(f"def implementation({arguments}):\n    return target({arguments})", scope)
         return scope["implementation"]  # type: ignore[return-value]
