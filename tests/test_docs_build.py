@@ -27,6 +27,7 @@ NEEDED = ("sphinx", "pydata_sphinx_theme", "myst_parser", "numpydoc", "sphinx_ga
 PARTS = ["docs", "examples", "benchmarks/README.md", "experiments/README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 EXAMPLES = sorted(p.stem for p in (ROOT / "examples").glob("*.py") if p.stem not in ("demo", "ordering"))
 MODULES = api.modules()
+pytestmark = pytest.mark.xdist_group("docs")  # they are built once
 
 
 @pytest.fixture(scope="module")
