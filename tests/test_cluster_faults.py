@@ -39,17 +39,11 @@ def home():
     return bits(CASE.at_home())
 
 
-@pytest.fixture(scope="module")
-def broken():
-    """A cluster whose workers are killed, stopped and made to lie; the nannies start new ones."""
+@pytest.fixture
+def fragile():
+    """A cluster whose workers are killed, stopped and made to lie, for one test: its nannies may give up in the end."""
     with local_client(2) as client:
         yield client
-
-
-@pytest.fixture
-def fragile(broken):
-    broken.wait_for_workers(2, timeout=PATIENCE)
-    return broken
 
 
 def on_cluster(client, case=CASE):
