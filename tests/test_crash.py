@@ -6,8 +6,10 @@ import errno
 import os
 import subprocess
 import sys
+from datetime import datetime
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -45,8 +47,17 @@ def keep(path, value):
     keeper.keep(lambda: {"w": np.full(3000, value)})
 
 
+class Noon(datetime):
+    """A clock that stands still: a page bears its minute, and the minute may end between two of them."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2000, 1, 1, 12, tzinfo=tz)
+
+
 def report(path, value):
-    write_page(path, results()[int(value)])
+    with mock.patch("fenchel.report.page.datetime", Noon):
+        write_page(path, results()[int(value)])
 
 
 def lines(path, value):
