@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,6 +16,7 @@ import scipy.sparse as sp
 
 import fenchel
 from fenchel import compat, solvers
+from fenchel.data.threads import spread
 from fenchel.engines import Local, local
 
 SHAPE = (1500, 12)
@@ -205,3 +208,48 @@ def test_joblib_workers_agree():
     for backend in ("loky", "threading"):
         jobs = (joblib.delayed(solve_bits)(X, y) for _ in range(3))
         assert joblib.Parallel(n_jobs=2, backend=backend, timeout=300)(jobs) == [expected] * 3
+
+
+def test_work_is_spread_in_order_and_the_caller_does_its_share():
+    names = spread(lambda k: (k, threading.current_thread().name, time.sleep(0.01)), list(range(12)), threads=3)
+    assert [k for k, *_ in names] == list(range(12))
+    workers = {name for _, name, _ in names}
+    assert threading.current_thread().name in workers
+    assert len(workers) <= 3
+
+
+def test_nobody_waits_for_a_helper_that_has_not_begun():
+    """The helpers are held up by other work: the caller does everything alone."""
+    hold, busy = threading.Event(), threading.Barrier(2)
+
+    def held(k):
+        if k == 0:
+            busy.wait(10)  # both threads are in here: the only helper of two threads is taken
+            hold.wait(10)
+        else:
+            busy.wait(10)
+            assert spread(lambda j: threading.get_ident(), [0, 1, 2], threads=2) == 3 * [threading.get_ident()]
+            hold.set()
+        return k
+
+    assert spread(held, [0, 1], threads=2) == [0, 1]
+
+
+def test_the_first_failure_of_many_is_raised_and_the_rest_is_left():
+    def fails(k):
+        if k >= 3:
+            raise ValueError(f"block {k}")
+        return k
+
+    for threads in (1, 2, 4):
+        with pytest.raises(ValueError, match="block 3"):
+            spread(fails, list(range(3)) + [3] * 50, threads)
+    done = []
+
+    def interrupted(k):
+        done.append(k)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        spread(interrupted, list(range(1000)), threads=2)
+    assert len(done) <= 2

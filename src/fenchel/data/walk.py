@@ -5,27 +5,19 @@ The cut depends on the data only, so sums over blocks do not depend on the numbe
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from typing import Any
 
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import release
+from fenchel.data.threads import cores, spread
 
 VALUES = 1 << 20  # stored values in a block, about: a millisecond or two of work
 FEW = 32  # blocks
+AHEAD = 2  # blocks for each thread that are done before the first of them is used
 THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
-
-
-@cache
-def cores() -> int:
-    """How many this machine has. Asking the system takes longer than a pass over a small problem."""
-    return os.cpu_count() or 1
 
 
 @contextmanager
@@ -36,20 +28,6 @@ def at_most(threads: int | None) -> Iterator[None]:
         yield
     finally:
         THREADS.reset(token)
-
-
-@contextmanager
-def room_for(threads: int) -> Iterator[None]:
-    """Where memory has no room for another thread's stack, a MemoryError says so."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "can't start new thread" not in str(error):
-            raise
-        raise MemoryError(
-            f"there is no room for the stacks of {threads} threads (usually 8 MB each): ask for fewer of them, as in "
-            "solve(..., engine=fenchel.engines.Local(threads=1)) or n_jobs=1"
-        ) from error
 
 
 def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], values: int = VALUES) -> Iterator[Any]:
@@ -74,16 +52,8 @@ def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], values: int = VAL
 
     starts = range(0, n, step)
     threads = min(THREADS.get() or cores(), len(starts))
-    return map(one, starts) if threads == 1 else _on_threads(one, starts, threads)
-
-
-def _on_threads(one: Callable[[int], Any], starts: range, threads: int) -> Iterator[Any]:
-    """Some blocks ahead of what was asked for, so that results do not pile up."""
-    with ThreadPoolExecutor(threads, thread_name_prefix="fenchel-walk") as pool, room_for(threads):
-        ahead: deque[Future] = deque()
-        for a in starts:
-            ahead.append(pool.submit(one, a))
-            if len(ahead) > 2 * threads:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
+    if threads == 1:
+        yield from map(one, starts)
+        return
+    for k in range(0, len(starts), AHEAD * threads):  # some at a time, so that results do not pile up
+        yield from spread(one, starts[k : k + AHEAD * threads], threads)

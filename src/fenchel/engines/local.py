@@ -2,16 +2,13 @@
 
 The cut into blocks depends on the data only, never on the number of threads, and block results are added in a fixed
 order (`tree.py`): the answer is the same bit for bit on one core and on many, and for data in memory and on disk.
-Kernels release the GIL, so threads are enough. Rows that are mapped from disk are read a block ahead and let go of after use.
+Rows that are mapped from disk are read a block ahead and let go of after use.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -19,7 +16,7 @@ import numpy as np
 
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import fetch, is_mapped, release
-from fenchel.data.walk import cores, room_for
+from fenchel.data.threads import cores, spread
 from fenchel.engines.tree import added
 from fenchel.errors import InputError
 
@@ -66,15 +63,6 @@ def spans(n: int) -> list[slice]:
     count = max(min(n // SMALLEST_SPAN, MOST_BLOCKS), 1)
     edges = np.linspace(0, n, count + 1).astype(int)
     return [slice(int(a), int(b)) for a, b in pairwise(edges)]
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="fenchel")
-
-
-if hasattr(os, "register_at_fork"):  # a forked child has no threads: it must make its own pool
-    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _streamed(function: Callable[..., Any], blocks: list[Block], ahead: int) -> Callable[..., Any]:
@@ -136,10 +124,7 @@ class Local:
         threads = min(self.threads or cores(), len(blocks))
         if blocks and getattr(blocks[0], "mapped", False):
             function = _streamed(function, blocks, threads)
-        if threads == 1:
-            return [function(b, *arguments) for b in blocks]
-        with room_for(threads):
-            return list(_pool(threads).map(lambda b: function(b, *arguments), blocks))
+        return spread(lambda b: function(b, *arguments), blocks, threads)
 
     def sum(self, function: Callable[..., tuple], blocks: list[Any], *arguments: Any) -> tuple:
         """The sum of what the blocks return, term by term, in the order of `tree.py`."""

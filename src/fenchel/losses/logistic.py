@@ -9,6 +9,8 @@ from fenchel.losses.special import entropy_term, wright_omega
 from fenchel.losses.targets import is_sign
 from fenchel.typed import helper
 
+NEAR = 1e-4  # a step of Newton after which one of higher order ends within rounding
+
 
 @helper
 def sigmoid(x):
@@ -65,20 +67,24 @@ class Logistic(NamedTuple):
             x = math.log(0.5 * q) - m + q * s0
             w = wright_omega(x)
             top = min(0.0, math.log(w) - math.log(0.5 * q) if x > 1.0 else q * s0 - m - w)
-        t = min(math.log(s0 / (1.0 - s0)) if 0.0 < s0 < 1.0 else -m, top)
+        e = s0 / (1.0 - s0) if 0.0 < s0 < 1.0 else 0.0  # e^t at the t of s0
+        t = math.log(e) if e > 0.0 else -m
+        if t > top or e == 0.0:
+            t = min(t, top)
+            e = math.exp(t)
         s = 0.5
         for _ in range(100):
-            e = math.exp(t)
             r = 1.0 / (1.0 + e)
             s, slope = e * r, e * r * r
             steep = 1.0 + q * slope
             step = min(t - (t + m + q * (s - s0)) / steep, top) - t
-            if abs(step) <= 1e-4:  # the second derivatives make what is left its cube
+            if abs(step) <= NEAR:  # the second derivatives make what is left its cube
                 bend = 0.5 * (1.0 - 2.0 * s) * step
                 step *= 1.0 - bend * q * slope / steep
                 s += slope * step * (1.0 + bend)
                 break
             t += step
+            e = math.exp(t)
         return -y * (1.0 - s if reflected else s)
 
     def dual_domain(self, y):
