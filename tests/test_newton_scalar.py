@@ -10,7 +10,7 @@ import fenchel
 from fenchel.engines import Local
 from fenchel.oracle import Oracle
 from fenchel.solvers import NewtonCG
-from fenchel.solvers.dual_start import copied, dual_start, dual_start_pays
+from fenchel.solvers.dual_start import DualEpochs, copied, dual_start_pays
 from fenchel.solvers.newton_passes import Passes, samples
 from fenchel.solvers.newton_scalar import claim
 from fenchel.solvers.newton_solves import Systems, aim, cholesky, hessian_at
@@ -125,10 +125,16 @@ def test_dual_epochs_bring_wide_problems_near_the_solution(free):
     best = fenchel.solve(p, solver="newton_cg", tol=1e-9)
     assert best.status is fenchel.Status.CERTIFIED
     copy = copied(oracle, np.random.default_rng(0))
-    w, b = dual_start(oracle, copy.sample, np.random.default_rng(0))
-    w = copy.columns.original(w)
-    value = oracle.risk(w, b)[0] + p.regularizer.value(w)
+    epochs = DualEpochs(oracle, copy.sample, np.random.default_rng(0))
+    looks = list(epochs.looks(1e-4))
+    w = copy.columns.original(epochs.v)
+    value = oracle.risk(w, epochs.centre)[0] + p.regularizer.value(w)
     assert value - best.certificate.primal < 0.01 * abs(best.certificate.primal)
+    if not free:
+        assert looks[0] and not looks[-1]  # there was a time to look
+        found = fenchel.certify(p, w, 0.0, copy.rows_back(epochs.u))
+        assert found.dual == pytest.approx(epochs.dual(), rel=1e-9)
+        assert found.relative_gap < 1e-4
 
 
 def test_many_features_without_a_factor_and_a_dense_matrix_without_dual_epochs():

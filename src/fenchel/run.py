@@ -127,7 +127,7 @@ class Run:
 
     def leg(self, solver: Solver, begin: Start) -> Status | None:
         """One run; None if it was cut, and is to go on from there."""
-        iterates = solver.iterates(self.oracle, begin)
+        iterates = solver.iterates(self.oracle, begin._replace(tol=self.tol))
         try:
             if begin.memory is not None:
                 next(iterates, None)  # the iterate that the checkpoint was made at, which is recorded

@@ -23,12 +23,14 @@ class Start(NamedTuple):
     """Where to begin: coefficients, intercept and, for dual solvers, dual variables (None: not known).
 
     `memory` is what an earlier iterate of the same solver said it needs to go on: its first iterate is then that one again.
+    `tol` is the relative gap that is asked for: a solver may plan by it when to look; whether it is reached is not its to say.
     """
 
     coef: np.ndarray
     intercept: float = 0.0
     dual_point: Any = None
     memory: dict[str, Any] | None = None
+    tol: float = 1e-6
 
 
 # One score per row, several of them, a loss of all scores together, of structured outputs (maximum, or log of a sum)

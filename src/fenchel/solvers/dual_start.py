@@ -5,6 +5,7 @@ They walk a copy of the rows in random order, its columns by falling frequency, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,9 @@ from fenchel.oracle import Oracle, SomeRows
 from fenchel.regularizers import L2
 from fenchel.solvers.active_rows import Columns, Unchanged, columns_of, take_rows
 
-EPOCHS = 6
+EPOCHS, MOST_EPOCHS = 6, 20
+PATIENCE = 8.0  # epochs; if more seem needed, Newton's steps do better
+OFF = 2.0  # how far D is from P, about, in units of an epoch's gain: from 1 to 5 were seen
 BIAS = 0.05  # weight of the intercept in a row's curvature, relative to its features
 ROWS_PER_FEATURE = 20.0  # beyond which rows say too much of the same for steps on one of them to go far
 
@@ -57,19 +60,52 @@ def copied(oracle: Any, rng: np.random.Generator) -> Copied:
     return Copied(SomeRows(rows, y, p, offset, *shared), number, columns)
 
 
-def dual_start(oracle: Any, sample: Any, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """(w, b) after EPOCHS epochs from u near 0; a free intercept by proximal points around the best one for w = 0."""
-    inner = Oracle(sample, oracle.engine)
-    strength, norms = sample.regularizer.alpha, inner.norms()
-    u = feasible(sample, np.zeros(sample.n))
-    v = -inner.combine(u) / strength
-    inverse_bias = BIAS * float(sample.weights @ norms) / strength if sample.fit_intercept else 0.0
-    q = read_only(sample.weights * (norms / strength + inverse_bias))
-    b = inner.best_intercept(sample.offset, 0.0)
-    runs, state = np.empty(sample.n, dtype=np.uint64), rng.integers(1, 2**63, 1, dtype=np.uint64)
-    _, centre = dual_phase(
-        sample.compiled_loss, Identity(), sample.rows, sample.y, sample.weights, sample.offset, q,
-        1.0 / strength, inverse_bias, b, b, u, v, EPOCHS, runs, state,
-    )  # fmt: skip
-    oracle.passes += inner.passes + EPOCHS
-    return v, centre
+class DualEpochs:
+    """u and v = -sum p u x / strength, epoch after epoch from u near 0; a free intercept by proximal points around the best
+    one for w = 0.
+    """
+
+    def __init__(self, oracle: Any, sample: Any, rng: np.random.Generator):
+        self.oracle, self.sample, self.inner = oracle, sample, Oracle(sample, oracle.engine)
+        self.strength, norms = sample.regularizer.alpha, self.inner.norms()
+        self.u = feasible(sample, np.zeros(sample.n))
+        self.v = -self.inner.combine(self.u) / self.strength
+        self.inverse_bias = BIAS * float(sample.weights @ norms) / self.strength if sample.fit_intercept else 0.0
+        self.q = read_only(sample.weights * (norms / self.strength + self.inverse_bias))
+        self.b = self.centre = self.inner.best_intercept(sample.offset, 0.0)
+        self.runs, self.state = np.empty(sample.n, dtype=np.uint64), rng.integers(1, 2**63, 1, dtype=np.uint64)
+        self.gain, self.ratio = np.inf, 0.0
+        oracle.passes += self.inner.passes
+
+    def run(self, epochs: int) -> None:
+        """So many of them; then `gain` is about how much the last one added to D, and `ratio` that to the one before."""
+        sample, before = self.sample, self.u.copy()
+        self.b, self.centre = dual_phase(
+            sample.compiled_loss, Identity(), sample.rows, sample.y, sample.weights, sample.offset, self.q,
+            1.0 / self.strength, self.inverse_bias, self.b, self.centre, self.u, self.v, epochs, self.runs, self.state,
+        )  # fmt: skip
+        self.oracle.passes += epochs
+        before -= self.u
+        gain = 0.5 * float(np.sum(sample.weights * self.q * before * before))
+        self.gain, self.ratio = gain, gain / self.gain if self.gain > 0.0 else 0.0
+
+    def dual(self) -> float:
+        """D(u), without a pass."""
+        return -self.inner.conjugates(self.u) - self.sample.regularizer.conjugate(self.v * self.strength)
+
+    def looks(self, tol: float) -> Iterator[bool]:
+        """Epochs until Newton's steps do better; True whenever u may be as good as asked for, False at the end.
+
+        With a free intercept u is out of balance and certifies nothing: a fixed number of epochs, and no look.
+        """
+        if self.sample.fit_intercept:
+            self.run(EPOCHS)
+        else:
+            for epoch in range(MOST_EPOCHS):
+                self.run(1)
+                way = np.log(OFF * self.gain / (tol * abs(self.dual()))) if self.gain > 0.0 else -np.inf
+                if way <= 0.0:
+                    yield True
+                elif epoch >= 2 and way > PATIENCE * -np.log(self.ratio):
+                    break
+        yield False

@@ -16,7 +16,7 @@ import numpy as np
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
 from fenchel.solvers.claims import dual_estimate
-from fenchel.solvers.dual_start import copied, dual_start, dual_start_pays
+from fenchel.solvers.dual_start import DualEpochs, copied, dual_start_pays
 from fenchel.solvers.newton_passes import Passes, Point, any_sample, costs_of, samples
 from fenchel.solvers.newton_remote import RemotePasses
 from fenchel.solvers.newton_solves import Step, Systems, cheap
@@ -34,7 +34,7 @@ def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
     problem, systems = oracle.problem, Systems(oracle.problem)
     fresh = start.dual_point is None and not start.coef.any() and start.intercept == 0.0 and not oracle.remote
     if fresh and not any_sample(problem) and not cheap(costs_of(problem)) and dual_start_pays(problem):
-        yield from copy_iterates(oracle, systems)
+        yield from copy_iterates(oracle, systems, start.tol)
         return
     passes: Any = RemotePasses(oracle) if oracle.remote else Passes(oracle, problem)
     begin = Beginning(start.coef, start.intercept, np.inf)
@@ -47,14 +47,17 @@ def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
         yield Iterate(point.w.copy(), point.b, point.value, claim(oracle, point), point.u)
 
 
-def copy_iterates(oracle: Any, systems: Systems) -> Iterator[Iterate]:
-    """On a copy of the rows, after dual epochs on it."""
+def copy_iterates(oracle: Any, systems: Systems, tol: float) -> Iterator[Iterate]:
+    """On a copy of the rows, after dual epochs on it, which may be all that is needed."""
     rng, problem = np.random.default_rng(0), oracle.problem
     copy = copied(oracle, rng)
-    w, b = dual_start(oracle, copy.sample, rng)
-    yield Iterate(copy.columns.original(w), b, None, np.nan)
-    passes = Passes(oracle, copy.sample)
-    first = passes.look(w, b)
+    epochs, passes = DualEpochs(oracle, copy.sample, rng), Passes(oracle, copy.sample)
+    for good in epochs.looks(tol):
+        w, b = copy.columns.original(epochs.v), epochs.centre
+        primal = passes.look(epochs.v.copy(), b).value if good else None
+        dual = epochs.dual() if good else np.nan
+        yield Iterate(w, b, primal, dual, copy.rows_back(epochs.u) if good else None)
+    first = passes.look(epochs.v, epochs.centre)
     if not first.value <= oracle.losses_at(problem.offset, 0.0)[0]:
         first = passes.look(np.zeros(problem.d), 0.0)
     for point, _ in descend(passes, first, systems):
