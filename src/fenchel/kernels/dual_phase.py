@@ -17,6 +17,7 @@ from fenchel.typed import helper
 
 RUN = 16  # rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
 FEW = 64 * RUN  # rows; fewer are shuffled one by one
+ALL = np.empty(0, dtype=np.uint64)  # rows: those that are walked if none are chosen
 
 
 @helper
@@ -44,13 +45,14 @@ def shuffle(state, runs, count):
 
 @kernel(fastmath=True)
 def dual_phase(
-    loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, centre, u, v, epochs, runs, state
+    loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, centre, u, v, chosen, epochs, runs, state
 ):
-    """`epochs` epochs of exact steps over all rows in shuffled runs; u and v are changed in place; returns (b, centre).
+    """`epochs` epochs of exact steps in shuffled runs; u and v are changed in place; returns (b, centre).
 
-    runs is work space for the order (as many entries as rows), state that of the random numbers.
+    chosen are the numbers of the rows that are walked, all of them if there are none; runs is work space for the order (as
+    many entries as rows), state that of the random numbers.
     """
-    n = np.uint64(u.size)
+    n = np.uint64(chosen.size if chosen.size > 0 else u.size)
     run = np.uint64(RUN) if n >= np.uint64(FEW) else np.uint64(1)
     for _ in range(epochs):
         shift = next_random(state) % run
@@ -59,7 +61,8 @@ def dual_phase(
         for k in range(count):
             stop = runs[k] * run + run - shift
             start = stop - run if stop >= run else np.uint64(0)
-            for i in range(start, min(stop, n)):
+            for j in range(start, min(stop, n)):
+                i = chosen[j] if chosen.size > 0 else j
                 if p[i] > 0.0:
                     z = row_look(transfer, rows, i, v, 0.0)[0] + offset[i] + b
                     new = dual_step(loss, u[i], z, q[i], y[i]) if q[i] > 0.0 else slope(loss, z, y[i])

@@ -19,7 +19,7 @@ import numpy as np
 
 from fenchel.data.accept import block, read_only
 from fenchel.data.transfer import Identity, apply_to
-from fenchel.kernels.dual_phase import dual_phase, dual_steps, row_scores
+from fenchel.kernels.dual_phase import ALL, dual_phase, dual_steps, row_scores
 from fenchel.kernels.passes import conjugate_sum, loss_sums
 from fenchel.result import Iterate
 from fenchel.solvers.active_rows import Columns, Part, Unchanged, columns_of, halves
@@ -87,7 +87,7 @@ class Phases:
         self.oracle.passes += count * part.stored / self.whole.stored
         self.b, self.centre = dual_phase(
             self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
-            1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, count, self.runs, self.random,
+            1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, ALL, count, self.runs, self.random,
         )  # fmt: skip
 
     def look(self) -> Sums:
