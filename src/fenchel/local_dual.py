@@ -8,7 +8,7 @@ import numpy as np
 
 from fenchel.certify import domain_pass
 from fenchel.data.accept import read_only
-from fenchel.kernels.dual_phase import ALL, dual_phase, row_scores
+from fenchel.kernels.dual_phase import dual_phase, row_scores
 from fenchel.kernels.passes import combine_pass, conjugate_sum, loss_sums, norms_pass
 
 
@@ -33,7 +33,7 @@ class LocalDual:
         self.norms = np.empty(n)
         norms_pass(block.rows, self.norms)
         self.last: np.ndarray | None = None
-        self.runs, self.z = np.empty(n, dtype=np.uint64), np.zeros(n)
+        self.work, self.z = np.empty((2, n), dtype=np.uint64), np.zeros(n)
         self.random = np.random.default_rng(seed).integers(1, 2**63, 1, dtype=np.uint64)
 
     def combined(self, d: int) -> np.ndarray:
@@ -53,7 +53,7 @@ class LocalDual:
         self.u, own, rate = self.before.copy(), np.array(told.v), told.coupling / self.strength
         dual_phase(
             self.loss, self.transfer, rows, y, p, offset, read_only(p * self.norms * rate), rate, 0.0, 0.0, 0.0,
-            self.u, own, ALL, told.epochs, self.runs, self.random,
+            self.u, own, np.empty(0), told.epochs, self.work, self.random,
         )  # fmt: skip
         change = (own - told.v) / told.coupling
         after = conjugate_sum(self.loss, y, p, offset, self.u)

@@ -17,7 +17,9 @@ from fenchel.typed import helper
 
 RUN = 16  # rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
 FEW = 64 * RUN  # rows; fewer are shuffled one by one
-ALL = np.empty(0, dtype=np.uint64)  # rows: those that are walked if none are chosen
+REPEATS = 5  # epochs for the busy rows alone,
+BUSY = 1.0  # which gain so much of the mean gain at least,
+MOST_BUSY = 0.5  # and of which there is at most such a share
 
 
 @helper
@@ -43,36 +45,88 @@ def shuffle(state, runs, count):
         runs[last], runs[other] = runs[other], runs[last]
 
 
-@kernel(fastmath=True)
-def dual_phase(
-    loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, centre, u, v, chosen, epochs, runs, state
-):
-    """`epochs` epochs of exact steps in shuffled runs; u and v are changed in place; returns (b, centre).
+@helper
+def busy_rows(gains, chosen):
+    """The rows that gained most, into chosen; returns how many they are, 0 if it is not known or they are too many."""
+    n, total, count = np.uint64(gains.size), 0.0, np.uint64(0)
+    for i in range(n):
+        total += gains[i]
+    least = BUSY * total / gains.size if gains.size > 0 else 0.0
+    for i in range(n):
+        if gains[i] > least:
+            chosen[count] = i
+            count += np.uint64(1)
+    return count if count < np.uint64(MOST_BUSY * gains.size) else np.uint64(0)
 
-    chosen are the numbers of the rows that are walked, all of them if there are none; runs is work space for the order (as
-    many entries as rows), state that of the random numbers.
-    """
+
+@kernel(fastmath=True)
+def sweep(loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, chosen, gains, runs, state):
+    """Exact steps on the chosen rows (none: on all) in shuffled runs; gains_i is about how much D rose by row i; returns b."""
     n = np.uint64(chosen.size if chosen.size > 0 else u.size)
     run = np.uint64(RUN) if n >= np.uint64(FEW) else np.uint64(1)
+    shift = next_random(state) % run
+    count = (n + shift + run - np.uint64(1)) // run
+    shuffle(state, runs, count)
+    for k in range(count):
+        stop = runs[k] * run + run - shift
+        start = stop - run if stop >= run else np.uint64(0)
+        for j in range(start, min(stop, n)):
+            i = chosen[j] if chosen.size > 0 else j
+            if p[i] > 0.0:
+                z = row_look(transfer, rows, i, v, 0.0)[0] + offset[i] + b
+                new = dual_step(loss, u[i], z, q[i], y[i]) if q[i] > 0.0 else slope(loss, z, y[i])
+                change = new - u[i]
+                if gains.size > 0:
+                    gains[i] = 0.5 * p[i] * q[i] * change * change
+                if change != 0.0:
+                    u[i] = new
+                    axpy(rows, i, -change * p[i] * inverse_strength, v)
+                    b -= change * p[i] * inverse_bias
+    return b
+
+
+@kernel(fastmath=True)
+def dual_phase(
+    loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, centre, u, v, gains, epochs, work, state
+):
+    """`epochs` epochs over all rows; u and v are changed in place; returns (b, centre, how many steps there were).
+
+    Before each of them, the rows that gained most in the one before have REPEATS epochs of their own: after a few epochs, some
+    rows have nearly all that is left to gain, and they are the same ones in the next. gains are those of the last epoch (0:
+    not known; none at all: epochs over all rows only). work is two rows of as many entries as there are rows, state that of
+    the random numbers.
+    """
+    n, runs, none, steps = np.uint64(u.size), work[0], gains[:0], np.uint64(0)
     for _ in range(epochs):
-        shift = next_random(state) % run
-        count = (n + shift + run - np.uint64(1)) // run
-        shuffle(state, runs, count)
-        for k in range(count):
-            stop = runs[k] * run + run - shift
-            start = stop - run if stop >= run else np.uint64(0)
-            for j in range(start, min(stop, n)):
-                i = chosen[j] if chosen.size > 0 else j
-                if p[i] > 0.0:
-                    z = row_look(transfer, rows, i, v, 0.0)[0] + offset[i] + b
-                    new = dual_step(loss, u[i], z, q[i], y[i]) if q[i] > 0.0 else slope(loss, z, y[i])
-                    change = new - u[i]
-                    if change != 0.0:
-                        u[i] = new
-                        axpy(rows, i, -change * p[i] * inverse_strength, v)
-                        b -= change * p[i] * inverse_bias
-        centre, b = b, b - (centre - b)  # the multiplier step: b - centre is what sum p u adds
-    return b, centre
+        count = busy_rows(gains, work[1])
+        for _ in range(REPEATS if count > np.uint64(0) else 0):
+            now = sweep(
+                loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, work[1, :count], none, runs,
+                state,
+            )  # fmt: skip
+            centre, b = now, now - (centre - now)  # the multiplier step: b - centre is what sum p u adds
+            steps += count
+        now = sweep(
+            loss,
+            transfer,
+            rows,
+            y,
+            p,
+            offset,
+            q,
+            inverse_strength,
+            inverse_bias,
+            b,
+            u,
+            v,
+            work[1, :0],
+            gains,
+            runs,
+            state,
+        )
+        centre, b = now, now - (centre - now)
+        steps += n
+    return b, centre, steps
 
 
 @kernel(fastmath=True)

@@ -19,7 +19,7 @@ import numpy as np
 
 from fenchel.data.accept import block, read_only
 from fenchel.data.transfer import Identity, apply_to
-from fenchel.kernels.dual_phase import ALL, dual_phase, dual_steps, row_scores
+from fenchel.kernels.dual_phase import dual_phase, dual_steps, row_scores
 from fenchel.kernels.passes import conjugate_sum, loss_sums
 from fenchel.result import Iterate
 from fenchel.solvers.active_rows import Columns, Part, Unchanged, columns_of, halves
@@ -53,7 +53,7 @@ class Phases:
         self.transfer, self.strength, self.inverse_bias = form.transfer, form.strength, inverse_bias
         self.rng = np.random.default_rng(seed)
         self.random = self.rng.integers(1, 2**63, 1, dtype=np.uint64)
-        self.runs = np.empty(problem.n, dtype=np.uint64)
+        self.work, self.gains = np.empty((2, problem.n), dtype=np.uint64), np.zeros(problem.n)
         q = read_only(problem.weights * (form.bounds / self.strength + inverse_bias))
         u = self.oracle.feasible(start.dual_point)
         rows = np.arange(problem.n, dtype=np.uint32)
@@ -84,11 +84,12 @@ class Phases:
         """Steps for all rows of the part, so many times."""
         part = self.part
         count = max(min(count, int(MOST_WORK / part.stored)), 1)
-        self.oracle.passes += count * part.stored / self.whole.stored
-        self.b, self.centre = dual_phase(
+        self.b, self.centre, steps = dual_phase(
             self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
-            1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, ALL, count, self.runs, self.random,
+            1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, self.gains, count, self.work,
+            self.random,
         )  # fmt: skip
+        self.oracle.passes += steps / part.n * part.stored / self.whole.stored
 
     def look(self) -> Sums:
         """Sums over the part's rows: losses, conjugates, residuals (shares in the gap)."""
@@ -167,6 +168,7 @@ class Phases:
             self.columns = self.renumbered
         self.inside, self.outside = active, read_only(np.where(active, 0.0, self.whole.p))
         self.part_z = self.z if self.part is self.whole else np.zeros(self.part.n)
+        self.gains = np.zeros(self.part.n)
 
 
 class Pace:

@@ -15,14 +15,13 @@ from fenchel.data.accept import read_only
 from fenchel.data.dense import Dense
 from fenchel.data.mapped import is_mapped
 from fenchel.data.transfer import Identity
-from fenchel.kernels.dual_phase import ALL, dual_phase
+from fenchel.kernels.dual_phase import dual_phase
 from fenchel.oracle import Oracle, SomeRows
 from fenchel.regularizers import L2
 from fenchel.solvers.active_rows import Columns, Unchanged, columns_of, take_rows
 
-CYCLES, MOST_CYCLES = 2, 20
-BUSY, REPEATS = 0.2, 3  # share of the rows that have steps of their own between epochs, and how many
-PATIENCE = 6.0  # cycles; if more seem needed, Newton's steps do better
+EPOCHS, MOST_EPOCHS = 4, 20
+PATIENCE = 6.0  # epochs; if more seem needed, Newton's steps do better
 OFF = 0.8  # how far D is from P, about, in units of the gain of an epoch: from 0.5 to 4 where epochs do well
 BIAS = 0.05  # weight of the intercept in a row's curvature, relative to its features
 ROWS_PER_FEATURE = 20.0  # beyond which rows say too much of the same for steps on one of them to go far
@@ -74,32 +73,19 @@ class DualEpochs:
         self.inverse_bias = BIAS * float(sample.weights @ norms) / self.strength if sample.fit_intercept else 0.0
         self.q = read_only(sample.weights * (norms / self.strength + self.inverse_bias))
         self.b = self.centre = self.inner.best_intercept(sample.offset, 0.0)
-        self.runs, self.state = np.empty(sample.n, dtype=np.uint64), rng.integers(1, 2**63, 1, dtype=np.uint64)
-        self.gain, self.ratio, self.gains = np.inf, 0.0, np.empty(0)
+        self.work, self.state = np.empty((2, sample.n), dtype=np.uint64), rng.integers(1, 2**63, 1, dtype=np.uint64)
+        self.gain, self.ratio, self.gains = np.inf, 0.0, np.zeros(sample.n)
         oracle.passes += self.inner.passes
 
-    def run(self, epochs: int = 1, chosen: np.ndarray = ALL) -> None:
-        """So many epochs of steps on the rows that are chosen."""
+    def run(self, epochs: int = 1) -> None:
+        """So many epochs; then `gain` is about what the last one added to D, and `ratio` that to the one before."""
         sample = self.sample
-        self.b, self.centre = dual_phase(
+        self.b, self.centre, steps = dual_phase(
             sample.compiled_loss, Identity(), sample.rows, sample.y, sample.weights, sample.offset, self.q,
-            1.0 / self.strength, self.inverse_bias, self.b, self.centre, self.u, self.v, chosen, epochs, self.runs, self.state,
+            1.0 / self.strength, self.inverse_bias, self.b, self.centre, self.u, self.v, self.gains, epochs, self.work,
+            self.state,
         )  # fmt: skip
-        self.oracle.passes += epochs * (chosen.size / sample.n if chosen.size else 1.0)
-
-    def cycle(self) -> None:
-        """Steps on the rows that gained most in the last epoch, then an epoch of all: `gain` is about what it added to D.
-
-        From the third epoch on, a few rows have nearly all there is to gain, and they are the same ones in the next.
-        """
-        if self.gains.size:
-            few = max(int(BUSY * self.gains.size), 1)
-            least = np.partition(self.gains, -few)[-few]
-            self.run(REPEATS, np.flatnonzero(self.gains >= least).astype(np.uint64))
-        before = self.u.copy()
-        self.run()
-        before -= self.u
-        self.gains = 0.5 * self.sample.weights * self.q * before * before
+        self.oracle.passes += steps / sample.n
         gain = float(self.gains.sum())
         self.ratio, self.gain = gain / self.gain if self.gain > 0.0 else 0.0, gain
 
@@ -112,16 +98,15 @@ class DualEpochs:
 
         With a free intercept u is out of balance and certifies nothing: a fixed number of epochs, and no look.
         """
-        self.run()
-        for cycle in range(MOST_CYCLES):
-            self.cycle()
-            if self.sample.fit_intercept:
-                if cycle == CYCLES:
-                    break
-                continue
+        if self.sample.fit_intercept:
+            self.run(EPOCHS)
+            yield False
+            return
+        for epoch in range(MOST_EPOCHS):
+            self.run()
             goal = tol * abs(self.dual())
             if OFF * self.gain <= goal:
                 yield True
-            elif cycle > 0 and OFF * self.gain * self.ratio**PATIENCE > goal:
+            elif epoch > 1 and OFF * self.gain * self.ratio**PATIENCE > goal:
                 break
         yield False
