@@ -79,6 +79,8 @@ def _pairs(problem: Any) -> bool:
 def _truncated_newton(problem: Any) -> bool:
     if problem.family == "scalar":
         return True
+    if problem.free and not problem.smooth_loss:  # nobody else balances dual variables at kinks
+        return True
     features = problem.d // problem.outputs
     return features <= FACTORED and (problem.smooth_loss or problem.n >= ROWS_PER_VARIABLE * problem.d)
 

@@ -80,11 +80,11 @@ class VectorProblem(Problem):
 
     def _check_intercepts(self) -> None:
         name = type(self.loss).__name__
-        if not self.smooth_loss or not getattr(self.loss, "free_intercepts", False):
+        if not getattr(self.loss, "free_intercepts", False):
             raise InputError(
-                f"free intercepts of several scores are not available for loss {name}: they need a loss without kinks that "
-                "can shift any share of a row from one class to another. Use Softmax, or the Moreau envelope of MaxHinge or "
-                "of CostHinge (beta = 0); or append a constant column to X (it is then regularised)"
+                f"free intercepts of several scores are not available for loss {name}: they need a loss that can shift any "
+                "share of a row from one class to another. Use Softmax, MaxHinge, CostHinge (beta = 0), or a Moreau "
+                "envelope of these; or append a constant column to X (it is then regularised)"
             )
         if not self.several_targets:
             mass = self.masses()

@@ -56,7 +56,7 @@ class CostHinge(ByContent, _Fields):
         return f"CostHinge(cost=<{len(self.cost)} x {len(self.cost)}>, beta={self.beta})"
 
     @property
-    def any_transfer(self) -> bool:
+    def free_intercepts(self) -> bool:
         """Whether every t (e_j - e_y), t <= 1, is in the domain of loss*."""
         return bool(self.scale.min() >= 1.0)
 

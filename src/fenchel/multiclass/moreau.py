@@ -56,7 +56,7 @@ class MoreauVector(ByContent, _Fields):
 
     @property
     def free_intercepts(self) -> bool:
-        return getattr(self.loss, "any_transfer", False)
+        return getattr(self.loss, "free_intercepts", False)
 
     def outputs(self, y: Any) -> int:
         return self.loss.outputs(y)

@@ -86,8 +86,7 @@ class Softmax(ByContent, _NoFields):
 
     __slots__ = ()
     nonnegative = True
-    free_intercepts = True
-    any_transfer = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
+    free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 
     def outputs(self, y: Any) -> int:
         return class_count(y)

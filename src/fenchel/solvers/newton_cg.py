@@ -9,7 +9,7 @@ Update       A differentiable loss: w <- w + t v where H v = -grad up to a resid
              A max hinge: maximise D(U) - gamma/2 sum p |u - u0|^2 instead, whose primal has the smoothed losses phi
              (`kernels/vector_curvature.py`), by such (semismooth) steps, then u0 <- u and gamma <- gamma / 3, and so on.
              Rows whose u is a vertex have no curvature: only the others are in the products. It begins with a few epochs
-             of block dual ascent.
+             of block dual ascent; free intercepts are balanced by steps of their own instead.
 Certificate  the slopes, or the u that smoothing gives for free
 Reference    Lin, Weng and Keerthi (2008) for the truncated steps, Eisenstat and Walker (1996) for where they end;
              Rockafellar (1976) for proximal points; Li, Sun and Toh (2018) for semismooth Newton on them
@@ -34,6 +34,7 @@ from fenchel.solvers.newton_system import FACTORED, System, conjugate_gradients,
 from fenchel.solvers.subsample import strided
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
+FREE_SHRINK, SLOW_FREE_SHRINK = 0.5, 0.7  # with free intercepts, whose balance is upset by every change of gamma
 LONG = 6  # Newton steps
 EPOCHS = 8  # of dual steps at the beginning, for a max hinge: as dear as two Newton steps
 INNER = 1.0  # inner error, relative to the error that smoothing makes, at which gamma shrinks
@@ -42,6 +43,7 @@ LOOSE, TIGHT = 0.3, 0.1  # residual of the linear system, relative to the gradie
 MOST_STEPS = 250  # of conjugate gradients
 SAMPLE = 1000  # rows from which the first gamma is found
 FARTHEST = 1e6  # gamma at which a step hardly leaves where it begins
+MOST_BALANCING, BALANCED = 10, 1e-13  # steps on the intercepts alone, and what sum p u may be after them
 LEAST_ENTRIES = 1 << 14  # scores that a thread takes at a time
 
 
@@ -91,8 +93,11 @@ class NewtonCG(Solver):
         if gamma > 0.0 and start.dual_point is not None:  # which may be the solution already
             dual = -oracle.conjugates(U0) - problem.regularizer.conjugate(-oracle.combine(U0))
             yield Iterate(w.copy(), 0.0, model.risk + problem.regularizer.value(w), dual, U0)
+        shrink, slow_shrink = (FREE_SHRINK, SLOW_FREE_SHRINK) if problem.free else (SHRINK, SLOW_SHRINK)
         steps = 0
         while True:
+            if gamma > 0.0 and problem.free:
+                w, model = balance(oracle, w, model, U0, gamma)
             g = oracle.combine(model.U)
             primal = model.risk + problem.regularizer.value(w)
             # loss*(u) = <u, x> - loss(x), so the loss part of D is the risk, less <u, z>, less the residual.
@@ -100,7 +105,7 @@ class NewtonCG(Solver):
             yield Iterate(w.copy(), 0.0, primal, dual, model.U)
             inner = primal - dual - model.residual  # the rest of the gap is what smoothing makes
             if gamma > 0.0 and inner <= INNER * model.residual:
-                U0, gamma, steps = model.U, gamma * (SLOW_SHRINK if steps > LONG else SHRINK), 0
+                U0, gamma, steps = model.U, gamma * (slow_shrink if steps > LONG else shrink), 0
                 model = look(
                     oracle, oracle.score_matrix(w), None, 0.0, U0, gamma
                 )  # scores without the rounding of many steps
@@ -112,11 +117,11 @@ class NewtonCG(Solver):
             dw = oracle.uncentred(v)
             if not (decrement > 0.0 and np.isfinite(dw).all()):
                 return
-            t, new = line_search(oracle, w, dw, model, U0, gamma, decrement)
+            t, new = line_search(oracle, w, dw, oracle.score_matrix(dw), model, U0, gamma, decrement)
             if new is not None:
                 w, model = w + t * dw, new
             elif gamma > 0.0:
-                U0, gamma, steps = model.U, gamma * SLOW_SHRINK, 0
+                U0, gamma, steps = model.U, gamma * slow_shrink, 0
                 model = look(oracle, oracle.score_matrix(w), None, 0.0, U0, gamma)
             else:
                 return
@@ -124,7 +129,7 @@ class NewtonCG(Solver):
 
 def begins_with_dual_steps(problem: Any, start: Start) -> bool:
     """Whether nothing is known, and dual steps can find where to begin: far away they gain more than Newton's."""
-    plain = isinstance(problem.regularizer, L2) and not problem.smooth_loss
+    plain = isinstance(problem.regularizer, L2) and not problem.smooth_loss and not problem.free
     return plain and start.dual_point is None and not start.coef.any()
 
 
@@ -147,7 +152,10 @@ class Systems:
 
     def solve(self, U: np.ndarray, gamma: float, gradient: np.ndarray, eta: float) -> tuple[np.ndarray, float]:
         """(v, squared Newton decrement) with H v = -gradient nearly."""
-        system = System(self.oracle, *curvature(self.oracle.problem, U, gamma))
+        damping = 0.0
+        if self.oracle.problem.free and gamma > 0.0:  # without any curvature, intercepts move by a margin
+            damping = float(np.abs(self.oracle.matrix(gradient)[-1]).max())
+        system = System(self.oracle, *curvature(self.oracle.problem, U, gamma), damping)
         v, steps = conjugate_gradients(system, self.precondition(system), -gradient, eta, MOST_STEPS)
         self.spent += steps * system.work
         return v, -float(gradient @ v)
@@ -211,11 +219,35 @@ def first_gamma(oracle: Any, Z: np.ndarray, U0: np.ndarray) -> float:
     return gamma
 
 
-def line_search(oracle, w, dw, model, U0, gamma, decrement) -> tuple[float, Model | None]:
+def balance(oracle: Any, w: np.ndarray, model: Model, U0: np.ndarray, gamma: float) -> tuple[np.ndarray, Model]:
+    """Newton steps on the intercepts alone until sum p u is nearly 0: a pass over the scores, not the data, for each.
+
+    A dual point out of balance is mixed with far ones to be feasible, which costs more than all else that is left.
+    """
+    problem = oracle.problem
+    for _ in range(MOST_BALANCING):
+        rest = problem.weights @ model.U
+        off = float(np.abs(rest).max())
+        if off <= BALANCED:
+            break
+        S = curvature(problem, model.U, gamma)[0]
+        total = np.maximum(S.sum(axis=1), 1e-300)
+        H = np.diag(S.sum(axis=0)) - S.T @ (S / total[:, None]) + off * np.eye(problem.outputs)
+        step = -np.linalg.solve(H, rest)
+        dw = np.zeros(w.size)
+        oracle.matrix(dw)[problem.features] = step
+        dZ = np.broadcast_to(step, model.Z.shape).copy()
+        t, new = line_search(oracle, w, dw, dZ, model, U0, gamma, -float(rest @ step))
+        if new is None:
+            break
+        w, model = w + t * dw, new
+    return w, model
+
+
+def line_search(oracle, w, dw, dZ, model, U0, gamma, decrement) -> tuple[float, Model | None]:
     """A step t where the derivative is small, by safeguarded secants on stored scores, and what is known there."""
     regularizer = oracle.problem.regularizer
     here = model.smoothed + regularizer.value(w)
-    dZ = oracle.score_matrix(dw)
     low, low_slope, high, high_slope, t, best = 0.0, -decrement, np.inf, np.inf, 1.0, None
     for trial in range(60):
         new = look(oracle, model.Z, dZ, t, U0, gamma)

@@ -63,10 +63,13 @@ class Part(NamedTuple):
 
 
 class System:
-    """Products with the Hessian at one point, in centred variables (`VectorOracle.centred`)."""
+    """Products with the Hessian at one point, in centred variables (`VectorOracle.centred`).
 
-    def __init__(self, oracle: Any, S: np.ndarray, metric: np.ndarray | None):
-        self.oracle, self.problem, self.metric = oracle, oracle.problem, metric
+    `damping` is added to the curvature of free intercepts, which may have none where all rows are at vertices.
+    """
+
+    def __init__(self, oracle: Any, S: np.ndarray, metric: np.ndarray | None, damping: float = 0.0):
+        self.oracle, self.problem, self.metric, self.damping = oracle, oracle.problem, metric, damping
         rows, self.share = self.problem.rows, 1.0
         bent = np.flatnonzero(S.any(axis=1))
         if bent.size < COMPACT * S.shape[0]:
@@ -85,7 +88,10 @@ class System:
         V = oracle.matrix(w)
         oracle.passes += self.share
         out = oracle.engine.sum(lambda part: (self.product(part, V),), self.parts)[0].ravel()
-        return oracle.centred_gradient(out + problem.regularizer.gradient(w))
+        found = oracle.centred_gradient(out + problem.regularizer.gradient(w))
+        if self.damping > 0.0:
+            oracle.matrix(found)[problem.features :] += self.damping * oracle.matrix(v)[problem.features :]
+        return found
 
     def product(self, part: Part, V: np.ndarray) -> np.ndarray:
         """sum x (J V'x)' over the rows of a part."""
@@ -183,7 +189,7 @@ def kronecker(system: System) -> Apply:
     B = np.zeros(G.shape)
     B[: problem.features, : problem.features] = problem.given.hessian(problem.features)
     if problem.free:
-        B[-1, -1] = SMALL * size
+        B[-1, -1] = SMALL * size + system.damping
     D, V = relative_eigenvectors(G, B)
     divisor = 1.0 + np.maximum(D, 0.0)[:, None] * np.maximum(levels, 0.0)
 
