@@ -517,7 +517,7 @@ FAILURES = {
     "no cost file": (["train", "three", "--model", "m", "--loss", "cost_hinge", "--cost", "gone"], "gone: No such file"),
     "ragged costs": (["train", "three", "--model", "m", "--loss", "cost_hinge", "--cost", "bad"], "bad"),
     "small costs": (["train", "three", "--model", "m", "--loss", "cost_hinge", "--cost", "costs2"], "for 2 labels"),
-    "intercept": (["train", "three", "--model", "m", "--loss", "max_hinge", "--intercept"], "free intercepts"),
+    "intercept": (["train", "three", "--model", "m", "--loss", "usunier", "--k", "2", "--intercept"], "free intercepts"),
     "unknown measure": (["train", "two", "--model", "m", "--measure", "roc"], "unknown measure 'roc'"),
     "measure without k": (["train", "two", "--model", "m", "--measure", "recall_at_k"], "needs --k"),
     "measure without more": (["train", "two", "--model", "m", "--measure", "eru"], "needs --loss-param neutral="),

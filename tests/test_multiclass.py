@@ -50,7 +50,13 @@ def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # CVXPY's own remarks
             best = optimum(loss, p)
-        for solver in ["auto", *(name for name, cls in solvers.SOLVERS.items() if compat.fits(cls, p))]:
+        fitting = [name for name, cls in solvers.SOLVERS.items() if compat.fits(cls, p)]
+        if not fitting:  # kinks, free intercepts and L1 together
+            assert intercepts and not p.smooth_loss and reg in ("l1", "elastic_net")
+            with pytest.raises(IncompatibleError, match="no solver fits"):
+                fenchel.solve(p)
+            continue
+        for solver in ["auto", *fitting]:
             result = fenchel.solve(p, solver=solver, tol=tol_of(solver), max_time=120)
             c, where = result.certificate, f"{solver} {intercepts=} {weighted=}: {result}"
             assert result.status is fenchel.Status.CERTIFIED, where
@@ -305,13 +311,45 @@ def test_free_intercepts_of_smoothed_hinges(inner):
 
 
 @pytest.mark.parametrize(
-    "loss", [M.MaxHinge(), M.MoreauVector(M.TopK(2), 0.1), M.MoreauVector(M.CostHinge(0.5 * COST, 1.0), 0.1),
+    "loss", [M.TopK(2), M.MoreauVector(M.TopK(2), 0.1), M.MoreauVector(M.CostHinge(0.5 * COST, 1.0), 0.1),
              M.MoreauVector(M.Usunier(2), 0.1), M.MoreauVector(M.HierarchicalHinge(TREE), 0.1)], ids=repr
 )  # fmt: skip
 def test_losses_without_free_intercepts_say_so(loss):
     q = problem("max_hinge", REGULARIZERS["l2"])
     with pytest.raises(InputError, match="free intercepts of several scores are not available"):
         fenchel.Problem(q.X, q.y, loss, alpha=0.1, fit_intercept=True)
+
+
+def scaled_digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:400] / 16.0, y[:400]
+
+
+@pytest.mark.parametrize("alpha", [10.0, 0.1, 1e-3])
+@pytest.mark.parametrize(
+    "loss", [M.MaxHinge(), M.CostHinge(np.abs(np.subtract.outer(np.arange(10.0), np.arange(10.0))))], ids=repr
+)
+@pytest.mark.xdist_group("max_hinge")
+def test_free_intercepts_of_losses_with_kinks(loss, alpha):
+    """A shift of the features is taken up by the intercepts, which costs nothing; the dual point is balanced."""
+    X, y = scaled_digits()
+    here = fenchel.solve(fenchel.Problem(X, y, loss=loss, alpha=alpha, fit_intercept=True), tol=1e-6, max_time=60)
+    there = fenchel.solve(
+        fenchel.Problem(X + 2.0, y, loss=loss, alpha=alpha, fit_intercept=True), tol=1e-6, max_time=60
+    )
+    without = fenchel.solve(fenchel.Problem(X, y, loss=loss, alpha=alpha), tol=1e-4, max_time=60)
+    for result in (here, there):
+        assert result.status is fenchel.Status.CERTIFIED, str(result)
+        assert np.abs(result.dual_point.sum(axis=0)).max() < 1e-9 * len(y)
+    assert there.certificate.primal == pytest.approx(here.certificate.primal, rel=2e-6)
+    assert here.certificate.primal <= without.certificate.primal
+
+
+@pytest.mark.xdist_group("max_hinge")
+def test_free_intercepts_of_a_max_hinge_need_rows_of_every_class():
+    X, y = scaled_digits()
+    with pytest.raises(InputError, match="no row that counts has class 3"):
+        fenchel.Problem(X, np.where(y == 3, 4, y), loss="max_hinge", alpha=0.1, fit_intercept=True)
 
 
 @pytest.mark.xdist_group("softmax")
@@ -329,7 +367,7 @@ def test_free_intercepts_of_features_that_are_far_from_zero():
         ({"loss": M.TopK(4)}, "k must be less than the number of classes"),
         ({"loss": M.WeightedUsunier([1.0] * 5)}, "rho"),
         ({"loss": "top_k"}, "needs parameters"),
-        ({"loss": "max_hinge", "fit_intercept": True}, "free intercepts"),
+        ({"loss": M.Usunier(2), "fit_intercept": True}, "free intercepts"),
         ({"loss": "max_hinge", "offset": np.zeros(24)}, "offset"),
         ({"loss": "max_hinge", "groups": np.zeros(24)}, "groups"),
         ({"loss": "max_hinge", "y": np.full(24, 0.5)}, "classes 0, 1, 2"),

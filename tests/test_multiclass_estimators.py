@@ -177,8 +177,10 @@ def test_intercepts_are_free_or_absent_but_never_regularised(data):
     assert there.objective_ == pytest.approx(here.objective_, rel=1e-5)
     assert not Classifier("max_hinge", alpha=0.1).fit(X, y).intercept_.any()
     assert not Classifier("softmax", alpha=0.1, fit_intercept=False).fit(X, y).intercept_.any()
+    here, there = (Classifier("max_hinge", alpha=0.1, fit_intercept=True).fit(Z, y) for Z in (X, shifted))
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-5) and there.intercept_.any()
     with pytest.raises(InputError, match="free intercepts of several scores are not available"):
-        Classifier("max_hinge", fit_intercept=True).fit(X, y)
+        Classifier(fenchel.multiclass.TopK(2), fit_intercept=True).fit(X, y)
     with pytest.raises(InputError, match='must be True, False or "auto"'):
         Classifier("softmax", fit_intercept="maybe").fit(X, y)
     assert Classifier("hinge").fit(X, y).intercept_.all()

@@ -44,10 +44,11 @@ class Classifier(ClassifierMixin, JointEstimator):
     alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
     C : the other way to say it: alpha = 1 / (C * sum of weights), class weights included. Not both.
     l1_ratio : for regularizer="elastic_net" only.
-    fit_intercept : whether b is free. It is never regularised. "auto" is True wherever a free intercept exists: for all
-        losses of one score, for softmax, and for the Moreau envelopes of MaxHinge and CostHinge (beta = 0). The other
-        losses of several scores have none yet: there "auto" is False (then intercept_ is 0), and True is refused. Centre
-        the features, or append a constant column to X, whose coefficients then are regularised like all others.
+    fit_intercept : whether b is free. It is never regularised. "auto" is True for all losses of one score, for softmax, and
+        for the Moreau envelopes of MaxHinge and CostHinge (beta = 0). MaxHinge and CostHinge (beta = 0) themselves have free
+        intercepts if asked for (True, with L2 or Quadratic), but a fit then takes longer; the other losses of several scores
+        have none: there "auto" is False (then intercept_ is 0), and True is refused. Centre the features, or append a
+        constant column to X, whose coefficients then are regularised like all others.
     tol : the relative gap (P - D) / |P| that the certificate must show. The default 1e-6, as in `fenchel.solve`, is
         far below the statistical error, but it makes fits reproducible: at that gap, repeating a row or weighting it
         give the same predictions. 1e-3 is enough for the accuracy of predictions alone, and quicker.
