@@ -84,7 +84,10 @@ def test_one_of_the_two_lists_every_partner(capsys):
     assert run("solvers", "--loss", "hinge") == 0
     assert "elastic_net  " in capsys.readouterr().out
     found = shown_json(capsys, "solvers", "--loss", "max_hinge", "--intercept")
-    assert {name for name, fitting in found.items() if fitting} == {"l2", "quadratic"}  # its intercepts are free with these
+    assert {name for name, fitting in found.items() if fitting} == {
+        "l2",
+        "quadratic",
+    }  # its intercepts are free with these
     assert set(map(tuple, found.values())) == {(), ("newton_cg",)}
 
 

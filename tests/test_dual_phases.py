@@ -10,6 +10,7 @@ import fenchel
 from fenchel import regularizers as R
 from fenchel.data.accept import accept_matrix
 from fenchel.engines import Local
+from fenchel.kernels.dual_phase import BUSY, MOST_BUSY, REPEATS
 from fenchel.kernels.free_rows import solve_free
 from fenchel.oracle import Oracle
 from fenchel.solvers import DualAscent, dual_phases
@@ -51,6 +52,39 @@ def test_a_copy_holds_the_rows_with_common_columns_first():
     np.testing.assert_allclose(got @ columns.renamed(w), X[index] @ w, rtol=1e-12, atol=1e-14)
     frequency = columns.renamed(np.bincount(X.indices, minlength=X.shape[1]).astype(float))
     assert (np.diff(frequency) <= 0).all()
+
+
+def value_of(phases):
+    """D at the phases' u, from the definition, with v computed anew."""
+    p, u = phases.oracle.problem, phases.whole.u
+    conjugates = sum(w * p.loss.conjugate(t, y) for w, t, y in zip(p.weights, u, p.y, strict=True))
+    return -conjugates - np.sum((p.X.T @ (p.weights * u)) ** 2) / (2.0 * p.regularizer.alpha)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_gains_are_what_the_dual_rises_by_at_least_and_it_never_falls(loss):
+    phases = phases_of(wide(loss))
+    values = [value_of(phases)]
+    for _ in range(6):
+        phases.epochs(1)
+        values.append(value_of(phases))
+        assert 0.0 < phases.gains.sum() <= (values[-1] - values[-2]) * (1.0 + 1e-9) + 1e-15
+    rises = np.diff(values)
+    assert (rises > 0.0).all()
+
+
+def test_rows_that_gain_most_have_epochs_of_their_own():
+    phases = phases_of(wide("logistic"))
+    n, begun = phases.whole.n, phases.oracle.passes
+    phases.epochs(1)
+    assert phases.oracle.passes - begun == pytest.approx(1.0)  # nothing was known of the rows
+    busy = np.count_nonzero(phases.gains > BUSY * phases.gains.mean())
+    assert 0 < busy < MOST_BUSY * n
+    phases.epochs(1)
+    assert phases.oracle.passes - begun == pytest.approx(2.0 + REPEATS * busy / n)
+    phases.gains[:] = 1.0  # all alike
+    phases.epochs(1)
+    assert phases.oracle.passes - begun == pytest.approx(3.0 + REPEATS * busy / n)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])

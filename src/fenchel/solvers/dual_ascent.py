@@ -13,8 +13,9 @@ Update       for one row at a time, by `step`:
              Rows in shuffled blocks of 16, in a fresh order every epoch (or permuted, or cyclic); rows whose u_i stays
              put are left out for a while. A row costs its non-zeros, also with normalised entropies.
              With L2, Quadratic and ElasticNet, unless other options are asked for, in phases (`dual_phases.py`): the rows
-             that still move are walked in a working copy of theirs, and near the end free rows are moved together, by
-             damped Newton steps (`free_newton.py`). The copy holds up to as much memory as X
+             that still move are walked in a working copy of theirs, those that gained most several times more, and near
+             the end free rows are moved together, by damped Newton steps (`free_newton.py`). The copy holds up to as
+             much memory as X
              With a free intercept, D has the constraint sum p u = 0. It is met in the limit by proximal point steps in
              b (the method of multipliers): b enters as a feature around a centre, which follows it every epoch
 Certificate  u itself

@@ -3,9 +3,10 @@
 Problem      min over w, b of F(w, b) + R(w), R quadratic, one score per row or several
 Update       A differentiable loss: w <- w + t v where H v = -grad up to a residual, by preconditioned conjugate gradients,
              t by a search on stored scores. One score (`newton_scalar.py`): begins at the solution of a sample of the rows,
-             or with epochs of dual coordinate steps; a Cholesky factor of an earlier Hessian preconditions, and is renewed
-             when products have cost as much (`newton_solves.py`). It takes d x d numbers, and a sample up to a
-             third of the rows; dual epochs take a copy of wide sparse rows in memory. Several scores: `newton_system.py`.
+             or with epochs of dual coordinate steps, as long as these gain fast; a Cholesky factor of an earlier Hessian
+             preconditions, and is renewed when products have cost as much (`newton_solves.py`). It takes d x d numbers, and
+             a sample up to a third of the rows; dual epochs take a copy of wide sparse rows in memory. Several scores:
+             `newton_system.py`.
              A max hinge: maximise D(U) - gamma/2 sum p |u - u0|^2 instead, whose primal has the smoothed losses phi
              (`kernels/vector_curvature.py`), by such (semismooth) steps, then u0 <- u and gamma <- gamma / 3, and so on.
              Rows whose u is a vertex have no curvature: only the others are in the products. It begins with a few epochs
