@@ -100,31 +100,15 @@ def dual_phase(
     for _ in range(epochs):
         count = busy_rows(gains, work[1])
         for _ in range(REPEATS if count > np.uint64(0) else 0):
-            now = sweep(
+            b = sweep(
                 loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, work[1, :count], none, runs,
                 state,
             )  # fmt: skip
-            centre, b = now, now - (centre - now)  # the multiplier step: b - centre is what sum p u adds
             steps += count
-        now = sweep(
-            loss,
-            transfer,
-            rows,
-            y,
-            p,
-            offset,
-            q,
-            inverse_strength,
-            inverse_bias,
-            b,
-            u,
-            v,
-            work[1, :0],
-            gains,
-            runs,
-            state,
-        )
-        centre, b = now, now - (centre - now)
+        b = sweep(
+            loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, work[1, :0], gains, runs, state,
+        )  # fmt: skip
+        centre, b = b, b - (centre - b)  # the multiplier step: b - centre is what sum p u adds
         steps += n
     return b, centre, steps
 

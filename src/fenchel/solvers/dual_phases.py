@@ -90,7 +90,7 @@ class Phases:
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, self.gains, count, self.work,
             self.random,
         )  # fmt: skip
-        self.oracle.passes += steps / part.n * part.stored / self.whole.stored
+        self.oracle.passes += steps / max(part.n, 1) * part.stored / self.whole.stored
 
     def look(self) -> Sums:
         """Sums over the part's rows: losses, conjugates, residuals (shares in the gap)."""

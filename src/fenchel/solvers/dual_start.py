@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.certify import feasible
-from fenchel.data.accept import read_only
+from fenchel.data.accept import read_only, size
 from fenchel.data.dense import Dense
 from fenchel.data.mapped import is_mapped
 from fenchel.data.transfer import Identity
@@ -21,6 +21,7 @@ from fenchel.regularizers import L2
 from fenchel.solvers.active_rows import Columns, Unchanged, columns_of, take_rows
 
 EPOCHS, MOST_EPOCHS = 4, 20
+LONG = 1 << 24  # stored values: from there on, an epoch is some tenths of a second
 PATIENCE = 6.0  # epochs; if more seem needed, Newton's steps do better
 OFF = 0.8  # how far D is from P, about, in units of the gain of an epoch: from 0.5 to 4 where epochs do well
 BIAS = 0.05  # weight of the intercept in a row's curvature, relative to its features
@@ -96,11 +97,14 @@ class DualEpochs:
     def looks(self, tol: float) -> Iterator[bool]:
         """Epochs until Newton's steps do better; True whenever u may be as good as asked for, False at the end.
 
-        With a free intercept u is out of balance and certifies nothing: a fixed number of epochs, and no look.
+        False also after epochs that take long, so that others have their turn. With a free intercept u is out of balance and
+        certifies nothing: a fixed number of epochs.
         """
+        long = size(self.sample.rows) > LONG
         if self.sample.fit_intercept:
-            self.run(EPOCHS)
-            yield False
+            for count in [1] * EPOCHS if long else [EPOCHS]:
+                self.run(count)
+                yield False
             return
         for epoch in range(MOST_EPOCHS):
             self.run()
@@ -109,4 +113,6 @@ class DualEpochs:
                 yield True
             elif epoch > 1 and OFF * self.gain * self.ratio**PATIENCE > goal:
                 break
+            elif long:
+                yield False
         yield False
