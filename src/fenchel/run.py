@@ -42,6 +42,9 @@ class State(NamedTuple):
         return self.primal - self.dual
 
 
+RESERVE = 2.0  # times the last certificate's seconds that are kept for the next: it may have more to put together
+
+
 class Run:
     """One solve: the best iterates, the trace, the limits."""
 
@@ -136,6 +139,7 @@ class Run:
             iterates.close()  # type: ignore[attr-defined]
 
     def pull(self, iterates: Any, name: str) -> Status | None:
+        before, last, previous = self.seconds, 0.0, 0.0
         for iterate in iterates:
             self.record(iterate)
             if iterate.primal is not None and not self.usable(iterate):
@@ -146,8 +150,10 @@ class Run:
                 return Status.STOPPED_BY_CALLBACK
             if self.iteration >= self.max_iter:
                 return Status.MAX_ITER
-            if self.seconds - self.earlier + self.last_certificate() >= self.max_time:
-                return Status.MAX_TIME
+            now = self.seconds
+            before, last, previous = now, now - before, last
+            if now - self.earlier + self.last_certificate() + min(last, previous) >= self.max_time:
+                return Status.MAX_TIME  # the next iteration would end too late
             if self.pace.stalled(self.iteration) or self.pace.too_slow(self.iteration, self.tol * abs(self.primal)):
                 return Status.STALLED
             if self.keeper is not None and self.cut_here(iterate, self.keeper):
@@ -181,14 +187,16 @@ class Run:
             self.keeper.keep(lambda: state_of(self, latest, self.latest_at))
 
     def rehearse(self) -> bool:
-        """At half of the time allowed, if there was no certificate yet: to learn what it costs."""
-        used = self.seconds - self.earlier
-        return self.certify_seconds == 0.0 and self.best is not None and used > 0.5 * self.max_time
+        """At half of the time allowed, to learn what a certificate costs: an early one may have been much cheaper."""
+        half = self.earlier + 0.5 * self.max_time
+        return self.best is not None and self.certified_at < half < self.seconds
 
     def last_certificate(self) -> float:
         """Seconds to be kept for it, and for the last checkpoint."""
         kept = self.keeper.cost if self.keeper is not None else 0.0
-        return 1.5 * self.certify_seconds + (1.7 * (self.seconds - self.solver_began) if self.rebuilds else 0.0) + kept
+        return (
+            RESERVE * self.certify_seconds + (1.7 * (self.seconds - self.solver_began) if self.rebuilds else 0.0) + kept
+        )
 
     def record(self, iterate: Iterate) -> None:
         """Into the trace, and among the best."""
