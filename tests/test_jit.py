@@ -502,3 +502,53 @@ def test_sums_are_reordered_where_that_is_allowed_and_nowhere_else(order, tmp_pa
         env={**os.environ, "FENCHEL_CACHE_DIR": str(tmp_path)},
     )  # fmt: skip
     assert dict(line.split() for line in run.stdout.splitlines()) == {"fast": "False", "strict": "True"}
+
+
+CHAINS = """
+import itertools, sys
+import numpy as np
+from numba.core.bytecode import FunctionIdentity
+import fenchel
+from fenchel.structured import Chain
+from fenchel.structured_oracle import StructuredOracle
+
+rng = np.random.default_rng(0)
+X = [rng.standard_normal((4, 3)) for _ in range(5)]
+problem = fenchel.Problem(X, [rng.integers(0, 3, 4) for _ in X], loss=Chain(3), alpha=0.1)
+w = rng.standard_normal(problem.d)
+
+def first_number(k):  # that numba gives to a function in this process
+    FunctionIdentity._unique_ids = itertools.count(k)
+
+def of_solver():
+    return StructuredOracle(problem).risk(w)[0] + problem.regularizer.value(w)
+
+def of_certificate():
+    return fenchel.certify(problem, w).primal
+
+if sys.argv[1] == "both":
+    print(of_solver(), of_certificate())
+else:
+    first_number(10_000 + int(sys.argv[2]))
+    {"solver": of_solver, "certificate": of_certificate}[sys.argv[1]]()
+"""
+
+
+def test_methods_of_kernels_that_several_processes_compiled_are_not_taken_for_each_other(tmp_path):
+    """numba's own numbers for functions are unique in one process only: here they meet."""
+    environment = {**os.environ, "FENCHEL_CACHE_DIR": str(tmp_path)}
+
+    def run(*words):
+        done = subprocess.run(
+            [sys.executable, "-c", CHAINS, *words], env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    run("solver", "0")
+    for shift in ("0", "2", "4"):
+        for entry in tmp_path.glob("*/structured_primal_pass-*"):
+            entry.unlink()
+        run("certificate", shift)
+        here, there = map(float, run("both"))
+        assert here == pytest.approx(there, rel=1e-12)

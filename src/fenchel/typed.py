@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -118,6 +119,19 @@ def _reordering() -> frozenset:
     return frozenset(flags.fastmath.flags) if flags is not None and flags.fastmath else frozenset()
 
 
+def _calling(target: Callable, name: str, arguments: str, source: Callable) -> Callable:
+    """A function that calls the target, and is called by what it does.
+
+    Kernels are kept on disk with the functions they call, under names that numba makes of a function's own name, the types of
+    its arguments and a number that is unique in one process only. Two methods of the same types, wrapped in functions of the
+    same name, could so be taken for each other by kernels that two processes had compiled.
+    """
+    own = re.sub(r"\W", "_", f"{name}_of_{source.__module__}_{source.__qualname__}")
+    scope: dict[str, Any] = {"target": target, "__name__": __name__}
+    exec(f"def {own}({arguments}):\n    return target({arguments})", scope)
+    return scope[own]
+
+
 def _overload(name: str, arguments: str, default: Callable | None, types: Any, options: dict[str, Any]) -> Callable:
     from numba import njit
 
@@ -133,10 +147,7 @@ def _overload(name: str, arguments: str, default: Callable | None, types: Any, o
         if (source, allowed) not in compiled:
             made = source if hasattr(source, "py_func") else njit(fastmath=set(allowed) or False, **options)(source)
             compiled[source, allowed] = made
-        target = compiled[source, allowed]
-        scope = {"target": target, "__name__": __name__}
-        exec(f"def implementation({arguments}):\n    return target({arguments})", scope)
-        return scope["implementation"]  # type: ignore[return-value]
+        return _calling(compiled[source, allowed], name, arguments, source)
 
     scope: dict[str, Any] = {"lookup": lookup, "__name__": __name__}
     exec(f"def resolve({arguments}):\n    return lookup({arguments.split(',')[0]})", scope)

@@ -49,6 +49,7 @@ class VectorKernel(Kernel):
         def run(scale, values, columns, W, z):
             emit(scale, values, columns, W, z)
 
+        run.__name__ = run.__qualname__ = f"run_{self.py_func.__name__}"  # two of them on disk must not share a name
         return njit(**typed.INLINE)(run)
 
 
