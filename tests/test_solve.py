@@ -158,7 +158,7 @@ def test_a_user_loss_that_does_not_compile_is_a_named_error():
 INTERRUPTED = """
 import numpy as np, fenchel, sys
 rng = np.random.default_rng(0)
-X = rng.standard_normal((20000, 50)) * 10.0 ** rng.uniform(-3, 3, 50)
+X = rng.standard_normal((100_000, 50)) * 10.0 ** rng.uniform(-3, 3, 50)
 y = np.where(X @ rng.standard_normal(50) > 0, 1.0, -1.0)
 p = fenchel.Problem(X, y, loss="hinge", alpha=1e-9)
 print("ready", flush=True)
