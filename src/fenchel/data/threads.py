@@ -71,10 +71,13 @@ def spread(function: Callable[[Any], Any], items: Sequence[Any], threads: int) -
 
     with room_for(threads):
         helpers = [_helpers(threads - 1).submit(take) for _ in range(threads - 1)]
-    take()
-    for helper in helpers:
-        if not helper.cancel():
-            helper.result()
+    try:
+        take()
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+    finally:
+        left.clear()  # also after Ctrl-C between two blocks
     if failures:
         raise failures[min(failures)]
     return results

@@ -25,7 +25,7 @@ WEAKER = {
     "excess is an estimate, not a proof.",
 }
 ICONS = {True: "\N{CHECK MARK}", False: "!"}
-TODO = {
+NEXT_STEPS = {
     Status.CERTIFIED: "",
     Status.MAX_ITER: "Raise max_iter, or report the gap above as it is: it is proved.",
     Status.MAX_TIME: "Raise max_time, or report the gap above as it is: it is proved.",
@@ -141,11 +141,11 @@ def _small_print(solve: Solve) -> Markup:
         "The optimum of the problem stated below, on the rows it was fitted to. It says nothing about new data: whether the "
         "model generalises, is well specified or is causal, needs other evidence, such as held-out rows."
     )
-    todo = TODO[solve.status]
+    next_step = NEXT_STEPS[solve.status]
     return facts(
         {
             "Status": f"{solve.status.name}. {solve.status.advice}",
-            "What to do": todo or None,
+            "What to do": next_step or None,
             "Rests on": rests,
             "Rounding": rounding,
             "Covers": scope,
