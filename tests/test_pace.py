@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fenchel
 from fenchel import choose
 from fenchel.pace import Pace
-from fenchel.solvers import DualAscent, NewtonCG
+from fenchel.solvers import DualAscent, NewtonCG, SemismoothNewton
 from fenchel.solvers.base import Solver
 
 
@@ -83,6 +84,19 @@ FIRST = {
 def test_first_choice(case):
     options, n, d, name = FIRST[case]
     assert type(choose.candidates(problem(n, d, 1e-3, **options))[0].solver).__name__ == name
+
+
+def test_dual_steps_come_first_where_the_regularization_is_strong():
+    X = sp.random(20_000, 120, 0.1, "csr", rng=np.random.default_rng(0))
+    y = np.where(X @ np.ones(120) > 6.0, 1.0, -1.0)
+    problems = [fenchel.Problem(X, y, loss="hinge", alpha=alpha) for alpha in (1e-2, 1e-7)]
+    assert [type(choose.candidates(p)[0].solver) for p in problems] == [DualAscent, SemismoothNewton]
+
+
+def test_newton_and_dual_steps_take_turns_and_newton_has_the_last_one():
+    turns = choose.candidates(problem(2000, 20, 1e-7, loss="hinge"))
+    assert [type(turn.solver) for turn in turns[:3]] == [SemismoothNewton, DualAscent, SemismoothNewton]
+    assert [np.isfinite(turn.passes) for turn in turns[:3]] == [True, True, False]
 
 
 def test_estimates_do_not_depend_on_the_clock():

@@ -6,12 +6,17 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fenchel import compat, solvers
+from fenchel.data.accept import take
 from fenchel.errors import IncompatibleError
+from fenchel.kernels.passes import norms_pass
 from fenchel.losses.protocol import curvature
 from fenchel.solvers.base import Solver
 from fenchel.solvers.newton_passes import FACTOR, costs_of
 from fenchel.solvers.newton_system import FACTORED
+from fenchel.solvers.subsample import strided
 
 
 class Choice(NamedTuple):
@@ -41,6 +46,8 @@ ROWS_PER_VARIABLE = 2.0  # at which a max hinge has enough rows with curvature: 
 DEAR = 100.0  # passes: a factor that costs more is not made
 FEW, FAR = 4, 50.0  # targets and scores at which a loss is asked whether it is flat
 FEW_FEATURES = 200  # with rows on a cluster: a Hessian that may travel
+LOOSE, SOME = 0.045, 1000  # |x|^2 / (n alpha) on average over some rows, for a factor of one pass: dual steps are few
+PATIENT = 3.0  # times what semismooth Newton costs as a rule: what dual steps are thought to cost where it needs longer
 TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
 
 
@@ -52,6 +59,22 @@ def _newton_passes(problem: Any) -> float:
     factor = FACTOR * float(problem.d) ** 3 / 3.0
     gram = max(costs.factor - factor, 0.0) if math.isfinite(costs.factor) else costs.products
     return STEPS * (1.5 + (factor + ACTIVE * gram) / costs.product)
+
+
+def _several_newtons(problem: Any) -> float:
+    """After which dual steps have a turn: Newton can crawl, for one on separable rows whose columns depend on each other."""
+    return PATIENT * _newton_passes(problem)
+
+
+def _loose_rows(problem: Any) -> bool:
+    """Strong regularization: a dual step changes the scores of the other rows little, so few epochs do it."""
+    if problem.d <= TINY_FACTOR or problem.smooth_loss or not hasattr(problem.regularizer, "alpha"):
+        return False
+    some = strided(problem.n, min(problem.n, SOME))
+    norms = np.empty(some.size)
+    norms_pass(take(problem.rows, some), norms)
+    costs = costs_of(problem)
+    return float(norms.mean()) <= LOOSE * (costs.factor / costs.product) ** 2 * problem.n * problem.regularizer.alpha
 
 
 def _cheap_factor(problem: Any) -> bool:
@@ -100,7 +123,8 @@ RULES: list[Rule] = [
         "the loss has curvature, so Newton steps on products with the Hessian are few",
         remote_when=lambda problem: problem.d <= FEW_FEATURES,
     ),
-    Rule("semismooth_newton", _cheap_factor, "few features, so Newton steps are cheap"),
+    Rule("dual_ascent", _loose_rows, "rows have little to do with each other, so dual steps are few", _newton_passes),
+    Rule("semismooth_newton", _cheap_factor, "few features, so Newton steps are cheap", _several_newtons),
     Rule(
         "block_frank_wolfe",
         lambda problem: problem.kind == "structured",
@@ -126,18 +150,21 @@ RULES: list[Rule] = [
 def candidates(problem: Any, remote: bool = False) -> list[Choice]:
     """All solvers that fit, the preferred one first; a later one takes over if an earlier one stalls or is too slow.
 
-    `remote`: the rows are on a cluster."""
-    found: dict[str, Choice] = {}
+    One whose passes are limited may have another turn. `remote`: the rows are on a cluster."""
+    found: list[Choice] = []
+    ended: set[str] = set()  # had a turn without limit
     for rule in RULES:
         solver = solvers.SOLVERS[rule.name]
         away = remote or problem.remote
         if (rule.remote_only and not away) or (away and not rule.remote_when(problem)):
             continue
-        if rule.name not in found and compat.fits(solver, problem, remote) and rule.when(problem):
-            found[rule.name] = Choice(solver(), rule.reason, rule.passes(problem))
+        if rule.name not in ended and compat.fits(solver, problem, remote) and rule.when(problem):
+            found.append(Choice(solver(), rule.reason, rule.passes(problem)))
+            if math.isinf(found[-1].passes):
+                ended.add(rule.name)
     if not found:
         lacks = "; ".join(
             f"{cls.__name__}: {compat.missing(cls, problem, remote)[0]}" for cls in solvers.SOLVERS.values()
         )
         raise IncompatibleError(f"no solver fits {problem!r}. {lacks}")
-    return list(found.values())
+    return found

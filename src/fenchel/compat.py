@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from fenchel import solvers
@@ -134,9 +134,16 @@ REMOTE = "the rows are on a cluster (the method looks at them one by one)"
 
 def missing(solver: Solver | type[Solver], problem: Any, remote: bool = False) -> list[str]:
     """What the problem lacks for this solver, as sentences; `remote`: its rows are on a cluster."""
+    return [sentence.format(name=type(thing).__name__) for sentence, thing in _lacks(solver, problem, remote)]
+
+
+def _lacks(solver: Solver | type[Solver], problem: Any, remote: bool) -> Iterator[tuple[str, Any]]:
+    """(sentence, the part of the problem that it names) for everything that is missing."""
     if problem.kind not in solver.kinds:
-        return [KINDS[problem.kind].format(name=type(problem.loss).__name__)]
-    lacks = [REMOTE] if (remote or getattr(problem, "remote", False)) and problem.kind not in solver.remote else []
+        yield KINDS[problem.kind], problem.loss
+        return
+    if (remote or getattr(problem, "remote", False)) and problem.kind not in solver.remote:
+        yield REMOTE, problem
     for words, table, thing in (
         (solver.needs.loss, LOSS, problem.loss),
         (solver.needs.regularizer, REGULARIZER, problem.regularizer),
@@ -144,13 +151,12 @@ def missing(solver: Solver | type[Solver], problem: Any, remote: bool = False) -
     ):
         for word in words:
             if not table[word].met(problem):
-                lacks.append(table[word].missing.format(name=type(thing).__name__))
-    return lacks
+                yield table[word].missing, thing
 
 
 def fits(solver: Solver | type[Solver], problem: Any, remote: bool = False) -> bool:
     """True if the solver claims to solve the problem."""
-    return not missing(solver, problem, remote)
+    return next(_lacks(solver, problem, remote), None) is None
 
 
 def who_can(problem: Any, remote: bool = False) -> list[str]:

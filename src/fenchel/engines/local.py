@@ -61,8 +61,7 @@ def cut(rows: Any, n: int, d: int) -> list[int]:
 def spans(n: int) -> list[slice]:
     """Row numbers in runs, for work on vectors of length n without the rows themselves."""
     count = max(min(n // SMALLEST_SPAN, MOST_BLOCKS), 1)
-    edges = np.linspace(0, n, count + 1).astype(int)
-    return [slice(int(a), int(b)) for a, b in pairwise(edges)]
+    return [slice(n * k // count, n * (k + 1) // count) for k in range(count)]
 
 
 def _streamed(function: Callable[..., Any], blocks: list[Block], ahead: int) -> Callable[..., Any]:

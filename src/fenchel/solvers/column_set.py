@@ -78,6 +78,11 @@ class ColumnSet:
             return part.rows.values.size
         return int(part.rows.indptr[-1]) - int(part.rows.indptr[0])
 
+    @property
+    def means(self) -> np.ndarray:
+        """A'p."""
+        return self.oracle.means[0][self.place]
+
     def scores(self, x: np.ndarray) -> np.ndarray:
         """A x, A the columns."""
         self.oracle.passes += self.share

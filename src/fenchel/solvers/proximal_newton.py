@@ -137,7 +137,7 @@ class ProximalNewton:
         if sample is not weights:  # columns that few rows have may be missing in the sample
             np.einsum("ii->i", H)[:] = np.maximum(np.diag(H), columns.squares(weights))
         if self.free:
-            border = columns.combine(curvatures)
+            border = columns.combine(curvatures) if np.ptp(curvatures) else curvatures[0] * columns.means
             H = np.block([[H, border[:, None]], [border[None, :], np.full((1, 1), weights.sum())]])
         diagonal = np.einsum("ii->i", H)
         diagonal[: columns.size] += self.ridge

@@ -52,13 +52,14 @@ class WorkingSet(Solver):
         problem = oracle.problem
         lam, ridge = strengths(problem.regularizer)
         newton = ProximalNewton(oracle, lam, ridge)
-        w, b = start.coef, start.intercept
+        w, b, exact = start.coef, start.intercept, True
         point = look(oracle, (oracle.scores(w) if w.any() else problem.offset) + b)
         if w.any():
             newton.progress = 0.0  # a start that is given is near enough for the curvature of all rows
         elif problem.fit_intercept and problem.d > SMALL:  # fewer columns, and b, are found together
             nothing = ColumnSet(oracle, np.zeros(0, dtype=np.int64))
             point, _, b, _ = newton.solve(nothing, point, np.zeros(0), b, np.zeros(0), lam)
+            exact = False
         columns: ColumnSet | None = None
         g, idle = oracle.combine(point.u), 0
         while idle <= IDLE:
@@ -71,8 +72,9 @@ class WorkingSet(Solver):
             worst = max(top - lam, inside)
             last, columns = columns, next_set(oracle, columns, support, size, lam, worst)
             x = w[columns.place]
-            if columns is not last:
+            if columns is not last and not exact:
                 point = look(oracle, columns.scores(x) + problem.offset + b)  # without the rounding of many steps
+            exact = False
             point, x, b, g = newton.solve(columns, point, x, b, g[columns.place], worst)
             idle = idle + 1 if newton.stuck else 0
             if columns.chosen is None:
