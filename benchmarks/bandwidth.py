@@ -2,7 +2,7 @@
 
 The fused pass (scores, losses, gradient; every row touched once) over dense and CSR data, in bytes of X per second, beside the
 machine's own read bandwidth (a sum over an array much larger than its caches) and, if there is a C compiler, the same
-loop in C (-O3 -march=native, sums may be reordered). Shares are of the read bandwidth with as many threads.
+loop in C (-O3 -march=native, sums may be reordered), all of them in turn. Shares are of the plain sum with as many threads.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from fenchel.engines import Local
 from fenchel.jit import kernel
 from fenchel.oracle import Oracle
 
+READ = 1 << 28  # bytes, much more than the caches hold
 C_SOURCE = r"""
 double dense(long n, long d, const double *X, const double *y, const double *w, double *g) {
     double total = 0.0;
@@ -62,30 +63,31 @@ def total(a):
     return s
 
 
-def least(work: Callable[[], Any], repeat: int) -> float:
-    """Seconds of the fastest of several calls."""
-    work()
-    times = []
-    for _ in range(repeat):
-        began = time.perf_counter()
+def least(works: dict[str, Callable[[], Any]], repeat: int) -> dict[str, float]:
+    """Seconds of the fastest of several calls of each, in turn: the machine is not equally busy all the time."""
+    for work in works.values():
         work()
-        times.append(time.perf_counter() - began)
-    return min(times)
+    times = dict.fromkeys(works, np.inf)
+    for _ in range(repeat):
+        for name, work in works.items():
+            began = time.perf_counter()
+            work()
+            times[name] = min(times[name], time.perf_counter() - began)
+    return times
 
 
-def read_bandwidth(threads: int, repeat: int) -> float:
-    """Bytes per second of a plain sum over 512 MB, the array cut among the threads."""
-    parts = np.array_split(np.ones(1 << 26), threads)
-    with ThreadPoolExecutor(threads) as pool:
-        return sum(p.nbytes for p in parts) / least(lambda: list(pool.map(total, parts)), repeat)
+def reader(threads: int) -> Callable[[], Any]:
+    """A plain sum over `READ` bytes, the array cut among the threads."""
+    parts, pool = np.array_split(np.ones(READ // 8), threads), ThreadPoolExecutor(threads)
+    return lambda: list(pool.map(total, parts))
 
 
 def stored_bytes(X: Any) -> int:
     return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
 
 
-def in_c(X: Any, y: np.ndarray, w: np.ndarray, repeat: int) -> float | None:
-    """Seconds of the loop in C; None without a compiler."""
+def in_c(X: Any, y: np.ndarray, w: np.ndarray) -> Callable[[], Any] | None:
+    """The loop in C; None without a compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None
@@ -103,7 +105,7 @@ def in_c(X: Any, y: np.ndarray, w: np.ndarray, repeat: int) -> float | None:
         function = loaded.csr if sp.issparse(X) else loaded.dense
         function.restype = ctypes.c_double
         arguments = [ctypes.c_long(k) for k in sizes] + [a.ctypes.data_as(ctypes.c_void_p) for a in (*arrays, y, w, g)]
-        return least(lambda: function(*arguments), repeat)
+    return lambda: function(*arguments)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -111,34 +113,36 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--data", nargs="*", default=["covtype", "news", "a9a", "w8a", "ijcnn1", "kdd99"])
     options = parser.parse_args(argv)
-    read_speed = {threads: read_bandwidth(threads, options.repeat) for threads in (1, 2)}
+    readers = {threads: reader(threads) for threads in (1, 2)}
+    print(f"{machine()}\n")
     print(
-        f"{machine()}\nread bandwidth: {', '.join(f'{t} thread(s) {s / 1e9:.1f} GB/s' for t, s in read_speed.items())}\n"
+        "| data | storage | C, ms | threads | ms | GB/s | a plain sum, GB/s | share of it | ratio to C | gain by threads |"
     )
-    print("| data | storage | C, ms | threads | ms | GB/s | share of read bandwidth | ratio to C | gain by threads |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in options.data:
         X, y, *_ = read(name)
         for kind in ("float64", "float32") if not sp.issparse(X) else ("float64",):
-            row(name, X.astype(kind, copy=False), y, read_speed, options.repeat)
+            rows(name, X.astype(kind, copy=False), y, readers, options.repeat)
 
 
-def row(name: str, X: Any, y: np.ndarray, read_speed: dict[int, float], repeat: int) -> None:
+def rows(name: str, X: Any, y: np.ndarray, readers: dict[int, Callable[[], Any]], repeat: int) -> None:
     problem = fenchel.Problem(X, y, loss="hinge", alpha=1e-4)
     w = 0.01 * np.random.default_rng(0).standard_normal(problem.d)
-    c = in_c(X, y, w, repeat) if X.dtype == np.float64 else None
+    c = in_c(X, y, w) if X.dtype == np.float64 else None
     storage = f"{'CSR' if sp.issparse(X) else 'dense'} {X.dtype}, {stored_bytes(X) / 1e6:.0f} MB"
-    alone = None
-    for threads, speed in read_speed.items():
-        oracle = Oracle(problem, Local(threads=threads))
-        seconds = least(lambda oracle=oracle: oracle.risk(w, 0.0), repeat)  # type: ignore[misc]
-        alone = seconds if alone is None else alone
+    oracles = {threads: Oracle(problem, Local(threads=threads)) for threads in readers}
+    works = {"C": c} if c else {}
+    works |= {f"read {threads}": work for threads, work in readers.items()}
+    works |= {f"pass {t}": lambda oracle=oracle: oracle.risk(w, 0.0) for t, oracle in oracles.items()}  # type: ignore[misc]
+    times = least(works, repeat)
+    for threads in readers:
+        seconds, speed = times[f"pass {threads}"], READ / times[f"read {threads}"]
         rate = stored_bytes(X) / seconds
-        known = f"{1e3 * c:.2f}" if c else "-"
-        ratio = f"{seconds / c:.2f}" if c and threads == 1 else "-"
+        known = f"{1e3 * times['C']:.2f}" if c else "-"
+        ratio = f"{seconds / times['C']:.2f}" if c and threads == 1 else "-"
         print(
-            f"| {name} | {storage} | {known} | {threads} | {1e3 * seconds:.2f} | {rate / 1e9:.1f} | "
-            f"{100 * rate / speed:.0f} % | {ratio} | {alone / seconds:.2f} |",
+            f"| {name} | {storage} | {known} | {threads} | {1e3 * seconds:.2f} | {rate / 1e9:.1f} | {speed / 1e9:.1f} | "
+            f"{100 * rate / speed:.0f} % | {ratio} | {times['pass 1'] / seconds:.2f} |",
             flush=True,
         )
 

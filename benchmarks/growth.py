@@ -42,9 +42,9 @@ def dense(n: int, d: int) -> np.ndarray:
 # What grows, beyond the caches from the first size on, and with what it was measured.
 AXES: dict[str, Callable[[int], Any]] = {
     "CSR, rows": lambda k: sparse(100_000 * k, 500, 20),
-    "CSR, values per row": lambda k: sparse(50_000, 5_000, 40 * k),
-    "dense, rows": lambda k: dense(20_000 * k, 100),
-    "dense, columns": lambda k: dense(20_000, 100 * k),
+    "CSR, values per row": lambda k: sparse(30_000, 5_000, 100 * k),
+    "dense, rows": lambda k: dense(50_000 * k, 100),
+    "dense, columns": lambda k: dense(10_000, 500 * k),
 }
 WORK: dict[str, dict[str, Any]] = {
     "L-BFGS, logistic": {"loss": "logistic", "solver": "lbfgs"},
