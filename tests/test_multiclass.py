@@ -31,10 +31,6 @@ REGULARIZERS = {
 TOL = 1e-4
 
 
-def tol_of(solver):
-    return 1e-2 if solver != "auto" and solvers.SOLVERS[solver].slow else TOL
-
-
 def grid():
     return [
         pytest.param(loss, reg, marks=pytest.mark.xdist_group(loss), id=f"{loss}-{reg}")
@@ -57,7 +53,7 @@ def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
                 fenchel.solve(p)
             continue
         for solver in ["auto", *fitting]:
-            result = fenchel.solve(p, solver=solver, tol=tol_of(solver), max_time=120)
+            result = fenchel.solve(p, solver=solver, tol=TOL, max_time=240)
             c, where = result.certificate, f"{solver} {intercepts=} {weighted=}: {result}"
             assert result.status is fenchel.Status.CERTIFIED, where
             assert c.gap >= -c.floor, where
@@ -191,7 +187,7 @@ def test_the_dual_of_block_ascent_never_falls(loss):
 )
 def test_the_dual_of_block_frank_wolfe_never_falls_and_vertex_steps_converge(loss, steps):
     p = problem(loss, REGULARIZERS["l2"])
-    result = fenchel.solve(p, solver=BlockFrankWolfe(steps), tol=1e-2 if steps == "plain" else 1e-4, max_time=60)
+    result = fenchel.solve(p, solver=BlockFrankWolfe(steps), tol=1e-4, max_time=60)
     assert result.status is fenchel.Status.CERTIFIED
     duals = [point.dual for point in result.trace]
     assert np.all(np.diff(duals) >= -1e-13 * (1.0 + np.abs(duals[1:])))

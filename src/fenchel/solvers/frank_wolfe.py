@@ -116,14 +116,16 @@ def repeat(oracle: Any, start: Start, taken: tuple[float, ...]) -> Callable[[], 
 
 
 def best_step(regularizer: Any, a: np.ndarray, turn: np.ndarray, rise: float, bend: float = 0.0) -> float:
-    """argmax over t in [0, 1] of t rise - t^2 bend / 2 - R*(-(a + t turn)): closed form for L2, else bisection."""
+    """argmax over t in [0, 1] of t rise - t^2 bend / 2 - R*(-(a + t turn)): closed form for L2, else the root of its slope."""
     if isinstance(regularizer, L2):
         curve = float(turn @ turn) + regularizer.alpha * bend
         slope = regularizer.alpha * rise - float(a @ turn)
         return min(max(slope / curve, 0.0), 1.0) if curve > 0.0 else float(slope > 0.0)
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        slope = rise - middle * bend + float(turn @ regularizer.primal_from_dual(-(a + middle * turn)))
-        low, high = (middle, high) if slope > 0.0 else (low, middle)
-    return 0.5 * (low + high)
+    from scipy.optimize import brentq
+
+    def slope_at(t: float) -> float:
+        return rise - t * bend + float(turn @ regularizer.primal_from_dual(-(a + t * turn)))
+
+    if not slope_at(0.0) > 0.0:
+        return 0.0
+    return 1.0 if slope_at(1.0) >= 0.0 else brentq(slope_at, 0.0, 1.0, xtol=1e-15)
