@@ -28,3 +28,16 @@ def client() -> Iterator[Any]:
 
     with local_client(2) as found:
         yield found
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder, gone into, with the rows of `cli_case` under targets of every kind."""
+    from cli_case import COUNTS, GRADES, QID, REAL, THREE, TWO, X
+    from fenchel.data.write_svmlight import write_svmlight
+
+    monkeypatch.chdir(tmp_path)
+    for name, y in (("two", TWO), ("three", THREE), ("real", REAL), ("counts", COUNTS)):
+        write_svmlight(name, X, y)
+    write_svmlight("ranked", X, GRADES, qid=QID)
+    return tmp_path

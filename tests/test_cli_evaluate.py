@@ -14,17 +14,6 @@ from fenchel.cli.quality import quality_of, roc_area, sequence_quality
 from fenchel.data.write_svmlight import write_svmlight
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_svmlight("two", X, TWO)
-    write_svmlight("three", X, THREE)
-    write_svmlight("real", X, REAL)
-    write_svmlight("counts", X, COUNTS)
-    write_svmlight("ranked", X, GRADES, qid=QID)
-    return tmp_path
-
-
 def evaluated(capsys, *words, train):
     """(what evaluate says, the model)."""
     assert run("train", *train, "--alpha", "0.05", "--model", "m") == 0

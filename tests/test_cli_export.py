@@ -10,21 +10,14 @@ import numpy as np
 import pytest
 
 import fenchel
-from cli_case import COUNTS, GRADES, QID, REAL, THREE, TWO, WORDS, X, csv_text, one_line, run
-from fenchel.data.write_svmlight import write_svmlight
+from cli_case import WORDS, X, csv_text, one_line, run
 
 
 @pytest.fixture
-def files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_svmlight("two", X, TWO)
-    write_svmlight("three", X, THREE)
-    write_svmlight("real", X, REAL)
-    write_svmlight("counts", X, COUNTS)
-    write_svmlight("ranked", X, GRADES, qid=QID)
-    (tmp_path / "tree").write_text("a/x\na/y\nb\n")
-    (tmp_path / "chunks").write_text("a B\nb O\n\nb O\na B\n")
-    return tmp_path
+def files(files):
+    (files / "tree").write_text("a/x\na/y\nb\n")
+    (files / "chunks").write_text("a B\nb O\n\nb O\na B\n")
+    return files
 
 
 CASES = {

@@ -15,15 +15,6 @@ from fenchel.cli.tasks import Task
 from fenchel.data.write_svmlight import write_svmlight
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_svmlight("two", X, TWO)
-    write_svmlight("three", X, THREE)
-    write_svmlight("real", X, REAL)
-    return tmp_path
-
-
 def weights_of_liblinear(options: str, y, rows=X):
     """The weights that liblinear itself finds, for the greater of two labels, one row per label otherwise."""
     util = pytest.importorskip("liblinear.liblinearutil")

@@ -8,22 +8,12 @@ import numpy as np
 import pytest
 
 import fenchel
-from cli_case import GRADES, QID, REAL, THREE, TWO, X, one_line, run
+from cli_case import QID, REAL, TWO, X, one_line, run
 from fenchel.cli.compare import reached
 from fenchel.cli.folds import held_out
 from fenchel.cli.path import Point, choose
 from fenchel.cli.tasks import Task
 from fenchel.data.write_svmlight import write_svmlight
-
-
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_svmlight("two", X, TWO)
-    write_svmlight("three", X, THREE)
-    write_svmlight("real", X, REAL)
-    write_svmlight("ranked", X, GRADES, qid=QID)
-    return tmp_path
 
 
 def path_json(capsys, *words, code=0):

@@ -10,20 +10,9 @@ from sklearn import metrics
 
 import fenchel
 from cli_case import GRADES, QID, REAL, THREE, TWO, X, run
-from fenchel.data.write_svmlight import write_svmlight
 from pages import Page
 
 OWN_ROWS = "These are the rows it was fitted to"
-
-
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_svmlight("two", X, TWO)
-    write_svmlight("three", X, THREE)
-    write_svmlight("real", X, REAL)
-    write_svmlight("ranked", X, GRADES, qid=QID)
-    return tmp_path
 
 
 def page(name="p.html") -> Page:
