@@ -1,0 +1,153 @@
+"""Dual variables, rows x scores, of which few in every row are not zero: columns and values of every row, with room to grow.
+
+All rows share one pool. A row that outgrows its room moves to the end of the pool, with twice the room; when the pool is
+full, the kernel says at which row, `grown` makes a larger one without the holes, and the kernel goes on from there. Where that
+would be as large as a dense matrix, it makes one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.data.dense import Dense
+from fenchel.data.rows import row_column, row_entry, row_span, row_vector
+from fenchel.jit import kernel
+from fenchel.multiclass.protocol import conjugate
+from fenchel.typed import helper, method
+
+LEAST = 4  # entries that a row has room for when it has any: a class and some others
+SPARE = 4  # places for every row that are free in a new pool, at least
+PLACE = 12  # bytes of a column and a value; a number of a dense matrix has 8
+
+
+def _written(duals, i, u):
+    return True
+
+
+@method("duals, i, u", _written)
+def keep_row(duals, i, u):
+    """Row i <- u; False, and nothing is changed, if there is no room. A dense row was written to in place already."""
+
+
+class SparseDuals(NamedTuple):
+    """Row i has count_i entries from begin_i on, sorted by column, and room for room_i; the pool is free from used_0 on."""
+
+    begin: np.ndarray
+    count: np.ndarray
+    room: np.ndarray
+    used: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+
+    def row_vector(self, i, work):
+        work[:] = 0.0
+        start = self.begin[i]
+        for k in range(start, start + self.count[i]):
+            work[self.columns[k]] = self.values[k]
+        return work
+
+    def keep_row(self, i, u):
+        count = np.uint64(0)
+        for c in range(u.size):
+            count += np.uint64(u[c] != 0.0)
+        if count > self.room[i]:
+            room = room_for(count, np.uint64(u.size))
+            start = self.used[0]
+            if start + room > np.uint64(self.columns.size):
+                return False
+            self.begin[i], self.room[i], self.used[0] = start, room, start + room
+        k = self.begin[i]
+        for c in range(u.size):
+            if u[c] != 0.0:
+                self.columns[k], self.values[k] = c, u[c]
+                k += np.uint64(1)
+        self.count[i] = count
+        return True
+
+
+@helper
+def room_for(count, m):
+    """The least power of two, from LEAST on, that is enough for so many of m entries; 0 for none."""
+    room = np.uint64(LEAST if count > 0 else 0)
+    while room < count:
+        room *= np.uint64(2)
+    return min(room, m)
+
+
+def stored(U: Any) -> SparseDuals | Dense:
+    """The rows of a CSR matrix, and as much free room as they need, or more; dense, if that is no larger."""
+    n, m = U.shape
+    count = np.diff(U.indptr).astype(np.uint64)
+    room = _rooms(count, m)
+    begin = np.concatenate([[0], np.cumsum(room)]).astype(np.uint64)
+    needed = int(begin[n])
+    size = needed + max(needed, SPARE * n, m)
+    if PLACE * size >= 8 * n * m:
+        return Dense(U.toarray())
+    pool = SparseDuals(begin[:n].copy(), count, room, begin[n:].copy(), np.empty(size, np.uint32), np.empty(size))
+    indptr, indices = U.indptr.astype(np.uint64), U.indices.astype(np.uint32, copy=False)
+    _copy(indptr[:n], count, indices, U.data, pool.begin, pool.columns, pool.values)
+    return pool
+
+
+def _rooms(count: np.ndarray, m: int) -> np.ndarray:
+    """`room_for` of many."""
+    exponent = np.ceil(np.log2(np.maximum(count.astype(float), LEAST)))
+    return np.where(count > 0, np.minimum(2.0**exponent, m), 0.0).astype(np.uint64)
+
+
+def as_csr(duals: SparseDuals, m: int) -> sp.csr_matrix:
+    """The rows as a CSR matrix of their own."""
+    begin = np.concatenate([[0], np.cumsum(duals.count)]).astype(np.uint64)
+    n, size = begin.size - 1, int(begin[-1])
+    columns, values = np.empty(size, np.uint32), np.empty(size)
+    _copy(duals.begin, duals.count, duals.columns, duals.values, begin[:n], columns, values)
+    kind = np.int32 if size < 2**31 else np.int64
+    return sp.csr_matrix((values, columns.astype(kind, copy=False), begin.astype(kind)), shape=(n, m))
+
+
+def grown(duals: SparseDuals, m: int) -> SparseDuals | Dense:
+    """The same rows in a larger pool, or dense."""
+    return stored(as_csr(duals, m))
+
+
+@kernel
+def _copy(begin, count, columns, values, to, new_columns, new_values):
+    for i in range(np.uint64(count.size)):
+        for k in range(count[i]):
+            new_columns[to[i] + k] = columns[begin[i] + k]
+            new_values[to[i] + k] = values[begin[i] + k]
+
+
+@kernel(fastmath=True)
+def add_few(rows, i, a, columns, u, features, out):
+    """out += a x_i u', u having these entries."""
+    if out.shape[0] > features:
+        for c in range(np.uint64(columns.size)):
+            out[features, columns[c]] += a * u[c]
+    start, stop = row_span(rows, i)
+    for k in range(start, stop):
+        x, w = a * row_entry(rows, i, k), out[row_column(rows, k)]
+        for c in range(np.uint64(columns.size)):
+            w[columns[c]] += x * u[c]
+
+
+@kernel(fastmath=True)
+def sparse_combine(rows, p, duals, features, out):
+    """out += sum_i p_i x_i u_i'."""
+    for i in range(np.uint64(p.size)):
+        start, stop = row_span(duals, i)
+        add_few(rows, i, p[i], duals.indices[start:stop], duals.values[start:stop], features, out)
+
+
+@kernel
+def sparse_conjugates(loss, y, p, duals, work):
+    """sum p loss*(u)."""
+    total = 0.0
+    for i in range(np.uint64(p.size)):
+        if p[i] > 0.0:
+            total += p[i] * conjugate(loss, row_vector(duals, i, work), y[i])
+    return total
