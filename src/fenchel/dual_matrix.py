@@ -20,7 +20,7 @@ NUMBERS = 1 << 18  # that are written out at a time
 def accept_dual_matrix(problem: Any, dual_point: Any) -> Any:
     """A dual point, checked: a float64 array, or a CSR matrix if it is sparse."""
     sparse = sp.issparse(dual_point)
-    U = dual_point if sparse else np.ascontiguousarray(dual_point, dtype=np.float64)
+    U: Any = dual_point if sparse else np.ascontiguousarray(dual_point, dtype=np.float64)
     what = f"dual_point must be a finite array of shape {problem.dual_shape}, or a sparse matrix"
     if U.shape != problem.dual_shape:
         raise InputError(f"{what}, got shape {U.shape}")

@@ -13,13 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.dense import Dense
-from fenchel.data.rows import row_column, row_entry, row_span, row_vector
+from fenchel.data.rows import row_column, row_entry, row_parts, row_span, row_vector
 from fenchel.jit import kernel
+from fenchel.kernels.quads import add_to_rows
 from fenchel.multiclass.protocol import conjugate
 from fenchel.typed import helper, method
 
 LEAST = 4  # entries that a row has room for when it has any: a class and some others
 SPARE = 4  # places for every row that are free in a new pool, at least
+DENSE = 6  # one of so many entries changed: the others are added too, as vectors
 PLACE = 12  # bytes of a column and a value; a number of a dense matrix has 8
 
 
@@ -32,40 +34,67 @@ def keep_row(duals, i, u):
     """Row i <- u; False, and nothing is changed, if there is no room. A dense row was written to in place already."""
 
 
+def _add_whole(duals, rows, i, a, change, out):
+    columns, values = row_parts(rows, i)
+    add_to_rows(a, values, columns, out, change)
+
+
+@method("duals, rows, i, a, change, out", _add_whole)
+def add_change(duals, rows, i, a, change, out):
+    """out += a x_i change', change being that of a row; it is written over."""
+
+
 class SparseDuals(NamedTuple):
-    """Row i has count_i entries from begin_i on, sorted by column, and room for room_i; the pool is free from used_0 on."""
+    """Row i has filled_i entries from begin_i on, sorted by column, and room for room_i; the pool is free from used_0 on."""
 
     begin: np.ndarray
-    count: np.ndarray
+    filled: np.ndarray
     room: np.ndarray
     used: np.ndarray
     columns: np.ndarray
     values: np.ndarray
+    few: np.ndarray  # the columns of one row, for a moment
 
     def row_vector(self, i, work):
         work[:] = 0.0
         start = self.begin[i]
-        for k in range(start, start + self.count[i]):
+        for k in range(start, start + self.filled[i]):
             work[self.columns[k]] = self.values[k]
         return work
 
     def keep_row(self, i, u):
-        count = np.uint64(0)
-        for c in range(u.size):
-            count += np.uint64(u[c] != 0.0)
+        count = nonzero(u, self.few)
         if count > self.room[i]:
             room = room_for(count, np.uint64(u.size))
             start = self.used[0]
             if start + room > np.uint64(self.columns.size):
                 return False
             self.begin[i], self.room[i], self.used[0] = start, room, start + room
-        k = self.begin[i]
-        for c in range(u.size):
-            if u[c] != 0.0:
-                self.columns[k], self.values[k] = c, u[c]
-                k += np.uint64(1)
-        self.count[i] = count
+        start = self.begin[i]
+        for k in range(count):
+            self.columns[start + k], self.values[start + k] = self.few[k], u[self.few[k]]
+        self.filled[i] = count
         return True
+
+    def add_change(self, rows, i, a, change, out):
+        count = nonzero(change, self.few)
+        if count > np.uint64(change.size // DENSE):
+            columns, values = row_parts(rows, i)
+            add_to_rows(a, values, columns, out, change)
+            return
+        for k in range(count):
+            change[k] = change[self.few[k]]
+        add_few(rows, i, a, self.few[:count], change[:count], out.shape[0], out)
+
+
+@helper
+def nonzero(u, columns):
+    """The columns of what is not zero -> how many. No branches: which come next cannot be guessed."""
+    count = np.uint64(0)
+    for c in range(np.uint64(u.size)):
+        columns[count] = c
+        count += np.uint64(u[c] != 0.0)
+    return count
 
 
 @helper
@@ -87,7 +116,8 @@ def stored(U: Any) -> SparseDuals | Dense:
     size = needed + max(needed, SPARE * n, m)
     if PLACE * size >= 8 * n * m:
         return Dense(U.toarray())
-    pool = SparseDuals(begin[:n].copy(), count, room, begin[n:].copy(), np.empty(size, np.uint32), np.empty(size))
+    few = np.empty(m, np.uint32)
+    pool = SparseDuals(begin[:n].copy(), count, room, begin[n:].copy(), np.empty(size, np.uint32), np.empty(size), few)
     indptr, indices = U.indptr.astype(np.uint64), U.indices.astype(np.uint32, copy=False)
     _copy(indptr[:n], count, indices, U.data, pool.begin, pool.columns, pool.values)
     return pool
@@ -101,15 +131,15 @@ def _rooms(count: np.ndarray, m: int) -> np.ndarray:
 
 def as_csr(duals: SparseDuals, m: int) -> sp.csr_matrix:
     """The rows as a CSR matrix of their own."""
-    begin = np.concatenate([[0], np.cumsum(duals.count)]).astype(np.uint64)
+    begin = np.concatenate([[0], np.cumsum(duals.filled)]).astype(np.uint64)
     n, size = begin.size - 1, int(begin[-1])
     columns, values = np.empty(size, np.uint32), np.empty(size)
-    _copy(duals.begin, duals.count, duals.columns, duals.values, begin[:n], columns, values)
+    _copy(duals.begin, duals.filled, duals.columns, duals.values, begin[:n], columns, values)
     kind = np.int32 if size < 2**31 else np.int64
     return sp.csr_matrix((values, columns.astype(kind, copy=False), begin.astype(kind)), shape=(n, m))
 
 
-def grown(duals: SparseDuals, m: int) -> SparseDuals | Dense:
+def grown(duals: Any, m: int) -> SparseDuals | Dense:
     """The same rows in a larger pool, or dense."""
     return stored(as_csr(duals, m))
 

@@ -10,7 +10,7 @@ from fenchel.data.rows import row_column, row_entry, row_parts, row_span, row_ve
 from fenchel.data.transfer import apply
 from fenchel.jit import kernel
 from fenchel.kernels.quads import LANES, add_to_rows, sum_rows
-from fenchel.kernels.sparse_duals import keep_row
+from fenchel.kernels.sparse_duals import add_change, keep_row
 from fenchel.multiclass.protocol import conjugate, dual_prox, slopes, value, value_and_slopes
 
 
@@ -131,7 +131,7 @@ def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, 
         if size > 0.0:
             if not keep_row(duals, i, u):
                 return k, moved
-            add_row(rows, i, -p[i] * inverse_strength, new, V.shape[0], V)
+            add_change(duals, rows, i, -p[i] * inverse_strength, new, V)
             moved += p[i] * size
             idle[i] = 0
         else:

@@ -34,7 +34,7 @@ LOOK = 2.5  # passes over the rows between evaluations of P and D, at least: one
 LONG = 8  # epochs between them, at least
 SETTLED = 0.1  # as far as this, beside an epoch with all rows, the steps of the others go when they are done with
 DRIFT = 50.0  # passes over the rows after which V is computed anew
-MANY = 64  # scores from which on zeros of U are not stored
+MANY = 100  # scores from which on zeros of U are not stored: with fewer it takes time, with 1000 it saves some
 
 
 @dataclass(frozen=True)
