@@ -18,10 +18,10 @@ import scipy.sparse as sp
 
 from fenchel.certify import CHUNK, EPS, SAFETY, Judge, blur, sum_of
 from fenchel.data.accept import as_rows, block
+from fenchel.data.dual_matrix import accept_dual_matrix, changed_rows, dense
 from fenchel.data.rows import row_column, row_entry, row_span, row_vector, sqnorm
 from fenchel.data.sums import add
 from fenchel.data.walk import walk
-from fenchel.dual_matrix import accept_dual_matrix, changed_rows, dense
 from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.multiclass.protocol import conjugate, dual_prox, into_domain, slopes, value

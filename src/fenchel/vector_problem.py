@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel import multiclass, regularizers
-from fenchel.data.accept import accept_matrix, fault, read_only
+from fenchel.data.accept import accept_matrix, read_only
+from fenchel.data.dual_matrix import accept_dual_matrix
 from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.problem import Problem
@@ -128,10 +129,10 @@ class VectorProblem(Problem):
         """u as a dual point to start from, an array or a CSR matrix; None if it is of other rows or classes."""
         if not sp.issparse(u):
             return super().dual_like(u)
-        if u.shape != self.dual_shape or fault(u):
+        try:
+            return accept_dual_matrix(self, u)
+        except InputError:
             return None
-        U = u.tocsr().astype(np.float64, copy=False)
-        return U if np.isfinite(U.data).all() else None
 
     def present(self, w: np.ndarray, b: float) -> tuple[np.ndarray, Any]:
         """(W of shape (m, features), intercepts) from a solver's variables."""
