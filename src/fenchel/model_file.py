@@ -31,7 +31,7 @@ KEYS = {
     "certificates", "digests", "feature_names", "fit_intercept", "index_base", "labels", "loss", "n", "offset",
     "regularizer", "solvers", "statuses", "tol", "versions", "weighted",
 }  # fmt: skip
-CSR_PARTS = ("data", "indices", "indptr")
+CSR_PARTS = ("dual_points/data", "dual_points/indices", "dual_points/indptr")
 OPTIONAL = {"constant", "thresholds"}  # written where there are some
 ENDLESS = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
@@ -126,18 +126,17 @@ def _to_plain(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 def _dual_arrays(points: Any) -> dict[str, np.ndarray]:
     """The dual points as arrays by name: one, or those of a CSR matrix."""
     if sp.issparse(points):
-        return {f"dual_points/{part}": getattr(points, part) for part in CSR_PARTS}
+        return dict(zip(CSR_PARTS, (points.data, points.indices, points.indptr), strict=True))
     return {} if points is None else {"dual_points": points}
 
 
 def _dual_points(arrays: dict[str, np.ndarray], used: set[str]) -> Any:
     """The inverse of `_dual_arrays`; the names of the arrays it takes go to `used`."""
-    names = [f"dual_points/{part}" for part in CSR_PARTS]
-    if not set(names) <= set(arrays):
+    if not set(CSR_PARTS) <= set(arrays):
         used.add("dual_points")
         return arrays.get("dual_points")
-    used.update(names)
-    data, indices, indptr = (arrays[name] for name in names)
+    used.update(CSR_PARTS)
+    data, indices, indptr = (arrays[name] for name in CSR_PARTS)
     points = sp.csr_matrix((data, indices, indptr), shape=(indptr.size - 1, len(arrays["coef"])))
     if why := fault(points):
         raise ModelFileError(f"its dual points are not a sound CSR matrix: {why}")
