@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel.data.csr import unsigned
 from fenchel.data.dense import Dense
 from fenchel.data.rows import row_column, row_entry, row_parts, row_span, row_vector
 from fenchel.jit import kernel
@@ -107,19 +108,27 @@ def room_for(count, m):
 
 
 def stored(U: Any) -> SparseDuals | Dense:
-    """The rows of a CSR matrix, and as much free room as they need, or more; dense, if that is no larger."""
-    n, m = U.shape
-    count = np.diff(U.indptr).astype(np.uint64)
-    room = _rooms(count, m)
-    begin = np.concatenate([[0], np.cumsum(room)]).astype(np.uint64)
-    needed = int(begin[n])
-    size = needed + max(needed, SPARE * n, m)
+    """The rows of a CSR matrix in a pool, or dense."""
+    filled = np.diff(U.indptr).astype(np.uint64)
+    return _arranged(U.indptr[:-1].astype(np.uint64), filled, unsigned(U.indices), U.data, U.shape[1])
+
+
+def grown(duals: Any, m: int) -> SparseDuals | Dense:
+    """The same rows in a larger pool, or dense."""
+    return _arranged(duals.begin, duals.filled, duals.columns, duals.values, m)
+
+
+def _arranged(begin: np.ndarray, filled: np.ndarray, columns: np.ndarray, values: np.ndarray, m: int) -> Any:
+    """Rows in a new pool with half as much free room as they need, or more; dense, if that is no larger."""
+    n, room = filled.size, _rooms(filled, m)
+    needed = int(room.sum())
+    size = needed + max(needed // 2, SPARE * n, m)
     if PLACE * size >= 8 * n * m:
-        return Dense(U.toarray())
+        return Dense(_csr(begin, filled, columns, values, m).toarray())
+    places, used = np.cumsum(room) - room, np.array([needed], np.uint64)
     few = np.empty(m, np.uint32)
-    pool = SparseDuals(begin[:n].copy(), count, room, begin[n:].copy(), np.empty(size, np.uint32), np.empty(size), few)
-    indptr, indices = U.indptr.astype(np.uint64), U.indices.astype(np.uint32, copy=False)
-    _copy(indptr[:n], count, indices, U.data, pool.begin, pool.columns, pool.values)
+    pool = SparseDuals(places, filled.copy(), room, used, np.empty(size, np.uint32), np.empty(size), few)
+    _copy(begin, filled, columns, values, pool.begin, pool.columns, pool.values)
     return pool
 
 
@@ -131,17 +140,15 @@ def _rooms(count: np.ndarray, m: int) -> np.ndarray:
 
 def as_csr(duals: SparseDuals, m: int) -> sp.csr_matrix:
     """The rows as a CSR matrix of their own."""
-    begin = np.concatenate([[0], np.cumsum(duals.filled)]).astype(np.uint64)
-    n, size = begin.size - 1, int(begin[-1])
-    columns, values = np.empty(size, np.uint32), np.empty(size)
-    _copy(duals.begin, duals.filled, duals.columns, duals.values, begin[:n], columns, values)
+    return _csr(duals.begin, duals.filled, duals.columns, duals.values, m)
+
+
+def _csr(begin: np.ndarray, filled: np.ndarray, columns: np.ndarray, values: np.ndarray, m: int) -> sp.csr_matrix:
+    size = int(filled.sum())
     kind = np.int32 if size < 2**31 else np.int64
-    return sp.csr_matrix((values, columns.astype(kind, copy=False), begin.astype(kind)), shape=(n, m))
-
-
-def grown(duals: Any, m: int) -> SparseDuals | Dense:
-    """The same rows in a larger pool, or dense."""
-    return stored(as_csr(duals, m))
+    indptr, indices, data = np.append(0, np.cumsum(filled)).astype(kind), np.empty(size, kind), np.empty(size)
+    _copy(begin, filled, columns, values, unsigned(indptr)[:-1], unsigned(indices), data)
+    return sp.csr_matrix((data, indices, indptr), shape=(filled.size, m))
 
 
 @kernel
