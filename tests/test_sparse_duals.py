@@ -239,7 +239,7 @@ def test_memory_is_far_below_rows_times_classes():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert sp.issparse(result.dual_point) and np.isfinite(result.certificate.dual)
-    assert peak < 0.4 * n * m * 8
+    assert peak < 0.4 * n * m * 8, "with zeros it is twice that matrix"
     assert result.dual_point.nnz > n
 
 
