@@ -266,7 +266,8 @@ def certify(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = N
     """How far (coef, intercept) is from the optimum of the problem, at most: a Certificate.
 
     Works for coefficients that any tool produced. With no dual point given, the best one that can be built from the
-    coefficients is used: the slopes of the losses there, improved where the loss has kinks.
+    coefficients is used: the slopes of the losses there, improved where the loss has kinks. Of several scores per row a
+    dual point is an array or a sparse matrix, rows x scores.
 
     Examples
     --------

@@ -1,4 +1,5 @@
-"""The state of a solve as plain data: numbers, words, lists, arrays and the few kinds of tuples that dual points are made of.
+"""The state of a solve as plain data: numbers, words, lists, arrays, CSR matrices and the few kinds of tuples that dual points
+are made of.
 
 `pack` turns it into what `model_format.encode` can write, `unpack` turns it back: the same numbers to the last bit, arrays of
 the same type and memory order, none of them shared with what was packed. Nothing in it can run.
@@ -10,6 +11,7 @@ import math
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel.local_dual import Round
 from fenchel.oracle import Kept, Mixed, PlaneRecipe
@@ -41,6 +43,9 @@ def _packed(value: Any, arrays: Arrays, seen: dict[int, dict[str, Any]]) -> Any:
         if id(value) not in seen:
             seen[id(value)] = _packed_array(value, arrays)
         return seen[id(value)]
+    if sp.issparse(value):
+        parts = [_packed(part, arrays, seen) for part in (value.data, value.indices, value.indptr)]
+        return {"$csr": parts, "shape": list(value.shape)}
     if isinstance(value, (float, np.floating)):
         return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
     if isinstance(value, np.integer):
@@ -70,6 +75,10 @@ def unpack(plain: Any, arrays: Arrays) -> Any:
             return float(word)
         case {"$array": name, "dtype": dtype, "shape": shape, "order": order} if dtype in DTYPES:
             return arrays[name].astype(dtype).reshape(shape, order=order)
+        case {"$csr": parts, "shape": shape}:
+            matrix = sp.csr_matrix(tuple(unpack(part, arrays) for part in parts), shape=tuple(shape))
+            matrix.check_format(full_check=True)
+            return matrix
         case {"$tuple": name, "items": items}:
             return TUPLES[name](*(unpack(item, arrays) for item in items))
         case dict():

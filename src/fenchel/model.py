@@ -45,7 +45,8 @@ class Model:
     index_base : how the svmlight file counted its features (0 or 1), None if there was no file.
     weighted, offset : whether rows had different weights, or an offset; neither is stored.
     dual_points : (n,) or (k, n), the dual points of the certificates; None if they were not kept. For a loss of several
-        scores (n, k); for a measure a row (weight, scores of the n rows) for each part of its mixture.
+        scores (n, k), a CSR matrix if the certificate's is one; for a measure a row (weight, scores of the n rows) for each
+        part of its mixture.
     thresholds : of a model of a measure with labels: one less than those, ascending. The label is that at the place of
         the score among them.
     feature_names : d strings, or None.
@@ -77,7 +78,7 @@ class Model:
     index_base: int | None = None
     weighted: bool = False
     offset: bool = False
-    dual_points: np.ndarray | None = field(default=None, repr=False)
+    dual_points: Any = field(default=None, repr=False)
     feature_names: tuple[str, ...] | None = None
     thresholds: tuple[float, ...] | None = None
     constant: float | None = None
@@ -216,9 +217,11 @@ def current_versions() -> dict[str, str]:
     return {name: version(name) for name in ("fenchel", "numpy")}
 
 
-def _dual_array(result: Result) -> np.ndarray | None:
-    """A dual point as one array."""
+def _dual_array(result: Result) -> Any:
+    """A dual point as one array or CSR matrix."""
     point: Any = result.dual_point
+    if sp.issparse(point):
+        return point.copy()
     if point is None or result.problem.family != "set":
         return None if point is None else np.array(point)
     return np.column_stack([point.weights, point.scores])

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel.errors import InputError
 from fenchel.model_parts import classes_known, innermost
@@ -77,7 +78,9 @@ def _good_thresholds(model: Any) -> bool:
     return model.family == "set" and model.labels is not None and len(cuts) > 0 and ascending
 
 
-def _good_dual(points: np.ndarray, model: Any, k: int) -> bool:
+def _good_dual(points: Any, model: Any, k: int) -> bool:
+    if sp.issparse(points) and (model.family != "vector" or points.format != "csr"):
+        return False
     if model.family == "set":
         return points.ndim == 2 and points.shape[0] > 0 and points.shape[1] == 1 + model.n
     if model.family == "vector":

@@ -12,8 +12,10 @@ import stat
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel import regularizers
+from fenchel.data.accept import fault
 from fenchel.errors import FenchelError, InputError, ModelFileError
 from fenchel.model import Model
 from fenchel.model_format import decode, encode
@@ -29,6 +31,7 @@ KEYS = {
     "certificates", "digests", "feature_names", "fit_intercept", "index_base", "labels", "loss", "n", "offset",
     "regularizer", "solvers", "statuses", "tol", "versions", "weighted",
 }  # fmt: skip
+CSR_PARTS = ("dual_points/data", "dual_points/indices", "dual_points/indptr")
 OPTIONAL = {"constant", "thresholds"}  # written where there are some
 ENDLESS = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
@@ -37,7 +40,8 @@ def save(path: str | os.PathLike[str], model: Model | StructuredModel | Result) 
     """Write a model (or the model of a Result): all of the new file is there, or the old one is untouched.
 
     The same model gives the same bytes: no time and no name of a machine or user is stored. Rows of the data are not
-    stored; the dual point has one number per row, and `Model.from_result(result, keep_dual=False)` leaves it out. A
+    stored; the dual point has one number per row (or per row and
+    class; of a sparse one what is not zero), and `Model.from_result(result, keep_dual=False)` leaves it out. A
     symbolic link at `path` is replaced by the file, what it pointed to is left alone.
 
     Examples
@@ -94,8 +98,7 @@ def load(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE) -> Model 
 def _to_plain(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     name = _regularizer_name(model.regularizer)
     arrays = {"coef": np.asarray(model.coef), "intercept": np.asarray(model.intercept, dtype=float)}
-    if model.dual_points is not None:
-        arrays["dual_points"] = model.dual_points
+    arrays |= _dual_arrays(model.dual_points)
     header = {
         "certificates": [_finite(vars(certificate)) for certificate in model.certificates],
         "digests": list(model.digests),
@@ -118,6 +121,26 @@ def _to_plain(model: Model) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if model.constant is not None:
         header["constant"] = model.constant
     return header, arrays
+
+
+def _dual_arrays(points: Any) -> dict[str, np.ndarray]:
+    """The dual points as arrays by name: one, or those of a CSR matrix."""
+    if sp.issparse(points):
+        return dict(zip(CSR_PARTS, (points.data, points.indices, points.indptr), strict=True))
+    return {} if points is None else {"dual_points": points}
+
+
+def _dual_points(arrays: dict[str, np.ndarray], used: set[str]) -> Any:
+    """The inverse of `_dual_arrays`; the names of the arrays it takes go to `used`."""
+    if not set(CSR_PARTS) <= set(arrays):
+        used.add("dual_points")
+        return arrays.get("dual_points")
+    used.update(CSR_PARTS)
+    data, indices, indptr = (arrays[name] for name in CSR_PARTS)
+    points = sp.csr_matrix((data, indices, indptr), shape=(indptr.size - 1, len(arrays["coef"])))
+    if why := fault(points):
+        raise ModelFileError(f"its dual points are not a sound CSR matrix: {why}")
+    return points
 
 
 def _regularizer_name(regularizer: Any) -> str:
@@ -151,14 +174,15 @@ def _from_plain(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
     kind, parameters = header.pop("regularizer")
     regularizer = regularizers.from_parameters(kind, _lower(parameters, arrays, lowered))
     loss = loss_from_parameters(_with_arrays(_endless(header.pop("loss")), arrays, lowered))
-    if set(arrays) - {"dual_points"} - lowered != {"coef", "intercept"}:
+    dual_points = _dual_points(arrays, lowered)
+    if set(arrays) - lowered != {"coef", "intercept"}:
         raise ModelFileError("it has arrays that no model has, or lacks some")
     intercept = arrays["intercept"]
     rest: dict[str, Any] = {key: tuple(part) if isinstance(part, list) else part for key, part in header.items()}
     model = Model(
         coef=arrays["coef"],
         intercept=intercept if intercept.ndim else float(intercept),
-        dual_points=arrays.get("dual_points"),
+        dual_points=dual_points,
         regularizer=regularizer,
         loss=loss,
         certificates=tuple(Certificate(**_endless(part)) for part in rest.pop("certificates")),

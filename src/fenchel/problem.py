@@ -10,6 +10,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel import losses, regularizers
 from fenchel.data.accept import accept_matrix, accept_vector, aligned, read_only
@@ -172,6 +173,8 @@ class Problem:
 
     def dual_like(self, u: Any) -> Any:
         """u as a dual point to start from; None if it is of other rows, so that only the weights can be used."""
+        if sp.issparse(u):  # rows x scores, of a problem with several scores
+            return None
         u = np.asarray(u, dtype=float)
         return u if u.shape == self.dual_shape and np.isfinite(u).all() else None
 

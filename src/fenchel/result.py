@@ -137,7 +137,8 @@ class Result:
     Attributes
     ----------
     coef, intercept : the point whose objective the certificate bounds.
-    dual_point : ndarray of shape (n,), the u of the certificate (None only if no finite dual value is known).
+    dual_point : ndarray of shape (n,), the u of the certificate (None only if no finite dual value is known). For a loss of m
+        scores (n, m): an array, or, from `BlockAscent` with many scores, a `scipy.sparse.csr_matrix`.
     certificate : Certificate, recomputed from the definitions.
     status : Status; ``status.advice`` says what to do.
     tol : the relative gap that was asked for.
@@ -149,7 +150,7 @@ class Result:
 
     coef: np.ndarray
     intercept: float
-    dual_point: np.ndarray | None
+    dual_point: Any
     certificate: Certificate
     status: Status
     tol: float

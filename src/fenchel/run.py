@@ -130,7 +130,10 @@ class Run:
 
     def leg(self, solver: Solver, begin: Start) -> Status | None:
         """One run; None if it was cut, and is to go on from there."""
-        iterates = solver.iterates(self.oracle, begin._replace(tol=self.tol))
+        point = begin.dual_point
+        if hasattr(point, "toarray") and not solver.sparse_duals:
+            point = point.toarray()
+        iterates = solver.iterates(self.oracle, begin._replace(tol=self.tol, dual_point=point))
         try:
             if begin.memory is not None:
                 next(iterates, None)  # the iterate that the checkpoint was made at, which is recorded

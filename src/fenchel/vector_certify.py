@@ -4,8 +4,9 @@ P(W) = sum_i p_i loss(z_i, y_i) + R(W),  z_i = W'x_i (+ b)
 D(U) = -sum_i p_i loss*(u_i, y_i) - R*(V),  V = -sum_i p_i x_i u_i',  and sum_i p_i u_i = 0 if intercepts are free
 
 W is (features, m) here. As in `fenchel.certify`, a dual point that is not quite feasible is moved first: each u_i into the
-domain of loss*, all of them onto sum p u = 0 by mixing in a little of a point that makes up for what is left over. The passes
-are this file's own; it imports no kernel, engine or solver.
+domain of loss*, all of them onto sum p u = 0 by mixing in a little of a point that makes up for what is left over. A sparse U
+stays sparse, but for free intercepts and losses without a largest slope; its value is that of the same numbers in an array. The
+passes are this file's own; it imports no kernel, engine or solver.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel.certify import CHUNK, EPS, SAFETY, Judge, blur, sum_of
-from fenchel.data.rows import row_column, row_entry, row_span, sqnorm
+from fenchel.data.accept import as_rows, block
+from fenchel.data.dual_matrix import accept_dual_matrix, changed_rows, dense
+from fenchel.data.rows import row_column, row_entry, row_span, row_vector, sqnorm
 from fenchel.data.sums import add
 from fenchel.data.walk import walk
 from fenchel.errors import InputError
@@ -75,24 +79,25 @@ def vector_domain_pass(loss, y, U):
 
 
 @kernel
-def vector_conjugate_pass(loss, y, p, U):
+def vector_conjugate_pass(loss, y, p, duals, work):
     """(sum p loss*(u), the sum of the sizes of its terms)."""
     total, correction, magnitude = 0.0, 0.0, 0.0
-    for i in range(p.size):
+    for i in range(np.uint64(p.size)):
         if p[i] > 0.0:
-            term = p[i] * conjugate(loss, U[i], y[i])
+            term = p[i] * conjugate(loss, row_vector(duals, i, work), y[i])
             magnitude += abs(term)
             total, correction = add(total, correction, term)
     return total + correction, magnitude
 
 
 @kernel
-def vector_combine_pass(rows, p, U, chunk, part, V):
+def vector_combine_pass(rows, p, duals, chunk, part, V):
     """V = -sum_i p_i x_i u_i', added up chunk by chunk; returns sum_i p_i |u_i| |x_i|, as which it is rounded."""
     spread, filled = 0.0, 0
     V[:] = 0.0
+    work = np.empty(V.shape[1])
     for i in range(np.uint64(p.size)):
-        u = U[i]
+        u = row_vector(duals, i, work)
         if p[i] > 0.0:
             start, stop = row_span(rows, i)
             for k in range(start, stop):
@@ -112,20 +117,20 @@ class VectorDual(NamedTuple):
     """D at a feasible point, the point, and the sizes that its rounding is proportional to."""
 
     dual: float
-    point: np.ndarray
+    point: Any
     magnitude: float
     imbalance: float
     blur: float = 0.0
 
 
-def combined(problem: Any, U: np.ndarray) -> tuple[np.ndarray, float]:
+def combined(problem: Any, U: Any) -> tuple[np.ndarray, float]:
     """(-sum_i p_i x_i u_i', the size that its rounding is proportional to)."""
-    p, shape = problem.weights, (problem.features, problem.outputs)
+    p, shape, duals = problem.weights, (problem.features, problem.outputs), as_rows(U)
     chunk = max(CHUNK, int(problem.features * problem.n / (problem.X.size if problem.X.size else 1)))
 
     def work(span: slice, rows: Any) -> tuple[np.ndarray, float]:
         part, V = np.zeros(shape), np.empty(shape)
-        return V, vector_combine_pass(rows, p[span], U[span], chunk, part, V)
+        return V, vector_combine_pass(rows, p[span], block(duals, span.start, span.stop), chunk, part, V)
 
     total, spread = np.zeros(shape), 0.0
     for V, more in walk(problem.rows, problem.n, work):
@@ -134,11 +139,19 @@ def combined(problem: Any, U: np.ndarray) -> tuple[np.ndarray, float]:
     return total, spread
 
 
-def vector_dual_value(problem: Any, U: np.ndarray) -> VectorDual:
+def conjugates(problem: Any, U: Any) -> tuple[float, float]:
+    """(sum p loss*(u), the sum of the sizes of its terms)."""
+    work = np.empty(problem.outputs)
+    return vector_conjugate_pass(problem.compiled_loss, problem.y, problem.weights, as_rows(U), work)
+
+
+def vector_dual_value(problem: Any, U: Any) -> VectorDual:
     """D at a feasible point near U; -inf if there is none to be had."""
-    if U.shape != problem.dual_shape or not np.isfinite(U).all():
-        return VectorDual(-np.inf, np.zeros(problem.dual_shape), 0.0, 0.0)
-    U = feasible_matrix(problem, U)
+    try:
+        U = feasible_matrix(problem, accept_dual_matrix(problem, U))
+    except InputError:  # a solver's, that is none
+        none = sp.csr_matrix if sp.issparse(U) else np.zeros
+        return VectorDual(-np.inf, none(problem.dual_shape), 0.0, 0.0)
     regularizer, p = problem.penalty, problem.weights
     V, spread = combined(problem, U)
     v = V.ravel()
@@ -147,7 +160,7 @@ def vector_dual_value(problem: Any, U: np.ndarray) -> VectorDual:
     scale = regularizer.dual_scale(v)
     if scale < 1.0:  # towards 0, which is in the domain where the loss has a minimum
         U, v = scale * U, scale * v
-    total, magnitude = vector_conjugate_pass(problem.compiled_loss, problem.y, p, U)
+    total, magnitude = conjugates(problem, U)
     regular = regularizer.conjugate(v)
     dual = -total - regular
     imbalance = float(np.abs(p @ U).max()) if problem.free else 0.0
@@ -155,9 +168,12 @@ def vector_dual_value(problem: Any, U: np.ndarray) -> VectorDual:
     return VectorDual(dual if dual == dual else -np.inf, U, magnitude + abs(regular), imbalance, hidden)
 
 
-def feasible_matrix(problem: Any, U: np.ndarray) -> np.ndarray:
-    """A copy of U with every row in the domain of loss*, balanced if intercepts are free."""
-    U = np.array(U, dtype=np.float64)
+def feasible_matrix(problem: Any, U: Any) -> Any:
+    """A copy of U with every row in the domain of loss*, balanced if intercepts are free; sparse if U is and they are not."""
+    if sp.issparse(U) and not problem.free:
+        loss, y = problem.compiled_loss, problem.y
+        return changed_rows(U, lambda span, rows: vector_domain_pass(loss, y[span], rows))
+    U = np.array(dense(U), dtype=np.float64)
     vector_domain_pass(problem.compiled_loss, problem.y, U)
     return balanced(problem, U) if problem.free else U
 
@@ -210,18 +226,18 @@ def primal_sums(problem: Any, w: np.ndarray, keep: bool = True) -> tuple[float, 
     return sum_of([total for total, _ in found]), sum(magnitude for _, magnitude in found), Z, size
 
 
-def vector_certificate(problem: Any, w: np.ndarray, b: float, U: np.ndarray) -> tuple[Certificate, np.ndarray]:
+def vector_certificate(problem: Any, w: np.ndarray, b: float, U: Any) -> tuple[Certificate, Any]:
     """(certificate, feasible dual point) for given variables and a given dual point."""
     steep = problem.loss.largest_slope()
     risk, magnitude, Z, size = primal_sums(problem, w, keep=not np.isfinite(steep))
     W = w.reshape(-1, problem.outputs)
     regular = problem.penalty.value(W[: problem.features].ravel())
     primal = risk + regular
-    found = vector_dual_value(problem, np.asarray(U))
+    found = vector_dual_value(problem, U)
     if not np.isfinite(steep):
         G = np.empty(problem.dual_shape)
         vector_slopes_pass(problem.compiled_loss, problem.y, Z, G)
-        steep = np.linalg.norm(G, axis=1) + np.linalg.norm(found.point, axis=1)
+        steep = np.linalg.norm(G, axis=1) + np.linalg.norm(dense(found.point), axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         through = float(np.sum(problem.weights * steep * size))
     balance = found.imbalance * max(1.0, float(np.abs(W[problem.features :]).sum())) if problem.free else 0.0
@@ -295,14 +311,6 @@ def _block_steps(problem: Any, best: VectorDual) -> VectorDual:
         if gain <= GOOD * abs(best.dual):
             break
     return best
-
-
-def accept_dual_matrix(problem: Any, dual_point: Any) -> np.ndarray:
-    """A user's dual point, checked."""
-    U = np.ascontiguousarray(dual_point, dtype=np.float64)
-    if U.shape != problem.dual_shape or not np.isfinite(U).all():
-        raise InputError(f"dual_point must be a finite array of shape {problem.dual_shape}, got shape {U.shape}")
-    return U
 
 
 JUDGE = Judge(vector_certificate, vector_slopes_at, best_dual_matrix, accept_dual_matrix)

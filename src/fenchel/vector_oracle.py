@@ -9,11 +9,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from fenchel.data.accept import block
+from fenchel.data.accept import as_rows, block
+from fenchel.data.csr import csr_block
 from fenchel.data.dense import Dense
 from fenchel.kernels import vector_passes as passes
 from fenchel.kernels.passes import combine_pass
+from fenchel.kernels.sparse_duals import sparse_combine, sparse_conjugates
 from fenchel.oracle import Oracle, Plane, PlaneRecipe
 from fenchel.vector_certify import feasible_matrix, making_up
 
@@ -84,13 +87,18 @@ class VectorOracle(Oracle):
 
         return self.engine.sum(work, self.blocks)[0]
 
-    def combine(self, u: np.ndarray) -> np.ndarray:
-        """sum_i p_i x_i u_i', flat."""
+    def combine(self, u: Any) -> np.ndarray:
+        """sum_i p_i x_i u_i', flat; u may be a CSR matrix."""
         self.passes += 0.5
-        problem = self.problem
+        problem, duals = self.problem, as_rows(u) if sp.issparse(u) else None
 
         def work(block):
-            out, U = np.zeros((problem.d // problem.outputs, problem.outputs)), u[block.start : block.stop]
+            out = np.zeros((problem.d // problem.outputs, problem.outputs))
+            if duals is not None:
+                part = csr_block(duals, block.start, block.stop)
+                sparse_combine(block.rows, block.p, part, problem.features, out)
+                return (out,)
+            U = u[block.start : block.stop]
             if not isinstance(block.rows, Dense):
                 passes.vector_combine(block.rows, block.p, U, problem.features, out)
                 return (out,)
@@ -175,13 +183,16 @@ class VectorOracle(Oracle):
         Z, problem = self.score_matrix(w), self.problem
         return passes.vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, Z), Z
 
-    def conjugates(self, u: np.ndarray) -> float:
-        """sum p loss*(u): no pass over X."""
+    def conjugates(self, u: Any) -> float:
+        """sum p loss*(u): no pass over X; u may be a CSR matrix."""
         problem = self.problem
+        if sp.issparse(u):
+            work = np.empty(problem.outputs)
+            return sparse_conjugates(problem.compiled_loss, problem.y, problem.weights, as_rows(u), work)
         return passes.vector_conjugates(problem.compiled_loss, problem.y, problem.weights, u)
 
-    def feasible(self, u: np.ndarray | None) -> np.ndarray:
-        """A feasible dual point near u, or near 0."""
+    def feasible(self, u: Any) -> Any:
+        """A feasible dual point near u, or near 0; a CSR matrix if u is one."""
         return feasible_matrix(self.problem, np.zeros(self.problem.dual_shape) if u is None else u)
 
     def plane(self, w: np.ndarray, b: float, centre: Any = None, reach: float = np.inf) -> Plane:

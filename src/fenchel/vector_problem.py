@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from fenchel import multiclass, regularizers
 from fenchel.data.accept import accept_matrix, read_only
+from fenchel.data.dual_matrix import accept_dual_matrix
 from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.problem import Problem
@@ -123,6 +124,15 @@ class VectorProblem(Problem):
     @property
     def dual_shape(self) -> tuple[int, ...]:
         return (self.n, self.outputs)
+
+    def dual_like(self, u: Any) -> Any:
+        """u as a dual point to start from, an array or a CSR matrix; None if it is of other rows or classes."""
+        if not sp.issparse(u):
+            return super().dual_like(u)
+        try:
+            return accept_dual_matrix(self, u)
+        except InputError:
+            return None
 
     def present(self, w: np.ndarray, b: float) -> tuple[np.ndarray, Any]:
         """(W of shape (m, features), intercepts) from a solver's variables."""

@@ -99,7 +99,7 @@ def vector_share(holder: Any, w: np.ndarray, point: Any, balance: Any, scale: fl
     U = scale * U
     risk, magnitude, Z, size = vectors.primal_sums(problem, w)
     V, spread = vectors.combined(problem, U)
-    total, dual_magnitude = vectors.vector_conjugate_pass(problem.compiled_loss, problem.y, problem.weights, U)
+    total, dual_magnitude = vectors.conjugates(problem, U)
     steep: Any = problem.loss.largest_slope()
     if not np.isfinite(steep):
         G = np.empty(problem.dual_shape)

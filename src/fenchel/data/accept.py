@@ -109,7 +109,8 @@ def _dense(X: Any, name: str) -> np.ndarray:
 def _sparse(X: Any, name: str) -> Any:
     if X.ndim != 2:
         raise InputError(f"{name} must be two-dimensional (rows x features), got {X.ndim} dimension(s)")
-    _require_sound(X, name)
+    if why := fault(X):
+        raise InputError(f"{name} is not a sound {X.format.upper()} matrix: {why}")
     matrix = X.tocsr()  # X itself, if it is CSR
     if not matrix.has_canonical_format:  # duplicates would make row norms wrong
         matrix = matrix.copy()
@@ -133,11 +134,12 @@ def _sparse(X: Any, name: str) -> Any:
     return matrix
 
 
-def _require_sound(X: Any, name: str) -> None:
-    """The arrays describe a matrix: otherwise a kernel, or scipy, would read other people's memory."""
+def fault(X: Any) -> str:
+    """What is wrong with the arrays of a sparse matrix, with which a kernel, or scipy, would read other people's memory; empty
+    if they describe a matrix."""
     why = ""
     if X.format in ("csr", "csc"):
-        why = _fault(X.indptr, X.indices, X.data, X.shape if X.format == "csr" else X.shape[::-1], X.format)
+        why = _compressed_fault(X.indptr, X.indices, X.data, X.shape if X.format == "csr" else X.shape[::-1], X.format)
     elif X.format == "bsr":
         try:
             X.check_format(full_check=True)
@@ -147,15 +149,14 @@ def _require_sound(X: Any, name: str) -> None:
         pairs = zip(("row", "column"), (X.row, X.col), X.shape, strict=True)
         outside = [f"a {what} index is outside 0 to {k - 1}" for what, at, k in pairs if not _within(at, k)]
         why = outside[0] if outside else "" if X.row.shape == X.col.shape == X.data.shape else "lengths differ"
-    if why:
-        raise InputError(f"{name} is not a sound {X.format.upper()} matrix: {why}")
+    return why
 
 
 def _within(index: np.ndarray, count: int) -> bool:
     return index.ndim == 1 and (index.size == 0 or (index.min() >= 0 and index.max() < count))
 
 
-def _fault(indptr: Any, indices: Any, data: Any, shape: tuple[int, int], kind: str) -> str:
+def _compressed_fault(indptr: Any, indices: Any, data: Any, shape: tuple[int, int], kind: str) -> str:
     """What is wrong with the arrays of a compressed matrix; empty if nothing is."""
     n, d = shape
     line, across = ("row", "column") if kind == "csr" else ("column", "row")

@@ -86,6 +86,12 @@ class CSR(NamedTuple):
     def row_entry(self, i, k):
         return self.values[k]
 
+    def row_vector(self, i, work):
+        work[:] = 0.0
+        for k in range(self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]):
+            work[self.indices[k]] += self.values[k]
+        return work
+
     def row_parts(self, i):
         start, stop = self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]
         return self.indices[start:stop], self.values[start:stop]

@@ -77,6 +77,9 @@ class Dense(NamedTuple):
     def row_entry(self, i, k):
         return self.values[i, k]
 
+    def row_vector(self, i, work):
+        return self.values[i]
+
     def row_parts(self, i):
         return None, self.values[i]
 

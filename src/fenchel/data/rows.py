@@ -50,6 +50,11 @@ def row_entry(rows, i, k):
     """The value of the entry at place k of row i."""
 
 
+@method("rows, i, work")
+def row_vector(rows, i, work):
+    """x_i with its zeros: the row itself if it is stored so, else `work`, which is written over."""
+
+
 @method("rows, i")
 def row_parts(rows, i):
     """(columns, values) of row i's stored entries; columns is None if all are stored."""

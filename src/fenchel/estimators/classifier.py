@@ -70,7 +70,8 @@ class Classifier(ClassifierMixin, JointEstimator):
     classes_ : the labels, sorted; a label whose rows all have weight 0 does not count.
     coef_, intercept_, dual_coef_ : shapes (k, d), (k,) and (k, n); k = 1 for two classes. dual_coef_ holds the u_i of
         the certificate, a subgradient of loss i (NaN if no finite dual value is known). With a loss of several scores k
-        is their number: that of the classes, also if there are two, or of the nodes below the root of a tree.
+        is their number: that of the classes, also if there are two, or of the nodes below the root of a tree; with many of
+        them dual_coef_ may be a CSR matrix (`Result.dual_point`).
     objective_, dual_objective_, dual_gap_ : P, D and P - D; arrays with one entry per problem if there are several.
     certificate_, status_, solver_, history_ : of the solve; lists with one entry per problem if there are several.
     n_iter_ : iterations; an array if there are several problems.

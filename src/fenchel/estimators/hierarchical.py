@@ -57,6 +57,7 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
     classes_ : all leaves in the order of the tree, also those that do not occur in y: their names if y holds strings, else
         the numbers 0 .. leaves - 1.
     coef_, intercept_, dual_coef_ : shapes (nodes, d), (nodes,) (zero) and (nodes, n); nodes in the order of tree_.
+        With many nodes dual_coef_ may be a CSR matrix (`Result.dual_point`).
     objective_, dual_objective_, dual_gap_ : P, D and P - D.
     certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
     regularizer_ : the regularizer that was used, with its alpha.

@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel.errors import InputError
 from fenchel.estimators.base import LinearEstimator
@@ -45,10 +46,10 @@ class JointEstimator(LinearEstimator):
         return self.coef_, self.intercept_, self.dual_coef_.T
 
     def _keep_joint(self, result: Result, regularizer: Any) -> None:
-        """Fitted attributes: coef_ (m, d), intercept_ (m,), dual_coef_ (m, n)."""
-        problem = result.problem
-        u = np.full(problem.dual_shape, np.nan) if result.dual_point is None else np.asarray(result.dual_point)
+        """Fitted attributes: coef_ (m, d), intercept_ (m,), dual_coef_ (m, n), sparse if the dual point is."""
+        u: Any = result.dual_point
+        u = np.full(result.problem.dual_shape, np.nan) if u is None else u
         self.coef_, self.intercept_ = np.array(result.coef), np.array(result.intercept)
-        self.dual_coef_ = np.ascontiguousarray(u.T)
+        self.dual_coef_ = u.T.tocsr() if sp.issparse(u) else np.ascontiguousarray(u.T)
         self.regularizer_ = regularizer
         self._keep_reports([result])

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.data.rows import row_column, row_entry, row_parts, row_span, sqnorm
+from fenchel.data.rows import row_column, row_entry, row_parts, row_span, row_vector, sqnorm
 from fenchel.data.transfer import apply
 from fenchel.jit import kernel
 from fenchel.kernels.quads import LANES, add_to_rows, sum_rows
+from fenchel.kernels.sparse_duals import add_change, keep_row
 from fenchel.multiclass.protocol import conjugate, dual_prox, slopes, value, value_and_slopes
 
 
@@ -104,17 +105,18 @@ def vector_conjugates(loss, y, p, U):
 
 
 @kernel
-def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, V, U, idle):
+def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, V, duals, idle):
     """One exact step for all dual variables of each row of `order`, with W = transfer(V), V = -sum p x u' / strength.
 
-    `curvature` is p_i |x_i|^2 / strength; transfer None stands for W = V. V, U and idle (epochs without change) are
-    updated in place; returns how far all steps went, sum p |change|.
+    `curvature` is p_i |x_i|^2 / strength; transfer None stands for W = V. V, the dual variables (`Dense` or `SparseDuals`) and
+    idle (epochs without change) are updated in place. Returns (how many of the rows had their step: fewer than all if the
+    next has no room for it, how far these steps went: sum p |change|).
     """
     m = V.shape[1]
-    t, new, moved = np.empty(m), np.empty(m), 0.0
+    t, new, work, moved = np.empty(m), np.empty(m), np.empty(m), 0.0
     for k in range(np.uint64(order.size)):
         i = order[k]
-        u, q = U[i], curvature[i]
+        u, q = row_vector(duals, i, work), curvature[i]
         if transfer is None:
             row_scores(rows, i, V, V.shape[0], t)
         else:
@@ -127,12 +129,14 @@ def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, 
             slopes(loss, t, y[i], new)
         size = _difference(new, u)
         if size > 0.0:
-            add_row(rows, i, -p[i] * inverse_strength, new, V.shape[0], V)
+            if not keep_row(duals, i, u):
+                return k, moved
+            add_change(duals, rows, i, -p[i] * inverse_strength, new, V)
             moved += p[i] * size
             idle[i] = 0
         else:
             idle[i] = min(idle[i] + 1, 100)
-    return moved
+    return np.uint64(order.size), moved
 
 
 @kernel(fastmath=True)

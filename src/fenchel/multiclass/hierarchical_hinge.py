@@ -135,6 +135,7 @@ class HierarchicalHinge(TreeLoss, _Fields):
     """
 
     __slots__ = ()
+    sparse_duals = True
 
     def __new__(cls, tree: Any, cost: Any = "tree") -> HierarchicalHinge:
         tree = Tree(tree)

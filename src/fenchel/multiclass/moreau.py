@@ -55,6 +55,10 @@ class MoreauVector(ByContent, _Fields):
         return getattr(self.loss, "nonnegative", False)
 
     @property
+    def sparse_duals(self) -> bool:
+        return getattr(self.loss, "sparse_duals", False)
+
+    @property
     def free_intercepts(self) -> bool:
         return getattr(self.loss, "free_intercepts", False)
 

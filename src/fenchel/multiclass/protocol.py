@@ -15,6 +15,8 @@ largest_slope()                the most that |u|_2 can be in the domain of loss*
 smoothness()                   Lipschitz constant of the slopes; None: they jump
 =============================  ====================================================================================
 
+`sparse_duals = True` says that few entries of a `dual_prox` are not zero; with many scores, solvers then store no zeros.
+
 y is a class 0 .. m - 1 (an integer), or for regression on several targets a vector. `dual_prox` is the exact maximisation
 of the dual over one row: with z the row's present scores, u its dual variables and q how fast the scores fall as u grows,
 the new u is dual_prox(z + q u, q). It is also the slope of the Moreau envelope.

@@ -28,6 +28,7 @@ class TopK(ByContent, _Fields):
 
     __slots__ = ()
     nonnegative = True
+    sparse_duals = True
 
     def __new__(cls, k: int) -> TopK:
         return super().__new__(cls, rank_count(k))

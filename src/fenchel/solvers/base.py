@@ -53,6 +53,7 @@ class Solver:
     )
     rebuilds: ClassVar[bool] = False  # its dual points are made by repeating the run, and cost as much
     remote: ClassVar[tuple[str, ...]] = ()  # kinds of problems of which it asks for sums only: rows may be on a cluster
+    sparse_duals: ClassVar[bool] = False  # it may be given a dual point to start from as a CSR matrix
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 
     leg_growth: ClassVar[float] = 1.5  # between the cuts of a solve with checkpoints; 2 where a restart forgets much

@@ -1,0 +1,52 @@
+"""Dual points of problems with several scores per row, arrays or sparse matrices of rows x scores: trusted code.
+
+Of a sparse one a few rows at a time are written out with their zeros, never all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.data.accept import fault
+from fenchel.errors import InputError
+
+NUMBERS = 1 << 18  # that are written out at a time
+
+
+def accept_dual_matrix(problem: Any, dual_point: Any) -> Any:
+    """A dual point, checked: a float64 array, or a CSR matrix if it is sparse."""
+    sparse = sp.issparse(dual_point)
+    U: Any = dual_point if sparse else np.ascontiguousarray(dual_point, dtype=np.float64)
+    what = f"dual_point must be a finite array of shape {problem.dual_shape}, or a sparse matrix"
+    if U.shape != problem.dual_shape:
+        raise InputError(f"{what}, got shape {U.shape}")
+    if sparse:
+        if U.dtype.kind not in "fiub":
+            raise InputError(f"{what}, got one of {U.dtype}")
+        if why := fault(U):
+            raise InputError(f"dual_point is not a sound {U.format.upper()} matrix: {why}")
+        U = U.tocsr().astype(np.float64, copy=False)
+    if not np.isfinite(U.data[: U.indptr[-1]] if sparse else U).all():
+        raise InputError(f"{what}, got NaN or infinity")
+    return U
+
+
+def changed_rows(U: Any, change: Callable[[slice, np.ndarray], None]) -> Any:
+    """A CSR matrix of the rows of another, as `change(row numbers, those rows written out)` makes them."""
+    n, m = U.shape
+    step, parts = max(NUMBERS // m, 1), []
+    for start in range(0, n, step):
+        span = slice(start, min(start + step, n))
+        rows = U[span].toarray()
+        change(span, rows)
+        parts.append(sp.csr_matrix(rows))
+    return sp.vstack(parts, format="csr")
+
+
+def dense(U: Any) -> np.ndarray:
+    """All of it, with its zeros."""
+    return U.toarray() if sp.issparse(U) else np.asarray(U)
