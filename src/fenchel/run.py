@@ -186,8 +186,10 @@ class Run:
     def keep_last(self, status: Status) -> None:
         """The last checkpoint of a solve that ended in order: nothing is lost, whoever goes on with a lower tol or later."""
         if self.keeper is not None and self.latest is not None and status not in (Status.STALLED, Status.NONFINITE):
-            latest = self.latest
-            self.keeper.keep(lambda: state_of(self, latest, self.latest_at))
+            latest, at = self.latest, self.latest_at
+            if status is Status.MAX_ITER and latest.memory is None:
+                at = self.iteration  # also those that were not evaluated have been done
+            self.keeper.keep(lambda: state_of(self, latest, at))
 
     def rehearse(self) -> bool:
         """At half of the time allowed, to learn what a certificate costs: an early one may have been much cheaper."""

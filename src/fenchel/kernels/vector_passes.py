@@ -105,12 +105,12 @@ def vector_conjugates(loss, y, p, U):
 
 
 @kernel
-def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, V, duals, idle):
+def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, V, duals, idle, gains):
     """One exact step for all dual variables of each row of `order`, with W = transfer(V), V = -sum p x u' / strength.
 
-    `curvature` is p_i |x_i|^2 / strength; transfer None stands for W = V. V, the dual variables (`Dense` or `SparseDuals`) and
-    idle (epochs without change) are updated in place. Returns (how many of the rows had their step: fewer than all if the
-    next has no room for it, how far these steps went: sum p |change|).
+    `curvature` is p_i |x_i|^2 / strength; transfer None stands for W = V. V, the dual variables (`Dense` or `SparseDuals`),
+    idle (epochs without change) and gains (by how much D rose, at least) are updated in place. Returns (how many of the rows
+    had their step: fewer than all if the next has no room for it, how far these steps went: sum p |change|).
     """
     m = V.shape[1]
     t, new, work, moved = np.empty(m), np.empty(m), np.empty(m), 0.0
@@ -127,7 +127,8 @@ def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, 
             dual_prox(loss, t, q, y[i], new)
         else:
             slopes(loss, t, y[i], new)
-        size = _difference(new, u)
+        size, squared = _difference(new, u)
+        gains[i] = 0.5 * p[i] * q * squared
         if size > 0.0:
             if not keep_row(duals, i, u):
                 return k, moved
@@ -141,14 +142,15 @@ def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, 
 
 @kernel(fastmath=True)
 def _difference(new, u):
-    """u <- new, new <- new - u; returns the sum of its sizes."""
-    size = 0.0
+    """u <- new, new <- new - u; returns the sums of its sizes and squares."""
+    size, squared = 0.0, 0.0
     for c in range(u.size):
         change = new[c] - u[c]
         size += abs(change)
+        squared += change * change
         u[c] = new[c]
         new[c] = change
-    return size
+    return size, squared
 
 
 @kernel(fastmath=True)

@@ -3,7 +3,7 @@
 Problem      max over U of D(U) = -sum_i p_i loss*(u_i) - R*(-sum_i p_i x_i u_i'), R with a quadratic part: L2, L1 + L2
 Update       u_i <- argmin over u of loss*(u) - <z_i + q u_i, u> + q/2 |u|^2, q = p_i |x_i|^2 / strength: the exact
              maximum over the row (for L1 + L2: of a quadratic minorant), so D never falls. Rows in shuffled blocks;
-             rows whose variables stay put are left out for a while
+             rows whose variables stay put are left out for a while, rows that gained most have some epochs of their own
 Certificate  U itself; W is recomputed from it now and then, so nothing drifts
 Memory       U, rows x scores, and a copy of it in the certificate; the scores of a few rows at a time. With a loss whose
              dual variables are mostly zero (`sparse_duals`) and MANY scores, what is not zero of U, with room to grow, and CSR
@@ -34,6 +34,9 @@ LOOK = 2.5  # passes over the rows between evaluations of P and D, at least: one
 LONG = 8  # epochs between them, at least
 SETTLED = 0.1  # as far as this, beside an epoch with all rows, the steps of the others go when they are done with
 DRIFT = 50.0  # passes over the rows after which V is computed anew
+REPEATS = 2  # epochs for the busy rows alone, which gained more than the mean: they have most of what is left to gain
+MOST_BUSY = 0.5  # of the rows; more of them have none
+EARLY = 8.0  # passes over the rows in which all of them have much to gain
 MANY = 100  # scores from which on zeros of U are not stored: with fewer it takes time, with 1000 it saves some
 
 
@@ -49,7 +52,7 @@ class BlockAscent(Solver):
     """
 
     seed: int = 0
-    cost: ClassVar[str] = "an epoch of steps on all scores of a row, one pass over the data"
+    cost: ClassVar[str] = "an epoch of steps on all scores of a row, one or two passes over the data"
     convergence: ClassVar[str] = "expected gap O(1/(alpha epochs)); geometric for differentiable losses"
     kinds: ClassVar[tuple[str, ...]] = ("vector",)
     sparse_duals: ClassVar[bool] = True
@@ -61,6 +64,7 @@ class BlockAscent(Solver):
         shown = state.check()
         yield shown
         for due in state.looks():
+            state.repeats(rng)
             state.epoch(rng, full=due)
             shown = state.check() if due else shown._replace(primal=None, dual=np.nan, dual_point=None)
             yield shown
@@ -86,6 +90,7 @@ class BlockState:
         self.curvature = np.empty(problem.n)
         row_curvatures(problem.rows, problem.weights, 1.0 / self.strength, self.curvature)
         self.idle = np.zeros(problem.n, dtype=np.int64)
+        self.gains = np.zeros(problem.n)  # of every row by its last step
         self.walked = 0.0  # passes over the rows that epochs made
         self.moved = np.inf  # how far the steps of the last epoch went
         self.made: Any = None  # the dual variables as a CSR matrix, if there is one
@@ -139,24 +144,39 @@ class BlockState:
             return np.sign(v) * np.maximum(np.abs(v) - self.transfer.threshold, 0.0)
         return v.copy()
 
+    def repeats(self, rng: np.random.Generator) -> None:
+        """Steps for the rows that gained most in the last epoch, some times over."""
+        if self.walked < EARLY or not self.active.size:
+            return
+        gains = self.gains[self.active]
+        busy = self.active[gains > gains.mean()]
+        if busy.size <= MOST_BUSY * self.active.size:
+            for _ in range(REPEATS):
+                self.walk(blocks(rng, busy))
+
     def epoch(self, rng: np.random.Generator, full: bool) -> None:
         """Steps for the rows that still move, or for all of them."""
         if full or self.active.size == 0:
             self.active = self.rows
-        problem, order = self.oracle.problem, blocks(rng, self.active)
+        self.moved = self.walk(blocks(rng, self.active))
+        self.active = self.active[self.idle[self.active] < PATIENCE]
+
+    def walk(self, order: np.ndarray) -> float:
+        """A step for each of these rows; returns how far they went."""
+        problem, total = self.oracle.problem, 0.0
         self.oracle.passes += order.size / problem.n
         self.walked += order.size / problem.n
-        self.made, self.moved = None, 0.0
+        self.made = None
         while order.size:
             done, moved = block_epoch(
                 problem.compiled_loss, problem.rows, problem.y, problem.weights, self.transfer, order,
-                self.curvature, 1.0 / self.strength, self.V, self.duals, self.idle,
+                self.curvature, 1.0 / self.strength, self.V, self.duals, self.idle, self.gains,
             )  # fmt: skip
-            self.moved += moved
+            total += moved
             order = order[done:]
             if order.size:  # the next row has no room
                 self.duals = grown(self.duals, self.V.shape[1])
-        self.active = self.active[self.idle[self.active] < PATIENCE]
+        return total
 
     def check(self) -> Iterate:
         """P and D at the present U; U itself is handed out, as D never falls."""
