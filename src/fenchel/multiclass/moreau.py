@@ -56,6 +56,7 @@ class MoreauVector(ByContent, _Fields):
 
     @property
     def sparse_duals(self) -> bool:
+        """Whether few dual variables of a row are not zero, as those of the loss itself."""
         return getattr(self.loss, "sparse_duals", False)
 
     @property
