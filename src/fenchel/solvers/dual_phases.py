@@ -28,7 +28,7 @@ from fenchel.solvers.base import Start
 from fenchel.solvers.free_newton import Newton
 
 # Epochs over all rows before the first look at them, by whether the loss is differentiable; looks before a copy is made
-FIRST, LOOKS = {True: 5, False: 3}, 3
+FIRST, LOOKS = {True: 4, False: 3}, 3
 EPOCHS, BETWEEN = 10, 2  # epochs before a look, at most; after a Newton step
 SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
