@@ -24,6 +24,7 @@ from fenchel.solvers import block_ascent
 from fenchel.solvers.base import Start
 from fenchel.solvers.block_ascent import BlockAscent, BlockState
 from fenchel.vector_oracle import VectorOracle
+from vector_problems import hinges
 
 pytestmark = pytest.mark.xdist_group("max_hinge")
 CLASSES = 120
@@ -31,17 +32,7 @@ RNG = np.random.default_rng(8)
 COST = RNG.uniform(0.5, 2.0, (CLASSES, CLASSES))
 np.fill_diagonal(COST, 0.0)
 TREE = M.Tree([f"{c % 11}/{c}" for c in range(CLASSES)])
-LOSSES = {
-    "max_hinge": M.MaxHinge(),
-    "cost_margin": M.CostHinge(COST),
-    "cost_slack": M.CostHinge(COST, beta=1.0),
-    "top_k": M.TopK(3),
-    "weighted_top_k": M.WeightedTopK([0.6, 0.3, 0.1]),
-    "usunier": M.Usunier(3),
-    "weighted_usunier": M.WeightedUsunier([0.6, 0.4]),
-    "tree_hinge": M.HierarchicalHinge(TREE),
-    "moreau": M.MoreauVector(M.MaxHinge(), 0.2),
-}
+LOSSES = hinges(COST, TREE)
 
 
 def rows(n=360, d=6, m=CLASSES):

@@ -11,19 +11,28 @@ from problems import cvxpy_regularizer
 
 COST = np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 0.0, 1.0, 2.0], [2.0, 1.0, 0.0, 1.0], [3.0, 0.5, 1.0, 0.0]])
 TREE = M.Tree(["a/b", "a/c", "d/e", "d/f"])
+
+
+def hinges(cost, tree):
+    """Every loss whose dual variables are mostly zero."""
+    return {
+        "max_hinge": M.MaxHinge(),
+        "cost_margin": M.CostHinge(cost),
+        "cost_slack": M.CostHinge(cost, beta=1.0),
+        "top_k": M.TopK(2),
+        "weighted_top_k": M.WeightedTopK([0.6, 0.3, 0.1]),
+        "usunier": M.Usunier(3),
+        "weighted_usunier": M.WeightedUsunier([0.6, 0.4]),
+        "tree_hinge": M.HierarchicalHinge(tree),
+        "moreau": M.MoreauVector(M.MaxHinge(), 0.2),
+    }
+
+
 LOSSES = {
-    "max_hinge": M.MaxHinge(),
-    "cost_margin": M.CostHinge(COST),
-    "cost_slack": M.CostHinge(COST, beta=1.0),
-    "top_k": M.TopK(2),
-    "weighted_top_k": M.WeightedTopK([0.6, 0.3, 0.1]),
-    "usunier": M.Usunier(3),
-    "weighted_usunier": M.WeightedUsunier([0.6, 0.4]),
+    **hinges(COST, TREE),
     "softmax": M.Softmax(),
-    "moreau": M.MoreauVector(M.MaxHinge(), 0.2),
     "squares": M.MultivariateSquared(),
     "metric": M.MultivariateSquared([[2.0, 0.5], [0.5, 1.0]]),
-    "tree_hinge": M.HierarchicalHinge(TREE),
     "tree_softmax": M.HierarchicalSoftmax(TREE),
 }
 
