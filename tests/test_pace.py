@@ -93,6 +93,25 @@ def test_dual_steps_come_first_where_the_regularization_is_strong():
     assert [type(choose.candidates(p)[0].solver) for p in problems] == [DualAscent, SemismoothNewton]
 
 
+def test_a_rough_answer_on_wide_sparse_rows_is_left_to_dual_steps():
+    X = sp.random(300, 2000, 0.02, "csr", rng=np.random.default_rng(0))
+    p = fenchel.Problem(X, np.where(X @ np.ones(2000) > 20.0, 1.0, -1.0), loss="logistic", alpha=1e-4)
+    assert [type(choose.candidates(p, tol=tol)[0].solver) for tol in (1e-3, 1e-4)] == [DualAscent, NewtonCG]
+    rough, fine = fenchel.solve(p, tol=1e-3), fenchel.solve(p, tol=1e-8)
+    assert (rough.solver, fine.solver) == ("DualAscent", "NewtonCG")
+    assert rough.certificate.dual <= fine.certificate.primal <= rough.certificate.primal
+
+
+def test_a_checkpoint_knows_no_tolerance(tmp_path):
+    """Whoever resumes with another one finds the same solvers in the same order."""
+    X = sp.random(300, 2000, 0.02, "csr", rng=np.random.default_rng(0))
+    p = fenchel.Problem(X, np.where(X @ np.ones(2000) > 20.0, 1.0, -1.0), loss="logistic", alpha=1e-4)
+    first = fenchel.solve(p, tol=1e-3, checkpoint=tmp_path / "kept")
+    second = fenchel.solve(p, tol=1e-8, checkpoint=tmp_path / "kept", resume=True)
+    assert first.solver == second.solver == "NewtonCG"
+    assert second.converged and second.certificate.primal <= first.certificate.primal
+
+
 def test_newton_and_dual_steps_take_turns_and_newton_has_the_last_one():
     turns = choose.candidates(problem(2000, 20, 1e-7, loss="hinge"))
     assert [type(turn.solver) for turn in turns[:3]] == [SemismoothNewton, DualAscent, SemismoothNewton]

@@ -14,6 +14,7 @@ from fenchel.errors import IncompatibleError
 from fenchel.kernels.passes import norms_pass
 from fenchel.losses.protocol import curvature
 from fenchel.solvers.base import Solver
+from fenchel.solvers.dual_start import dual_start_pays
 from fenchel.solvers.newton_passes import FACTOR, costs_of
 from fenchel.solvers.newton_system import FACTORED
 from fenchel.solvers.subsample import strided
@@ -36,6 +37,7 @@ class Rule(NamedTuple):
     passes: Callable[[Any], float] = lambda problem: math.inf
     remote_only: bool = False
     remote_when: Callable[[Any], bool] = lambda problem: True  # beside `when`, for rows on a cluster
+    rough_only: bool = False  # for tolerances from ROUGH on
 
 
 # Estimates of cost, from counts and not from the clock, so that a rerun chooses the same.
@@ -46,6 +48,12 @@ ROWS_PER_VARIABLE = 2.0  # at which a max hinge has enough rows with curvature: 
 DEAR = 100.0  # passes: a factor that costs more is not made
 FEW, FAR = 4, 50.0  # targets and scores at which a loss is asked whether it is flat
 FEW_FEATURES = 200  # with rows on a cluster: a Hessian that may travel
+ROUGH = 1e-3  # tolerance that dual steps, whose first epochs gain most, often reach before a Newton step is made
+ROUGH_PASSES = 30.0  # what Newton's method needs then, about
+LOOSE_ROUGH, MOST_DEAR = (
+    0.009,
+    8.0,
+)  # the same as LOOSE for rough answers; by the fourth power of the factor's cost up to here
 LOOSE, SOME = 0.045, 1000  # |x|^2 / (n alpha) on average over some rows, for a factor of one pass: dual steps are few
 PATIENT = 3.0  # times what semismooth Newton costs as a rule: what dual steps are thought to cost where it needs longer
 TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
@@ -68,13 +76,24 @@ def _several_newtons(problem: Any) -> float:
 
 def _loose_rows(problem: Any) -> bool:
     """Strong regularization: a dual step changes the scores of the other rows little, so few epochs do it."""
+    coupling, dear = _coupling(problem)
+    return coupling <= LOOSE * dear**2
+
+
+def _loose_rows_roughly(problem: Any) -> bool:
+    coupling, dear = _coupling(problem)
+    return coupling <= LOOSE_ROUGH * min(dear, MOST_DEAR) ** 4
+
+
+def _coupling(problem: Any) -> tuple[float, float]:
+    """(|x|^2 / (n alpha) on average, a factor's cost in passes); infinite coupling where dual steps need not be thought of."""
     if problem.d <= TINY_FACTOR or problem.smooth_loss or not hasattr(problem.regularizer, "alpha"):
-        return False
+        return math.inf, 1.0
     some = strided(problem.n, min(problem.n, SOME))
     norms = np.empty(some.size)
     norms_pass(take(problem.rows, some), norms)
     costs = costs_of(problem)
-    return float(norms.mean()) <= LOOSE * (costs.factor / costs.product) ** 2 * problem.n * problem.regularizer.alpha
+    return float(norms.mean()) / (problem.n * problem.regularizer.alpha), costs.factor / costs.product
 
 
 def _cheap_factor(problem: Any) -> bool:
@@ -89,6 +108,10 @@ def _wide_and_flat(problem: Any) -> bool:
     costs = costs_of(problem)
     ends = (curvature(problem.loss, z, float(y)) for y in problem.y[:FEW] for z in (-FAR, FAR))
     return costs.factor > DEAR * costs.product and any(end == 0.0 for end in ends)
+
+
+def _wide_and_sparse(problem: Any) -> bool:
+    return problem.family == "scalar" and problem.smooth_loss and dual_start_pays(problem)
 
 
 def _wide_scores(problem: Any) -> bool:
@@ -118,10 +141,24 @@ RULES: list[Rule] = [
         "dual_ascent", _wide_and_flat, "rows whose loss is flat drop out of the dual steps, and factors would be dear"
     ),
     Rule(
+        "dual_ascent",
+        _wide_and_sparse,
+        "a rough answer on wide sparse rows takes few epochs of dual steps",
+        lambda problem: ROUGH_PASSES,
+        rough_only=True,
+    ),
+    Rule(
         "newton_cg",
         _truncated_newton,
         "the loss has curvature, so Newton steps on products with the Hessian are few",
         remote_when=lambda problem: problem.d <= FEW_FEATURES,
+    ),
+    Rule(
+        "dual_ascent",
+        _loose_rows_roughly,
+        "a rough answer, and dual steps are cheap beside factors",
+        _newton_passes,
+        rough_only=True,
     ),
     Rule("dual_ascent", _loose_rows, "rows have little to do with each other, so dual steps are few", _newton_passes),
     Rule("semismooth_newton", _cheap_factor, "few features, so Newton steps are cheap", _several_newtons),
@@ -147,7 +184,7 @@ RULES: list[Rule] = [
 ]
 
 
-def candidates(problem: Any, remote: bool = False) -> list[Choice]:
+def candidates(problem: Any, remote: bool = False, tol: float = 0.0) -> list[Choice]:
     """All solvers that fit, the preferred one first; a later one takes over if an earlier one stalls or is too slow.
 
     One whose passes are limited may have another turn. `remote`: the rows are on a cluster."""
@@ -157,6 +194,8 @@ def candidates(problem: Any, remote: bool = False) -> list[Choice]:
         solver = solvers.SOLVERS[rule.name]
         away = remote or problem.remote
         if (rule.remote_only and not away) or (away and not rule.remote_when(problem)):
+            continue
+        if rule.rough_only and tol < ROUGH:
             continue
         if rule.name not in ended and compat.fits(solver, problem, remote) and rule.when(problem):
             found.append(Choice(solver(), rule.reason, rule.passes(problem)))

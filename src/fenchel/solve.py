@@ -77,7 +77,8 @@ def solve(
         one_blas_thread(),  # also for what comes before: idle BLAS threads keep a core busy for some 20 ms
         np.errstate(all="ignore"),  # what overflows is found by its value, here and in the certificate
     ):
-        choices = _choices(problem, solver, getattr(engine, "remote", False))
+        by_tol = tol if checkpoint is None else 0.0  # who resumes may ask for another, and must find the same solvers
+        choices = _choices(problem, solver, getattr(engine, "remote", False), by_tol)
         keeper = _keeper(checkpoint, problem, solver, choices)
         run = Run(problem, tol, max_iter, max_time, callback, _oracle(problem, engine), keeper)
         try:
@@ -101,11 +102,11 @@ def _oracle(problem: Any, engine: Any) -> Any:
     return getattr(import_module(f"fenchel.{module}"), name)(problem, engine)
 
 
-def _choices(problem: Any, solver: str | Solver, remote: bool) -> list[Choice]:
+def _choices(problem: Any, solver: str | Solver, remote: bool, tol: float) -> list[Choice]:
     from fenchel import choose, compat, solvers
 
     if solver == "auto":
-        return choose.candidates(problem, remote)
+        return choose.candidates(problem, remote, tol)
     chosen = solvers.make(solver)
     compat.require_fit(chosen, problem, remote)
     return [choose.Choice(chosen, "asked for")]
