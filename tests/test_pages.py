@@ -74,7 +74,7 @@ def test_files_that_the_theory_names_exist():
 
 def test_the_ratios_of_the_readme_are_those_of_the_tables():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    tables = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8").split("### Other strengths")
+    tables = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8").split("## Other strengths")
     assert len(tables) == 2
     for table in tables:
         rows = [line.split("|")[1:-1] for line in table.splitlines()]
