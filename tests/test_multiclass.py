@@ -18,6 +18,7 @@ from fenchel import regularizers as R
 from fenchel.data.walk import at_most
 from fenchel.errors import IncompatibleError, InputError
 from fenchel.solvers import BlockAscent, BlockFrankWolfe, FrankWolfe
+from fenchel.solvers.frank_wolfe import best_step
 from fenchel.vector_certify import primal_sums
 from fenchel.vector_oracle import VectorOracle
 from vector_problems import COST, LOSSES, TREE, optimum, problem
@@ -99,6 +100,24 @@ def duals_of_frank_wolfe(p, solver, steps=26):
             duals.append(fenchel.certify(p, W, b, u() if callable(u) else u).dual)
             assert duals[-1] >= iterate.dual - 1e-9 * (1.0 + abs(duals[-1]))
     return np.array(duals)
+
+
+@pytest.mark.parametrize(
+    "regularizer", [R.L2(0.3), *list(REGULARIZERS.values())[1:2], R.ElasticNet(0.05, 0.5)], ids=repr
+)
+@pytest.mark.parametrize("bend", [0.0, 2.0])
+def test_the_step_of_frank_wolfe_is_the_best_one(regularizer, bend):
+    """Against a grid, also where an end of the segment is best."""
+    rng, ends = np.random.default_rng(1), []
+    grid = np.linspace(0.0, 1.0, 2001)
+    for _ in range(30):
+        a, turn, rise = rng.standard_normal(3), rng.standard_normal(3), 20.0 * rng.standard_normal()
+        dual = [t * rise - 0.5 * t * t * bend - regularizer.conjugate(-(a + t * turn)) for t in grid]
+        t = best_step(regularizer, a, turn, rise, bend)
+        found = t * rise - 0.5 * t * t * bend - regularizer.conjugate(-(a + t * turn))
+        assert 0.0 <= t <= 1.0 and found >= max(dual) - 1e-12 * (1.0 + abs(found))
+        ends.append(t)
+    assert {0.0, 1.0} < set(ends)  # both ends, and some between
 
 
 @pytest.mark.parametrize("gamma", [None, 0.01, 1.0])
