@@ -12,9 +12,11 @@ from scipy.special import expit, xlogy
 import fenchel
 from fenchel.data.accept import accept_matrix, accept_vector, block, size
 from fenchel.data.csr import CSR
-from fenchel.data.dense import Dense
+from fenchel.data.dense import NARROW, Dense
+from fenchel.data.rows import add_rows
 from fenchel.data.transfer import Identity, Soft
 from fenchel.errors import InputError
+from fenchel.jit import kernel
 
 RNG = np.random.default_rng(7)
 DENSE = RNG.normal(size=(6, 4)) * (RNG.random(size=(6, 4)) < 0.6)
@@ -149,6 +151,11 @@ FORMS = {
 }
 
 
+@kernel
+def summed(rows, start, stop, p, u, out):
+    add_rows(rows, start, stop, p, u, out)
+
+
 def frozen(X):
     """A copy of everything that could be modified."""
     if sp.issparse(X):
@@ -206,6 +213,21 @@ def test_row_operations_agree_with_numpy_in_both_formats():
             assert rows.mapped_dot(i, W, Identity()) == pytest.approx(DENSE[i] @ W)
             soft = np.sign(W) * np.maximum(np.abs(W) - 0.4, 0.0)
             assert rows.mapped_dot(i, W, Soft(0.4)) == pytest.approx(DENSE[i] @ soft)
+
+
+@pytest.mark.parametrize("columns", [1, 7, NARROW, NARROW + 1])
+@pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("form", [np.float64, np.float32, sp.csr_matrix])
+def test_sums_of_rows_agree_with_numpy_wherever_they_begin_and_end(columns, share, form):
+    rng = np.random.default_rng(columns)
+    X, p = rng.standard_normal((23, columns)).astype(np.float32).astype(float), rng.random(23)
+    u = np.where(rng.random(23) < share, rng.standard_normal(23), 0.0)
+    _, rows = accept_matrix(sp.csr_matrix(X) if form is sp.csr_matrix else X.astype(form))
+    for run in (summed, summed.py_func):
+        for start, stop in ((0, 23), (1, 22), (5, 5), (3, 6), (2, 6)):
+            out = np.ones(columns)
+            run(rows, np.uint64(start), np.uint64(stop), p, u, out)
+            np.testing.assert_allclose(out, 1.0 + X[start:stop].T @ (p * u)[start:stop], rtol=1e-12, atol=1e-12)
 
 
 def test_blocks_are_views_of_their_rows():

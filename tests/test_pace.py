@@ -1,5 +1,8 @@
 """When a solver counts as stalled, and when `auto` hands on to the next one."""
 
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +10,7 @@ import scipy.sparse as sp
 import fenchel
 from fenchel import choose
 from fenchel.pace import Pace
+from fenchel.result import Iterate
 from fenchel.solvers import DualAscent, NewtonCG, SemismoothNewton
 from fenchel.solvers.base import Solver
 
@@ -116,6 +120,44 @@ def test_newton_and_dual_steps_take_turns_and_newton_has_the_last_one():
     turns = choose.candidates(problem(2000, 20, 1e-7, loss="hinge"))
     assert [type(turn.solver) for turn in turns[:3]] == [SemismoothNewton, DualAscent, SemismoothNewton]
     assert [np.isfinite(turn.passes) for turn in turns[:3]] == [True, True, False]
+
+
+def test_choices_are_looked_for_when_they_are_asked_for():
+    looked = []
+
+    def source():
+        for k in range(3):
+            looked.append(k)
+            yield k
+
+    choices = choose.Choices(source())
+    assert choices.get(0) == 0 and looked == [0]
+    assert choices.get(2) == 2 and looked == [0, 1, 2]
+    assert choices.get(3) is None and choices.get(1) == 1 and looked == [0, 1, 2]
+
+
+@dataclass(frozen=True)
+class Slow(Solver):
+    """Gains a little in each of twenty iterations, then has the answer."""
+
+    halves: ClassVar[int] = 3
+    answer: Any = None
+
+    def iterates(self, oracle, start):
+        for k in range(20):
+            yield Iterate(np.zeros(oracle.problem.d), 0.0, 1.0 - 1e-3 * k, 0.0)
+        certificate = self.answer.certificate
+        yield Iterate(self.answer.coef, 0.0, certificate.primal, certificate.dual, self.answer.dual_point)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_slow_solver_is_overtaken_only_if_there_is_another(monkeypatch, others):
+    p = problem(50, 3, 1e-2, loss="hinge")
+    slow, other = choose.Choice(Slow(fenchel.solve(p)), "slow"), choose.Choice(DualAscent(), "other")
+    monkeypatch.setattr(choose, "offers", lambda *arguments: iter([slow, other][: 1 + others]))
+    found = fenchel.solve(p)
+    assert found.converged and found.solver == ("Slow then DualAscent" if others else "Slow")
+    assert found.n_iter < 15 if others else found.n_iter == 20
 
 
 def test_estimates_do_not_depend_on_the_clock():

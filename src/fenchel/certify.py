@@ -5,8 +5,8 @@ D(u)    = sum_i p_i (u_i offset_i - loss*(u_i, y_i)) - R*(v),  v = -sum_i p_i u_
 
 D(u) <= P(w, b) for every feasible u and every (w, b), so P - D bounds the distance to the optimum. A dual point that is
 not quite feasible is first moved: clipped into the domain of loss*, balanced when the intercept is free, and scaled
-down where R* is an indicator (L1). This file has compiled passes of its own, whose sums are compensated and not
-reordered, and imports no kernel, engine or solver.
+down where R* is an indicator (L1). This file has compiled passes of its own, whose sums over rows are compensated and not
+reordered (those within a row, whose rounding the floor bounds in any order, may be), and imports no kernel, engine or solver.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.data.accept import accept_vector
-from fenchel.data.rows import axpy, sized_dot, sqnorm
+from fenchel.data.rows import add_rows, sized_dot, sqnorm
 from fenchel.data.sums import add
 from fenchel.data.walk import walk
 from fenchel.errors import InputError
@@ -30,17 +30,25 @@ EPS = float(np.finfo(float).eps)
 CHUNK = (
     4096  # rows whose share of v is added up before it joins the total: keeps the rounding of v near that of one chunk
 )
+NEAR = np.uint64(32)  # rows that are gone through twice while they are in the cache
 SAFETY = 4.0  # roundings per term that the floor allows for
+
+
+@kernel(fastmath=True)
+def sized_scores(rows, offset, w, b, z, size):
+    """z_i = <x_i, w> + offset_i + b, and size_i, the sum of the sizes of its terms."""
+    for i in range(np.uint64(z.size)):
+        product, spread = sized_dot(rows, i, w)
+        z[i] = product + offset[i] + b
+        size[i] = spread + abs(offset[i]) + abs(b)
 
 
 @kernel
 def primal_pass(loss, rows, y, p, offset, w, b, z, size):
-    """z and size_i = sum_j |x_ij w_j|; returns (sum p loss, sum p |loss|)."""
+    """z and size, as `sized_scores`; returns (sum p loss, sum p |loss|)."""
+    sized_scores(rows, offset, w, b, z, size)
     total, correction, magnitude = 0.0, 0.0, 0.0
-    for i in range(np.uint64(z.size)):
-        product, size[i] = sized_dot(rows, i, w)
-        z[i] = product + offset[i] + b
-        size[i] += abs(offset[i]) + abs(b)
+    for i in range(z.size):
         if p[i] > 0.0:
             term = p[i] * value(loss, z[i], y[i])
             magnitude += abs(term)
@@ -56,18 +64,22 @@ def slopes_pass(loss, y, z, u):
 
 
 @kernel
-def steepness_pass(loss, y, z, size, out):
-    """out_i = the steepest slope of row i within the rounding of its score: how that rounding shows in P."""
+def through_pass(loss, y, p, z, size, u):
+    """sum_i p_i size_i max(|u_i|, the steepest slope within the rounding of z_i): how the scores' rounding shows in P and D."""
+    total = 0.0
     for i in range(z.size):
         reach = EPS * size[i]
-        out[i] = max(abs(slope(loss, z[i] - reach, y[i])), abs(slope(loss, z[i] + reach, y[i])))
+        steepest = max(abs(slope(loss, z[i] - reach, y[i])), abs(slope(loss, z[i] + reach, y[i])))
+        total += p[i] * size[i] * max(abs(u[i]), steepest)
+    return total
 
 
 @kernel
-def domain_pass(loss, y, low, high):
-    """The ends of every row's dual domain."""
+def clip_pass(loss, y, u, low, high, out):
+    """The ends of every row's dual domain, and u clipped into it."""
     for i in range(y.size):
         low[i], high[i] = dual_domain(loss, y[i])
+        out[i] = min(max(u[i], low[i]), high[i])
 
 
 @kernel
@@ -84,47 +96,59 @@ def conjugate_pass(loss, y, p, offset, u):
     return total + correction, magnitude, slopes + slopes_correction
 
 
-@kernel
-def combine_pass(rows, p, u, chunk, part, v):
-    """v = -sum_i p_i u_i x_i, added up chunk by chunk; returns sum_i p_i |u_i| |x_i|, which its rounding is proportional to."""
+@kernel(fastmath=True)  # a bound on roundings, which may itself be rounded in any order
+def spread_pass(rows, start, stop, p, u):
+    """sum_i p_i |u_i| |x_i| over the rows start..stop."""
     spread = 0.0
-    for j in range(v.size):
-        v[j] = 0.0
-    filled = 0
-    for i in range(np.uint64(u.size)):
-        a = p[i] * u[i]
+    for i in range(start, stop):
+        a = abs(p[i] * u[i])
         if a != 0.0:
-            axpy(rows, i, a, part)
-            spread += abs(a) * np.sqrt(sqnorm(rows, i))
-        filled += 1
-        if filled == chunk or i + np.uint64(1) == u.size:
-            for j in range(v.size):
-                v[j] -= part[j]
-                part[j] = 0.0
-            filled = 0
+            spread += a * np.sqrt(sqnorm(rows, i))
     return spread
 
 
 @kernel
-def balance_pass(u, low, high, p, out):
+def combine_pass(rows, p, u, chunk, part, v):
+    """v = -sum_i p_i u_i x_i, added up chunk by chunk; returns sum_i p_i |u_i| |x_i|, which its rounding is proportional to."""
+    spread, n, step = 0.0, np.uint64(u.size), np.uint64(chunk)
+    for j in range(v.size):
+        v[j] = 0.0
+    for start in range(np.uint64(0), n, step):
+        stop = min(start + step, n)
+        for near in range(start, stop, NEAR):
+            end = min(near + NEAR, stop)
+            add_rows(rows, near, end, p, u, part)
+            spread += spread_pass(rows, near, end, p, u)
+        for j in range(v.size):
+            v[j] -= part[j]
+            part[j] = 0.0
+    return spread
+
+
+@kernel
+def balance_pass(u, low, high, p, keep_ends, out):
     """out = clip(u + shift, low, high) with sum p out = 0: safeguarded Newton on a piecewise linear function.
 
-    Returns False if no shift does it. The rows strictly inside take what rounding leaves.
+    With `keep_ends` only rows strictly inside move. Returns False if no shift does it. The rows strictly inside take what
+    rounding leaves.
     """
     least, most, size = 0.0, 0.0, 0.0
-    for i in range(u.size):
-        if p[i] > 0.0:
-            least += p[i] * low[i]
-            most += p[i] * high[i]
-            size += p[i] * abs(u[i])
     left, right, shift = -np.inf, np.inf, 0.0
-    for _ in range(200):
+    for trial in range(200):
         total, free = 0.0, 0.0
         for i in range(u.size):
-            out[i] = min(max(u[i] + shift, low[i]), high[i])
+            lower, upper = low[i], high[i]
+            if keep_ends and not lower < u[i] < upper:
+                lower, upper = u[i], u[i]
+            moved = u[i] + shift
+            out[i] = min(max(moved, lower), upper)
             if p[i] > 0.0:
                 total += p[i] * out[i]
-                free += p[i] * (1.0 if low[i] < u[i] + shift < high[i] else 0.0)
+                free += p[i] * (1.0 if lower < moved < upper else 0.0)
+                if trial == 0:
+                    least += p[i] * lower
+                    most += p[i] * upper
+                    size += p[i] * abs(u[i])
         if abs(total) <= 1e-16 * size:
             return True
         if total < 0.0:
@@ -204,15 +228,13 @@ def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
     Rows strictly inside their domain are shifted first, all by the same amount; only if they cannot take it do the
     others move: a row at the end of its domain is usually there for a reason.
     """
-    low, high = np.empty(problem.n), np.empty(problem.n)
-    domain_pass(problem.compiled_loss, problem.y, low, high)
-    u = np.minimum(np.maximum(u, low), high)
+    low, high, clipped = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
+    clip_pass(problem.compiled_loss, problem.y, u, low, high, clipped)
     if not problem.fit_intercept:
-        return u
-    p, out = problem.weights, np.empty(problem.n)
-    at_end = (u <= low) | (u >= high)
-    for lower, upper in ((np.where(at_end, u, low), np.where(at_end, u, high)), (low, high)):
-        if balance_pass(u, lower, upper, p, out):
+        return clipped
+    out = np.empty(problem.n)
+    for keep_ends in (True, False):
+        if balance_pass(clipped, low, high, problem.weights, keep_ends, out):
             return out
     raise InputError("no dual point is balanced: the loss has no minimum over the intercept; use fit_intercept=False")
 
@@ -252,9 +274,7 @@ def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray)
     primal = risk + regular
     found = dual_value(problem, u)
     with np.errstate(over="ignore", invalid="ignore"):
-        steepness = np.empty(problem.n)
-        steepness_pass(problem.compiled_loss, problem.y, z, size, steepness)
-        through_scores = float(np.sum(problem.weights * np.maximum(np.abs(found.point), steepness) * size))
+        through_scores = through_pass(problem.compiled_loss, problem.y, problem.weights, z, size, found.point)
     balance = abs(found.imbalance) * max(1.0, abs(intercept)) if problem.fit_intercept else 0.0
     floor = SAFETY * EPS * (magnitude + abs(regular) + found.magnitude + through_scores) + SAFETY * found.blur + balance
     primal = primal if primal == primal else np.inf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,12 +184,32 @@ RULES: list[Rule] = [
 ]
 
 
+class Choices:
+    """Choices by number, looked for when they are asked for: most solves end with the first."""
+
+    def __init__(self, source: Iterable[Choice]):
+        self.source, self.found = iter(source), list[Choice]()
+
+    def get(self, number: int) -> Choice | None:
+        """The choice of this number; None if there are not so many."""
+        while len(self.found) <= number:
+            if (choice := next(self.source, None)) is None:
+                return None
+            self.found.append(choice)
+        return self.found[number]
+
+
 def candidates(problem: Any, remote: bool = False, tol: float = 0.0) -> list[Choice]:
-    """All solvers that fit, the preferred one first; a later one takes over if an earlier one stalls or is too slow.
+    """All that `offers` has."""
+    return list(offers(problem, remote, tol))
+
+
+def offers(problem: Any, remote: bool = False, tol: float = 0.0) -> Iterator[Choice]:
+    """The solvers that fit, the preferred one first; a later one takes over if an earlier one stalls or is too slow.
 
     One whose passes are limited may have another turn. `remote`: the rows are on a cluster."""
-    found: list[Choice] = []
     ended: set[str] = set()  # had a turn without limit
+    none = True
     for rule in RULES:
         solver = solvers.SOLVERS[rule.name]
         away = remote or problem.remote
@@ -198,12 +218,12 @@ def candidates(problem: Any, remote: bool = False, tol: float = 0.0) -> list[Cho
         if rule.rough_only and tol < ROUGH:
             continue
         if rule.name not in ended and compat.fits(solver, problem, remote) and rule.when(problem):
-            found.append(Choice(solver(), rule.reason, rule.passes(problem)))
-            if math.isinf(found[-1].passes):
+            passes, none = rule.passes(problem), False
+            if math.isinf(passes):
                 ended.add(rule.name)
-    if not found:
+            yield Choice(solver(), rule.reason, passes)
+    if none:
         lacks = "; ".join(
             f"{cls.__name__}: {compat.missing(cls, problem, remote)[0]}" for cls in solvers.SOLVERS.values()
         )
         raise IncompatibleError(f"no solver fits {problem!r}. {lacks}")
-    return found

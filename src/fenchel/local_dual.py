@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.certify import domain_pass
+from fenchel.certify import clip_pass
 from fenchel.data.accept import read_only
 from fenchel.kernels.dual_phase import dual_phase, row_scores
 from fenchel.kernels.passes import combine_pass, conjugate_sum, loss_sums, norms_pass
@@ -27,9 +27,8 @@ class LocalDual:
     def __init__(self, loss: Any, block: Any, transfer: Any, strength: float, seed: int):
         self.loss, self.block, self.transfer, self.strength = loss, block, transfer, strength
         n = block.stop - block.start
-        low, high = np.empty(n), np.empty(n)
-        domain_pass(loss, block.y, low, high)
-        self.u = self.before = np.minimum(np.maximum(np.zeros(n), low), high)
+        self.u = self.before = np.empty(n)
+        clip_pass(loss, block.y, np.zeros(n), np.empty(n), np.empty(n), self.u)
         self.norms = np.empty(n)
         norms_pass(block.rows, self.norms)
         self.last: np.ndarray | None = None

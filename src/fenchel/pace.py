@@ -23,16 +23,20 @@ class Pace:
     `allowed` are the passes that the next solver would need (infinite: not known); `last`: there is no next one.
     """
 
-    def __init__(self, solver: Solver, iteration: int, passes: float, allowed: float, last: bool):
-        self.waits = solver.waits
-        self.halves = 0 if last else solver.halves
-        self.allowed = math.inf if last else allowed
+    def __init__(self, solver: Solver, iteration: int, passes: float, allowed: float, last: bool = False):
+        self.waits, self.halves, self.allowed = solver.waits, solver.halves, allowed
+        if last:
+            self.alone()
         self.began = passes
         self.primal, self.dual = math.inf, -math.inf
         self.evaluated = 0
         self.progress = (iteration, 0, math.inf)  # iteration, evaluations and measure when there was progress last
         self.halved = (iteration, math.inf)  # iteration and gap when it had halved last
         self.gaps: list[tuple[float, float]] = []  # passes used so far, gap
+
+    def alone(self) -> None:
+        """There is no next solver: this one is never too slow."""
+        self.halves, self.allowed = 0, math.inf
 
     def kept(self) -> dict[str, Any]:
         """What `recall` needs."""

@@ -19,7 +19,7 @@ from fenchel.run_state import made, recall, state_of
 
 if TYPE_CHECKING:
     from fenchel.checkpoint import Keeper
-    from fenchel.choose import Choice
+    from fenchel.choose import Choice, Choices
     from fenchel.solvers.base import Solver, Start
 
 log = logging.getLogger("fenchel")
@@ -57,6 +57,7 @@ class Run:
         self.earlier = 0.0  # seconds of the solve that this one goes on from
         self.trace: list[TracePoint] = []
         self.iteration = 0
+        self.number = 0  # of the solver at work
         self.best: Iterate | None = None  # lowest primal value claimed
         self.primal = np.inf
         self.latest: Iterate | None = None  # of those that were evaluated, and its number
@@ -76,16 +77,17 @@ class Run:
         """Of the whole solve; a limit is for this call alone."""
         return self.earlier + time.perf_counter() - self.began
 
-    def through(self, choices: list[Choice], begin: Start, resume: bool = False) -> Result:
+    def through(self, choices: Choices, begin: Start, resume: bool = False) -> Result:
         """One solver after the other, as long as they end without an answer; or, to resume, from the one that was at work."""
-        first, kept = 0, self.keeper.read() if self.keeper is not None and resume else None
+        self.choices, kept = choices, self.keeper.read() if self.keeper is not None and resume else None
         if kept is not None:
-            begin, first, self.earlier = recall(self, kept), kept["number"], kept["seconds"]
-        for number in range(first, len(choices)):
-            status = self.with_solver(choices[number], number, begin, choices[number] is choices[-1], kept)
+            begin, self.number, self.earlier = recall(self, kept), kept["number"], kept["seconds"]
+        while (choice := choices.get(self.number)) is not None:
+            status = self.with_solver(choice, begin, kept)
             if status is not Status.STALLED and status is not Status.NONFINITE:
                 break
             begin, kept = self.restart(begin), None
+            self.number += 1
         try:
             result = self.result(status)
         except KeyboardInterrupt:  # during the last certificate: what is known so far needs one
@@ -93,12 +95,11 @@ class Run:
         self.keep_last(status)
         return result
 
-    def with_solver(self, choice: Choice, number: int, begin: Start, last: bool, kept: dict | None = None) -> Status:
-        """Run the solver of this number until something says stop; `kept` is the state to go on from, if there is one."""
+    def with_solver(self, choice: Choice, begin: Start, kept: dict | None = None) -> Status:
+        """Run the solver until something says stop; `kept` is the state to go on from, if there is one."""
         name = type(choice.solver).__name__
-        self.number = number
         self.settings["solvers"] += (choice.solver,)
-        self.pace = Pace(choice.solver, self.iteration, self.oracle.passes, choice.passes, last)
+        self.pace = Pace(choice.solver, self.iteration, self.oracle.passes, choice.passes)
         self.rebuilds, self.solver_began = choice.solver.rebuilds, self.seconds
         self.certified_gap = np.inf
         if kept is not None:
@@ -157,12 +158,21 @@ class Run:
             before, last, previous = now, now - before, last
             if now - self.earlier + self.last_certificate() + min(last, previous) >= self.max_time:
                 return Status.MAX_TIME  # the next iteration would end too late
-            if self.pace.stalled(self.iteration) or self.pace.too_slow(self.iteration, self.tol * abs(self.primal)):
+            if self.pace.stalled(self.iteration) or self.is_overtaken():
                 return Status.STALLED
             if self.keeper is not None and self.cut_here(iterate, self.keeper):
                 return None
             self.iteration += 1
         return Status.STALLED
+
+    def is_overtaken(self) -> bool:
+        """Whether another solver would be there sooner, and there is one."""
+        if not self.pace.too_slow(self.iteration, self.tol * abs(self.primal)):
+            return False
+        if self.choices.get(self.number + 1) is None:
+            self.pace.alone()
+            return False
+        return True
 
     def cut_here(self, iterate: Iterate, keeper: Keeper) -> bool:
         """Write the checkpoint that is due, if any; True if the solver is to be cut after this iterate."""

@@ -24,7 +24,7 @@ from fenchel.result import Certificate
 from fenchel.set_problem import Mixture
 
 
-@kernel
+@kernel(fastmath=True)
 def set_scores_pass(rows, w, z, size):
     """z_i = <x_i, w>, and size_i = sum_j |x_ij w_j|."""
     for i in range(np.uint64(z.size)):

@@ -16,7 +16,7 @@ from fenchel.result import Result
 from fenchel.run import Run, State
 
 if TYPE_CHECKING:  # solvers and oracles are imported by the first solve that needs them
-    from fenchel.choose import Choice
+    from fenchel.choose import Choices
     from fenchel.solvers.base import Solver, Start
 
 ORACLES = {
@@ -87,12 +87,12 @@ def solve(
             run.oracle.close()
 
 
-def _keeper(checkpoint: Any, problem: Any, solver: str | Solver, choices: list[Choice]) -> Any:
+def _keeper(checkpoint: Any, problem: Any, solver: str | Solver, choices: Choices) -> Any:
     if checkpoint is None:
         return None
     from fenchel.checkpoint import Keeper
 
-    return Keeper(checkpoint, problem, "auto" if solver == "auto" else choices[0].solver)
+    return Keeper(checkpoint, problem, "auto" if solver == "auto" else choices.found[0].solver)
 
 
 def _oracle(problem: Any, engine: Any) -> Any:
@@ -102,14 +102,18 @@ def _oracle(problem: Any, engine: Any) -> Any:
     return getattr(import_module(f"fenchel.{module}"), name)(problem, engine)
 
 
-def _choices(problem: Any, solver: str | Solver, remote: bool, tol: float) -> list[Choice]:
+def _choices(problem: Any, solver: str | Solver, remote: bool, tol: float) -> Choices:
     from fenchel import choose, compat, solvers
 
     if solver == "auto":
-        return choose.candidates(problem, remote, tol)
-    chosen = solvers.make(solver)
-    compat.require_fit(chosen, problem, remote)
-    return [choose.Choice(chosen, "asked for")]
+        source = choose.offers(problem, remote, tol)
+    else:
+        chosen = solvers.make(solver)
+        compat.require_fit(chosen, problem, remote)
+        source = iter([choose.Choice(chosen, "asked for")])
+    choices = choose.Choices(source)
+    choices.get(0)  # if nobody can solve the problem, that is said before anything else is done
+    return choices
 
 
 @cache

@@ -90,6 +90,12 @@ def vector_conjugate_pass(loss, y, p, duals, work):
     return total + correction, magnitude
 
 
+@kernel(fastmath=True)
+def row_size(rows, i):
+    """|x_i|."""
+    return np.sqrt(sqnorm(rows, i))
+
+
 @kernel
 def vector_combine_pass(rows, p, duals, chunk, part, V):
     """V = -sum_i p_i x_i u_i', added up chunk by chunk; returns sum_i p_i |u_i| |x_i|, as which it is rounded."""
@@ -104,7 +110,7 @@ def vector_combine_pass(rows, p, duals, chunk, part, V):
                 x, j = p[i] * row_entry(rows, i, k), row_column(rows, k)
                 for c in range(u.size):
                     part[j, c] += x * u[c]
-            spread += p[i] * np.sqrt(np.sum(u * u) * sqnorm(rows, i))
+            spread += p[i] * np.sqrt(np.sum(u * u)) * row_size(rows, i)
         filled += 1
         if filled == chunk or i + np.uint64(1) == p.size:
             V -= part

@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel import structured_certify as examples
 from fenchel import vector_certify as vectors
-from fenchel.certify import combined, conjugate_pass, domain_pass, primal_sums, steepness_pass
+from fenchel.certify import clip_pass, combined, conjugate_pass, primal_sums, through_pass
 from fenchel.oracle import Kept
 from fenchel.structured import Gibbs
 from fenchel.structured.pool import pool_of
@@ -39,9 +39,8 @@ def dual_of(holder: Any, point: Any) -> np.ndarray:
 def clipped(holder: Any, point: Any, keep_ends: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(u in the domain, the ends between which it may be moved)."""
     problem = holder.problem
-    low, high = np.empty(problem.n), np.empty(problem.n)
-    domain_pass(problem.compiled_loss, problem.y, low, high)
-    u = np.minimum(np.maximum(dual_of(holder, point), low), high)
+    u, low, high = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
+    clip_pass(problem.compiled_loss, problem.y, dual_of(holder, point), low, high, u)
     if keep_ends:  # a row at the end of its domain is usually there for a reason
         at_end = (u <= low) | (u >= high)
         low, high = np.where(at_end, u, low), np.where(at_end, u, high)
@@ -70,9 +69,7 @@ def rows_share(holder: Any, w: np.ndarray, b: float, point: Any, shift: tuple[bo
     total, dual_magnitude, imbalance = conjugate_pass(
         problem.compiled_loss, problem.y, problem.weights, problem.offset, u
     )
-    steepness = np.empty(problem.n)
-    steepness_pass(problem.compiled_loss, problem.y, z, size, steepness)
-    through = float(np.sum(problem.weights * np.maximum(np.abs(u), steepness) * size))
+    through = through_pass(problem.compiled_loss, problem.y, problem.weights, z, size, u)
     sizes = magnitude + dual_magnitude + through
     return Share(v, (risk,), (-total,), (sizes,), (spread,), np.array([imbalance]))
 

@@ -28,22 +28,12 @@ class CSR(NamedTuple):
         return total
 
     def sized_dot(self, i, w):
-        # Four sums side by side, as in `Dense`.
-        x, j = self.values, self.indices
-        one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-        k, stop = np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + one])
-        a, b, c, d, size_a, size_b, size_c, size_d = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        while k + four <= stop:
-            s, t = x[k] * w[j[k]], x[k + one] * w[j[k + one]]
-            u, v = x[k + two] * w[j[k + two]], x[k + three] * w[j[k + three]]
-            a, b, c, d = a + s, b + t, c + u, d + v
-            size_a, size_b, size_c, size_d = size_a + abs(s), size_b + abs(t), size_c + abs(u), size_d + abs(v)
-            k += four
-        while k < stop:
-            s = x[k] * w[j[k]]
-            a, size_a = a + s, size_a + abs(s)
-            k += one
-        return (a + b) + (c + d), (size_a + size_b) + (size_c + size_d)
+        total, size = 0.0, 0.0
+        for k in range(self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]):
+            term = self.values[k] * w[self.indices[k]]
+            total += term
+            size += abs(term)
+        return total, size
 
     def mapped_dot(self, i, v, transfer):
         total = 0.0
@@ -63,19 +53,10 @@ class CSR(NamedTuple):
                 out[self.indices[k], self.indices[j]] += c * self.values[j]
 
     def sqnorm(self, i):
-        x, one, two, three, four = self.values, np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-        k, stop = np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + one])
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        while k + four <= stop:
-            a += np.float64(x[k]) * x[k]
-            b += np.float64(x[k + one]) * x[k + one]
-            c += np.float64(x[k + two]) * x[k + two]
-            d += np.float64(x[k + three]) * x[k + three]
-            k += four
-        while k < stop:
-            a += np.float64(x[k]) * x[k]
-            k += one
-        return (a + b) + (c + d)
+        total = 0.0
+        for k in range(self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]):
+            total += np.float64(self.values[k]) * self.values[k]
+        return total
 
     def row_span(self, i):
         return self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]

@@ -7,7 +7,18 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel.data.mapped import release, runs
+from fenchel.data.rows import axpy
 from fenchel.data.transfer import apply
+from fenchel.typed import helper
+
+NARROW = 64  # columns: in wider rows it pays more to leave out those that do not count
+
+
+@helper
+def add_four(w, x, y, z, a, b, c, d, out):
+    """out += a w + b x + c y + d z."""
+    for k in range(out.size):
+        out[k] += (a * w[k] + b * x[k]) + (c * y[k] + d * z[k])
 
 
 class Dense(NamedTuple):
@@ -23,18 +34,13 @@ class Dense(NamedTuple):
         return total
 
     def sized_dot(self, i, w):
-        # Four sums side by side: an addition takes four times as long to end as to begin, and these may not be reordered.
         x = self.values[i]
-        a, b, c, d, size_a, size_b, size_c, size_d = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        whole = x.size - x.size % 4
-        for k in range(0, whole, 4):
-            s, t, u, v = x[k] * w[k], x[k + 1] * w[k + 1], x[k + 2] * w[k + 2], x[k + 3] * w[k + 3]
-            a, b, c, d = a + s, b + t, c + u, d + v
-            size_a, size_b, size_c, size_d = size_a + abs(s), size_b + abs(t), size_c + abs(u), size_d + abs(v)
-        for k in range(whole, x.size):
-            s = x[k] * w[k]
-            a, size_a = a + s, size_a + abs(s)
-        return (a + b) + (c + d), (size_a + size_b) + (size_c + size_d)
+        total, size = 0.0, 0.0
+        for k in range(x.size):
+            term = x[k] * w[k]
+            total += term
+            size += abs(term)
+        return total, size
 
     def mapped_dot(self, i, v, transfer):
         x = self.values[i]
@@ -48,6 +54,20 @@ class Dense(NamedTuple):
         for k in range(x.size):
             out[k] += a * x[k]
 
+    def add_rows(self, start, stop, p, u, out):
+        if self.values.shape[1] <= NARROW:  # four rows at a time: `out` is read and written once for them
+            one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+            while start + four <= stop:
+                i, j, k, l = start, start + one, start + two, start + three
+                a, b, c, d = p[i] * u[i], p[j] * u[j], p[k] * u[k], p[l] * u[l]
+                if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+                    add_four(self.values[i], self.values[j], self.values[k], self.values[l], a, b, c, d, out)
+                start += four
+        for i in range(start, stop):
+            a = p[i] * u[i]
+            if a != 0.0:
+                axpy(self, i, a, out)
+
     def add_outer(self, i, a, out):
         x = self.values[i]
         for k in range(x.size):
@@ -57,16 +77,10 @@ class Dense(NamedTuple):
 
     def sqnorm(self, i):
         x = self.values[i]
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        whole = x.size - x.size % 4
-        for k in range(0, whole, 4):
-            a += np.float64(x[k]) * x[k]
-            b += np.float64(x[k + 1]) * x[k + 1]
-            c += np.float64(x[k + 2]) * x[k + 2]
-            d += np.float64(x[k + 3]) * x[k + 3]
-        for k in range(whole, x.size):
-            a += np.float64(x[k]) * x[k]
-        return (a + b) + (c + d)
+        total = 0.0
+        for k in range(x.size):
+            total += np.float64(x[k]) * x[k]
+        return total
 
     def row_span(self, i):
         return np.uint64(0), np.uint64(self.values.shape[1])

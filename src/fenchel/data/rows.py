@@ -25,6 +25,18 @@ def axpy(rows, i, a, out):
     """out += a x_i."""
 
 
+def _add_rows(rows, start, stop, p, u, out):
+    for i in range(start, stop):
+        a = p[i] * u[i]
+        if a != 0.0:
+            axpy(rows, i, a, out)
+
+
+@method("rows, start, stop, p, u, out", _add_rows)
+def add_rows(rows, start, stop, p, u, out):
+    """out += sum_i p_i u_i x_i over the rows start..stop (unsigned numbers)."""
+
+
 @method("rows, i, a, out")
 def add_outer(rows, i, a, out):
     """out += a x_i x_i', each pair of stored entries once (so off the diagonal in one of the two places)."""

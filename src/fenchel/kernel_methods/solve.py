@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.choose import Choice
+from fenchel.choose import Choice, Choices
 from fenchel.data.accept import accept_vector
 from fenchel.errors import InputError
 from fenchel.kernel_methods.ascent import KernelAscent, KernelOracle
@@ -46,4 +46,4 @@ def solve_kernel(
     begin = Start(np.zeros(problem.n), b, None if u is None else accept_vector(u, problem.n, "start"))
     choice = Choice(solver or KernelAscent(), "the only solver for kernels")
     with one_blas_thread():
-        return run.through([choice], begin)
+        return run.through(Choices([choice]), begin)

@@ -38,6 +38,20 @@ def gram_descent(H, lam, x, q, sweeps, small):
     return largest
 
 
+@kernel
+def largest_violation(x, q, lam):
+    """The largest distance of -q_j from the subdifferential of lam_j |x_j|; NaN if one is."""
+    largest = 0.0
+    for j in range(x.size):
+        if x[j] == 0.0:
+            off = max(abs(q[j]) - lam[j], 0.0)
+        else:
+            off = abs(q[j] + (lam[j] if x[j] > 0.0 else -lam[j]))
+        if not off <= largest:
+            largest = off
+    return largest
+
+
 @kernel(fastmath=True)
 def column_descent(columns, order, diagonal, ridge, q, lam, x, moved, residual):
     """One sweep over the coordinates in `order`; q is the gradient where the sweeps began.

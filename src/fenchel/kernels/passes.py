@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.data.rows import axpy, dot, sqnorm
+from fenchel.data.rows import add_rows, axpy, dot, sqnorm
 from fenchel.jit import kernel
 from fenchel.losses.protocol import conjugate, slope, value_and_slope
 
@@ -36,10 +36,7 @@ def scores_pass(rows, offset, w, out):
 @kernel(fastmath=True)
 def combine_pass(rows, p, u, out):
     """out += sum_i p_i u_i x_i."""
-    for i in range(np.uint64(p.size)):
-        a = p[i] * u[i]
-        if a != 0.0:
-            axpy(rows, i, a, out)
+    add_rows(rows, np.uint64(0), np.uint64(p.size), p, u, out)
 
 
 @kernel(fastmath=True)

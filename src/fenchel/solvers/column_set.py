@@ -35,6 +35,8 @@ def edges(rows: Any, n: int, chosen: int) -> list[int]:
     """Row numbers at which the data are cut into few parts of equal numbers of stored values in so many dense columns."""
     stored = n * chosen if isinstance(rows, Dense) else size(rows)
     count = int(min(max(stored // SMALLEST_PART, 1), MOST_PARTS, n))
+    if count == 1:
+        return [0, n]
     inner = np.linspace(0, n, count + 1)[1:-1].astype(int)
     if hasattr(rows, "indptr"):
         goals = np.linspace(0, int(rows.indptr[-1]), count + 1)[1:-1]

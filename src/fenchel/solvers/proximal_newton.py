@@ -161,7 +161,9 @@ class ProximalNewton:
         here = self.value(point, xb, lam)
         if not slope < 0.0 or not np.isfinite(d).all():
             return None
-        dz = columns.scores(d[: columns.size]) + (d[-1] if self.free else 0.0)
+        dz = columns.scores(d[: columns.size])
+        if self.free:
+            dz += d[-1]
         best: Found | None = None
         beyond = point
         low, low_slope, high, high_slope, t = 0.0, slope, 1.0, np.inf, 1.0

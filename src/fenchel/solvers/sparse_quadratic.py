@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fenchel.kernels.column_descent import gram_descent
+from fenchel.kernels.column_descent import gram_descent, largest_violation
 
 SWEEPS = 10
 ROUNDS = 60  # solves on the support, at most
@@ -21,8 +21,7 @@ EXACT = 1e-3  # violation, relative to that at the beginning, at which a solutio
 
 def violation(x: np.ndarray, q: np.ndarray, lam: np.ndarray) -> float:
     """The largest distance of -q_j from the subdifferential of lam_j |x_j|."""
-    off = np.maximum(np.abs(q) - lam, 0.0)
-    return float(np.where(x != 0.0, np.abs(q + lam * np.sign(x)), off).max(initial=0.0))
+    return largest_violation(x, q, lam)
 
 
 def minimise(H: np.ndarray, q: np.ndarray, x: np.ndarray, lam: np.ndarray) -> np.ndarray:
