@@ -15,14 +15,18 @@ import numpy as np
 
 from fenchel.solvers.column_newton import ColumnModel, minimise_columns
 from fenchel.solvers.column_set import ColumnSet
-from fenchel.solvers.sparse_quadratic import minimise, violation
+from fenchel.solvers.newton_passes import FACTOR, costs_of
+from fenchel.solvers.sparse_quadratic import EXACT, minimise, violation
 
 STEPS = 8  # on a set, at most
 INSIDE = 0.1  # violation in the set, relative to that of all columns before, at which the set is left
 LAG = 0.02  # fall of the violation in one step that lets the next one use the same curvature
 DIRECT = 1500  # columns up to which a set is solved through its Gram matrix
 THIN = 2.0  # columns squared, relative to their stored values, up to which the Gram matrix is worth its size
-LOOSE, TIGHT = 0.3, 1e-2  # of the violation: what is left of it by the solution of a model on a larger set
+LOOSE, TIGHT = 0.3, 1e-2  # of the violation: what is left of it by the solution of a model, TIGHT: of a larger one
+DEAR = (
+    0.5  # of a product with the Hessian: with factors that cost more, models far from the solution are solved roughly
+)
 HARD = 2  # sets not solved by the steps allowed, after which all models are solved exactly
 SAMPLE = 20  # rows per column that give the curvature while steps are long
 SIZABLE = 50  # columns whose Gram matrix costs more than other passes
@@ -72,6 +76,11 @@ class ProximalNewton:
         self.matrix = np.zeros((0, 0))
 
     @cached_property
+    def product_cost(self) -> float:
+        """Nanoseconds of a product with the Hessian, about."""
+        return costs_of(self.problem).product
+
+    @cached_property
     def draws(self) -> np.ndarray:
         """A random number for every row."""
         return np.random.default_rng(0).random(self.problem.n)
@@ -112,7 +121,9 @@ class ProximalNewton:
         curvatures = self.curvatures(point)
         thin = not columns.dense and columns.size**2 > THIN * columns.stored and self.hard < HARD
         if columns.size <= DIRECT and not thin:
-            return minimise(self.hessian(columns, curvatures, now <= LAG * before), q, xb, lam)
+            dear = FACTOR * columns.size**3 / 3.0 > DEAR * self.product_cost
+            eta = min(LOOSE, max(LOOSE * now / self.lam, EXACT)) if dear and self.lam else EXACT
+            return minimise(self.hessian(columns, curvatures, now <= LAG * before), q, xb, lam, eta)
         scale = np.sqrt(self.problem.weights * curvatures)
         ridge = np.append(np.full(columns.size, self.ridge), np.zeros(self.free))
         model = ColumnModel(columns.columns(scale, bool(self.free)), scale.size, ridge, q, xb, lam)

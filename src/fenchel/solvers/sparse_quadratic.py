@@ -13,10 +13,10 @@ import numpy as np
 
 from fenchel.kernels.column_descent import gram_descent, largest_violation
 
-SWEEPS = 10
+SWEEPS, ROUGH_SWEEPS = 10, 30  # the latter for solutions that need not be exact, and may so do without a factor
 ROUNDS = 60  # solves on the support, at most
 RIDGE = 1e-12  # relative to the largest entry of the diagonal: columns may be copies of each other
-EXACT = 1e-3  # violation, relative to that at the beginning, at which a solution counts as found
+EXACT = 1e-3  # violation, relative to that at the beginning, at which a solution counts as exact
 
 
 def violation(x: np.ndarray, q: np.ndarray, lam: np.ndarray) -> float:
@@ -24,19 +24,21 @@ def violation(x: np.ndarray, q: np.ndarray, lam: np.ndarray) -> float:
     return largest_violation(x, q, lam)
 
 
-def minimise(H: np.ndarray, q: np.ndarray, x: np.ndarray, lam: np.ndarray) -> np.ndarray:
-    """The minimiser x + d, to a small part of the violation at x."""
+def minimise(H: np.ndarray, q: np.ndarray, x: np.ndarray, lam: np.ndarray, eta: float = EXACT) -> np.ndarray:
+    """The minimiser x + d, to the part eta of the violation at x."""
     x, q = x.copy(), q.copy()
-    first, whole = violation(x, q, lam), True
+    first, whole, rough = violation(x, q, lam), True, eta > EXACT
     for _ in range(ROUNDS):
         if whole:
-            gram_descent(H, lam, x, q, SWEEPS, 1e-3 * EXACT * first)
+            gram_descent(H, lam, x, q, ROUGH_SWEEPS if rough else SWEEPS, 1e-3 * eta * first)
+            if rough and violation(x, q, lam) <= eta * first:
+                break
         d, whole = support_step(H, q, x, lam)
         if d is None:
             break
         x += d
         q += H @ d
-        if whole and violation(x, q, lam) <= EXACT * first:
+        if whole and violation(x, q, lam) <= eta * first:
             break
     return x
 
