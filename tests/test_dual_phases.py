@@ -73,18 +73,44 @@ def test_gains_are_what_the_dual_rises_by_at_least_and_it_never_falls(loss):
     assert (rises > 0.0).all()
 
 
+def repeats_of(phases, busy):
+    """How many epochs of their own so many busy rows have before the next epoch over all rows."""
+    begun = phases.oracle.passes
+    phases.epochs(1)
+    return (phases.oracle.passes - begun - 1.0) * phases.whole.n / busy
+
+
 def test_rows_that_gain_most_have_epochs_of_their_own():
-    phases = phases_of(wide("logistic"))
-    n, begun = phases.whole.n, phases.oracle.passes
-    phases.epochs(1)
-    assert phases.oracle.passes - begun == pytest.approx(1.0)  # nothing was known of the rows
+    phases = phases_of(wide("hinge"))
+    assert repeats_of(phases, 1) == pytest.approx(0.0)  # nothing was known of the rows
     busy = np.count_nonzero(phases.gains > BUSY * phases.gains.mean())
-    assert 0 < busy < MOST_BUSY * n
-    phases.epochs(1)
-    assert phases.oracle.passes - begun == pytest.approx(2.0 + REPEATS * busy / n)
+    assert 0 < busy < MOST_BUSY * phases.whole.n
+    assert repeats_of(phases, busy) == pytest.approx(REPEATS)
     phases.gains[:] = 1.0  # all alike
+    assert repeats_of(phases, 1) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "others", "repeats"), [("logistic", 0.0, REPEATS), ("logistic", 1.0, 1), ("hinge", 1.0, REPEATS)]
+)
+def test_with_differentiable_losses_they_have_them_as_long_as_they_gain_more_than_the_others(loss, others, repeats):
+    phases = phases_of(wide(loss))
     phases.epochs(1)
-    assert phases.oracle.passes - begun == pytest.approx(3.0 + REPEATS * busy / n)
+    phases.gains[:] = others
+    phases.gains[:40] = 1e3  # more than they ever will
+    assert repeats_of(phases, 40) == pytest.approx(repeats)
+
+
+@pytest.mark.parametrize(("tol", "copied"), [(1e-5, False), (1e-12, True)])
+def test_a_solve_that_is_nearly_done_ends_without_a_copy(monkeypatch, tol, copied):
+    copies = []
+    monkeypatch.setattr(Phases, "narrow", lambda self, active: copies.append(active))
+    p = wide("squared_hinge", alpha=1e-3)
+    oracle = Oracle(p, Local(1))
+    for iterate in dual_phases.iterates(oracle, Start(np.zeros(p.d), tol=tol), make_form(oracle), 0):
+        if copies or iterate.primal - iterate.dual <= tol * iterate.primal:
+            break
+    assert bool(copies) == copied
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])

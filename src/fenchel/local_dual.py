@@ -52,7 +52,7 @@ class LocalDual:
         self.u, own, rate = self.before.copy(), np.array(told.v), told.coupling / self.strength
         dual_phase(
             self.loss, self.transfer, rows, y, p, offset, read_only(p * self.norms * rate), rate, 0.0, 0.0, 0.0,
-            self.u, own, np.empty(0), told.epochs, self.work, self.random,
+            self.u, own, np.empty(0), 0.0, told.epochs, self.work, self.random,
         )  # fmt: skip
         change = (own - told.v) / told.coupling
         after = conjugate_sum(self.loss, y, p, offset, self.u)

@@ -17,9 +17,12 @@ from fenchel.typed import helper
 
 RUN = 16  # rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
 FEW = 64 * RUN  # rows; fewer are shuffled one by one
-REPEATS = 5  # epochs for the busy rows alone,
+REPEATS = 5  # epochs for the busy rows alone, at most,
 BUSY = 1.0  # which gain so much of the mean gain at least,
-MOST_BUSY = 0.5  # and of which there is at most such a share
+MOST_BUSY = 0.5  # and of which there is at most such a share;
+# and, by whether the loss is differentiable, only as long as a step gains so much of what one on the other rows gained, at
+# least. (At kinks most rows gain nothing, and what the others do says little of what is left.)
+WORTH = {True: 2.0, False: 0.0}
 
 
 @helper
@@ -47,7 +50,8 @@ def shuffle(state, runs, count):
 
 @helper
 def busy_rows(gains, chosen):
-    """The rows that gained most, into chosen; returns how many they are, 0 if it is not known or they are too many."""
+    """The rows that gained most, into chosen; returns (how many they are, 0 if it is not known or they are too many; the mean
+    gain of the others)."""
     n, total, count = np.uint64(gains.size), 0.0, np.uint64(0)
     for i in range(n):
         total += gains[i]
@@ -56,17 +60,22 @@ def busy_rows(gains, chosen):
         if gains[i] > least:
             chosen[count] = i
             count += np.uint64(1)
-    return count if count < np.uint64(MOST_BUSY * gains.size) else np.uint64(0)
+            total -= gains[i]
+    if count >= np.uint64(MOST_BUSY * gains.size):
+        return np.uint64(0), 0.0
+    return count, total / (n - count)
 
 
 @kernel(fastmath=True)
 def sweep(loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, chosen, gains, runs, state):
-    """Exact steps on the chosen rows (none: on all) in shuffled runs; gains_i is about how much D rose by row i; returns b."""
+    """Exact steps on the chosen rows (none: on all) in shuffled runs; gains_i is about how much D rose by row i; returns (b,
+    their sum)."""
     n = np.uint64(chosen.size if chosen.size > 0 else u.size)
     run = np.uint64(RUN) if n >= np.uint64(FEW) else np.uint64(1)
     shift = next_random(state) % run
     count = (n + shift + run - np.uint64(1)) // run
     shuffle(state, runs, count)
+    total = 0.0
     for k in range(count):
         stop = runs[k] * run + run - shift
         start = stop - run if stop >= run else np.uint64(0)
@@ -76,36 +85,57 @@ def sweep(loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias,
                 z = row_look(transfer, rows, i, v, 0.0)[0] + offset[i] + b
                 new = dual_step(loss, u[i], z, q[i], y[i]) if q[i] > 0.0 else slope(loss, z, y[i])
                 change = new - u[i]
+                gain = 0.5 * p[i] * q[i] * change * change
+                total += gain
                 if gains.size > 0:
-                    gains[i] = 0.5 * p[i] * q[i] * change * change
+                    gains[i] = gain
                 if change != 0.0:
                     u[i] = new
                     axpy(rows, i, -change * p[i] * inverse_strength, v)
                     b -= change * p[i] * inverse_bias
-    return b
+    return b, total
 
 
 @kernel(fastmath=True)
 def dual_phase(
-    loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, centre, u, v, gains, epochs, work, state
+    loss,
+    transfer,
+    rows,
+    y,
+    p,
+    offset,
+    q,
+    inverse_strength,
+    inverse_bias,
+    b,
+    centre,
+    u,
+    v,
+    gains,
+    worth,
+    epochs,
+    work,
+    state,
 ):
     """`epochs` epochs over all rows; u and v are changed in place; returns (b, centre, how many steps there were).
 
-    Before each of them, the rows that gained most in the one before have REPEATS epochs of their own: after a few epochs, some
-    rows have nearly all that is left to gain, and they are the same ones in the next. gains are those of the last epoch (0:
-    not known; none at all: epochs over all rows only). work is two rows of as many entries as there are rows, state that of
-    the random numbers.
+    Before each of them, the rows that gained most in the one before have up to REPEATS epochs of their own: after a few
+    epochs, some rows have nearly all that is left to gain, and they are the same ones in the next. gains are those of the last
+    epoch (0: not known; none at all: epochs over all rows only), worth is one of WORTH. work is two rows of as many entries as
+    there are rows, state that of the random numbers.
     """
     n, runs, none, steps = np.uint64(u.size), work[0], gains[:0], np.uint64(0)
     for _ in range(epochs):
-        count = busy_rows(gains, work[1])
+        count, others = busy_rows(gains, work[1])
         for _ in range(REPEATS if count > np.uint64(0) else 0):
-            b = sweep(
+            b, gained = sweep(
                 loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, work[1, :count], none, runs,
                 state,
             )  # fmt: skip
             steps += count
-        b = sweep(
+            if gained < worth * others * count:
+                break
+        b, _ = sweep(
             loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, work[1, :0], gains, runs, state,
         )  # fmt: skip
         centre, b = b, b - (centre - b)  # the multiplier step: b - centre is what sum p u adds

@@ -9,7 +9,7 @@ from fenchel.losses.special import entropy_term, wright_omega
 from fenchel.losses.targets import is_sign
 from fenchel.typed import helper
 
-NEAR = 1e-4  # a step of Newton after which one of higher order ends within rounding
+NEAR = 1e-3  # a step of Newton that one of higher order, in its place, makes exact within rounding
 
 
 @helper
@@ -67,24 +67,26 @@ class Logistic(NamedTuple):
             x = math.log(0.5 * q) - m + q * s0
             w = wright_omega(x)
             top = min(0.0, math.log(w) - math.log(0.5 * q) if x > 1.0 else q * s0 - m - w)
-        e = s0 / (1.0 - s0) if 0.0 < s0 < 1.0 else 0.0  # e^t at the t of s0
-        t = math.log(e) if e > 0.0 else -m
-        if t > top or e == 0.0:
+        s, r = s0, 1.0 - s0
+        t = math.log(s / r) if 0.0 < s0 < 1.0 else -m
+        if t > top or not 0.0 < s0 < 1.0:
             t = min(t, top)
             e = math.exp(t)
-        s = 0.5
-        for _ in range(100):
             r = 1.0 / (1.0 + e)
-            s, slope = e * r, e * r * r
+            s = e * r
+        for _ in range(100):
+            slope = s * r
             steep = 1.0 + q * slope
-            step = min(t - (t + m + q * (s - s0)) / steep, top) - t
-            if abs(step) <= NEAR:  # the second derivatives make what is left its cube
-                bend = 0.5 * (1.0 - 2.0 * s) * step
-                step *= 1.0 - bend * q * slope / steep
-                s += slope * step * (1.0 + bend)
+            step = -(t + m + q * (s - s0)) / steep
+            if abs(step) <= NEAR:  # the next two derivatives leave its fourth power
+                share, bend, twist = q * slope / steep, 0.5 * (r - s), (1.0 - 6.0 * slope) / 6.0
+                step *= 1.0 - share * step * (bend + step * (twist - 2.0 * share * bend * bend))
+                s += slope * step * (1.0 + step * (bend + step * twist))
                 break
-            t += step
+            t = min(t + step, top)
             e = math.exp(t)
+            r = 1.0 / (1.0 + e)
+            s = e * r
         return -y * (1.0 - s if reflected else s)
 
     def dual_domain(self, y):

@@ -20,7 +20,7 @@ import numpy as np
 
 from fenchel.data.accept import block, read_only
 from fenchel.data.transfer import Identity, apply_to
-from fenchel.kernels.dual_phase import dual_phase, dual_steps, row_scores
+from fenchel.kernels.dual_phase import WORTH, dual_phase, dual_steps, row_scores
 from fenchel.kernels.passes import conjugate_sum, loss_sums
 from fenchel.result import Iterate
 from fenchel.solvers.active_rows import Columns, Part, Unchanged, columns_of, halves
@@ -34,6 +34,7 @@ SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
 COARSE = {True: 1e-3, False: 1e-2}  # the largest gap to aim at, by the same: with kinks the way there is long
 SURELY = 0.9  # of a gap that is aimed at
+SHORT, SLOWING = 4, 0.8  # epochs that are made without a copy if they end the solve; what is left of their rate, about
 SELDOM = 4  # rounds after which all rows are looked at in any case
 MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move
 SMALLER = 0.7  # share of the rows that is worth a copy
@@ -87,8 +88,8 @@ class Phases:
         count = max(min(count, int(MOST_WORK / part.stored)), 1)
         self.b, self.centre, steps = dual_phase(
             self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
-            1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, self.gains, count, self.work,
-            self.random,
+            1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, self.gains,
+            WORTH[self.smooth], count, self.work, self.random,
         )  # fmt: skip
         self.oracle.passes += steps / max(part.n, 1) * part.stored / self.whole.stored
 
@@ -189,6 +190,12 @@ class Pace:
         way = np.log(gap / (SURELY * self.aim(gap))) if gap > 0.0 else 1.0
         return int(np.clip(np.ceil(way / max(self.rate, 1e-9)), 1, EPOCHS))
 
+    def until(self, gap: float, tol: float) -> float:
+        """Epochs until the gap is below tol, if they go on to gain nearly as much."""
+        if not (self.rate > 0.0 and gap > tol > 0.0):
+            return np.inf
+        return float(np.ceil(np.log(gap / (SURELY * tol)) / (SLOWING * self.rate)))
+
     def aim(self, gap: float) -> float:
         """The power of ten below a gap."""
         return float(min(10.0 ** (np.ceil(np.log10(gap)) - 1.0), self.coarse)) if gap > 0.0 else 0.0
@@ -216,13 +223,18 @@ def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterat
     yield phases.first()
     phases.gap = 1.0
     for look in range(LOOKS):
-        before, epochs = phases.gap, min(phases.pace.epochs(phases.gap), FIRST[phases.smooth] + look)
+        before, left = phases.gap, phases.pace.until(phases.gap, start.tol)
+        epochs = int(left) if left <= SHORT else min(phases.pace.epochs(before), FIRST[phases.smooth] + look)
         phases.epochs(epochs)
         yield phases.check(phases.look())
         phases.pace.learn(before, phases.gap, epochs)
+        if phases.pace.until(phases.gap, start.tol) <= SHORT:
+            continue  # a copy would not pay any more
         active, count = phases.movable()
         if count < SMALLER * phases.whole.n or phases.gap < NEAR:
             break
+    else:
+        active, _ = phases.movable()
     newton = Newton(phases) if isinstance(form.transfer, Identity) else None
     while True:
         phases.narrow(active)
