@@ -12,7 +12,7 @@ reordered (those within a row, whose rounding the floor bounds in any order, may
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ EPS = float(np.finfo(float).eps)
 CHUNK = (
     4096  # rows whose share of v is added up before it joins the total: keeps the rounding of v near that of one chunk
 )
+WIDE = 8  # stored values in a block, at least, for each column of the sums that it makes
 NEAR = np.uint64(32)  # rows that are gone through twice while they are in the cache
 SAFETY = 4.0  # roundings per term that the floor allows for
 
@@ -184,14 +185,14 @@ def dual_value(problem: Any, u: np.ndarray) -> DualValue:
     if u.shape != (problem.n,) or not np.isfinite(u).all():
         return DualValue(-np.inf, np.zeros(problem.n), 0.0, 0.0)
     u = feasible(problem, u)
-    regularizer, arguments = problem.regularizer, (problem.compiled_loss, problem.y, problem.weights, problem.offset)
+    regularizer = problem.regularizer
     v, spread = combined(problem, problem.weights, u)
     if not np.isfinite(v).all():
         return DualValue(-np.inf, u, 0.0, 0.0)
     scale = regularizer.dual_scale(v)
     if scale < 1.0:
         u, v = scale * u, scale * v
-    total, magnitude, imbalance = conjugate_pass(*arguments, u)
+    total, magnitude, imbalance = conjugates(problem, u)
     regular = regularizer.conjugate(v)
     dual = -total - regular
     hidden = blur(regularizer, v, EPS * spread, magnitude)
@@ -207,10 +208,22 @@ def combined(problem: Any, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, fl
         return v, combine_pass(rows, p[span], u[span], chunk, part, v)
 
     total, spread = np.zeros(problem.d), 0.0
-    for v, more in walk(problem.rows, problem.n, work):
+    for v, more in walk(problem.rows, problem.n, work, least=WIDE * problem.d):
         total += v
         spread += more
     return total, spread
+
+
+def conjugates(problem: Any, u: np.ndarray) -> tuple[float, float, float]:
+    """conjugate_pass over one block of rows after the other."""
+
+    def work(span: slice, rows: Any) -> tuple[float, float, float]:
+        return conjugate_pass(
+            problem.compiled_loss, problem.y[span], problem.weights[span], problem.offset[span], u[span]
+        )
+
+    totals, magnitudes, slopes = zip(*walk(problem.rows, problem.n, work), strict=True)
+    return sum_of(totals), sum(magnitudes), sum_of(slopes)
 
 
 def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
@@ -261,7 +274,16 @@ def primal_sums(
     return sum_of([total for total, _ in found]), sum(magnitude for _, magnitude in found)
 
 
-def sum_of(totals: list[float]) -> float:
+def through(problem: Any, z: np.ndarray, size: np.ndarray, u: np.ndarray) -> float:
+    """through_pass over one block of rows after the other."""
+
+    def work(span: slice, rows: Any) -> float:
+        return through_pass(problem.compiled_loss, problem.y[span], problem.weights[span], z[span], size[span], u[span])
+
+    return sum(walk(problem.rows, problem.n, work))
+
+
+def sum_of(totals: Sequence[float]) -> float:
     """Their sum, rounded once; infinite or NaN if one of them is."""
     return math.fsum(totals) if np.isfinite(totals).all() else float(np.sum(totals))
 
@@ -274,7 +296,7 @@ def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray)
     primal = risk + regular
     found = dual_value(problem, u)
     with np.errstate(over="ignore", invalid="ignore"):
-        through_scores = through_pass(problem.compiled_loss, problem.y, problem.weights, z, size, found.point)
+        through_scores = through(problem, z, size, found.point)
     balance = abs(found.imbalance) * max(1.0, abs(intercept)) if problem.fit_intercept else 0.0
     floor = SAFETY * EPS * (magnitude + abs(regular) + found.magnitude + through_scores) + SAFETY * found.blur + balance
     primal = primal if primal == primal else np.inf

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.certify import CHUNK, EPS, SAFETY, Judge, blur, sum_of
+from fenchel.certify import CHUNK, EPS, SAFETY, WIDE, Judge, blur, sum_of
 from fenchel.data.accept import as_rows, block
 from fenchel.data.dual_matrix import accept_dual_matrix, changed_rows, dense
 from fenchel.data.rows import row_column, row_entry, row_span, row_vector, sqnorm
@@ -139,7 +139,7 @@ def combined(problem: Any, U: Any) -> tuple[np.ndarray, float]:
         return V, vector_combine_pass(rows, p[span], block(duals, span.start, span.stop), chunk, part, V)
 
     total, spread = np.zeros(shape), 0.0
-    for V, more in walk(problem.rows, problem.n, work):
+    for V, more in walk(problem.rows, problem.n, work, least=WIDE * problem.d):
         total += V
         spread += more
     return total, spread

@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel import structured_certify as examples
 from fenchel import vector_certify as vectors
-from fenchel.certify import clip_pass, combined, conjugate_pass, primal_sums, through_pass
+from fenchel.certify import clip_pass, combined, conjugates, primal_sums, through
 from fenchel.oracle import Kept
 from fenchel.structured import Gibbs
 from fenchel.structured.pool import pool_of
@@ -66,11 +66,8 @@ def rows_share(holder: Any, w: np.ndarray, b: float, point: Any, shift: tuple[bo
     z, size = np.empty(problem.n), np.empty(problem.n)
     risk, magnitude = primal_sums(problem, w, b, z, size)
     v, spread = combined(problem, problem.weights, u)
-    total, dual_magnitude, imbalance = conjugate_pass(
-        problem.compiled_loss, problem.y, problem.weights, problem.offset, u
-    )
-    through = through_pass(problem.compiled_loss, problem.y, problem.weights, z, size, u)
-    sizes = magnitude + dual_magnitude + through
+    total, dual_magnitude, imbalance = conjugates(problem, u)
+    sizes = magnitude + dual_magnitude + through(problem, z, size, u)
     return Share(v, (risk,), (-total,), (sizes,), (spread,), np.array([imbalance]))
 
 

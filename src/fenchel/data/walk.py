@@ -14,7 +14,7 @@ from fenchel.data.accept import block, size
 from fenchel.data.mapped import release
 from fenchel.data.threads import cores, spread
 
-VALUES = 1 << 20  # stored values in a block, about: a millisecond or two of work
+VALUES = 1 << 18  # stored values in a block, about: some tenths of a millisecond of work
 FEW = 32  # blocks
 AHEAD = 2  # blocks for each thread that are done before the first of them is used
 THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
@@ -30,8 +30,10 @@ def at_most(threads: int | None) -> Iterator[None]:
         THREADS.reset(token)
 
 
-def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], values: int = VALUES) -> Iterator[Any]:
+def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], least: int = 0, values: int = VALUES) -> Iterator[Any]:
     """work(row numbers, those rows) for every block, in order; blocks that are mapped from disk are then let go of.
+
+    A block has `values` stored values, about, and not fewer than `least`, for work that has a cost of its own per block.
 
     >>> import numpy as np
     >>> from fenchel.data.accept import accept_matrix
@@ -39,7 +41,7 @@ def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], values: int = VAL
     >>> list(walk(rows, 5, lambda span, part: (span.start, span.stop), values=4))
     [(0, 2), (2, 4), (4, 5)]
     """
-    wanted = max(-(-size(rows) // values), 1)
+    wanted = max(-(-size(rows) // max(values, least)), 1)
     count = 1 << (wanted - 1).bit_length() if wanted <= FEW else wanted  # equal shares for 2, 4, ... threads
     step = max(-(-n // count), 1)
 
