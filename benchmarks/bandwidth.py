@@ -167,7 +167,8 @@ def rows(name: str, X: Any, y: np.ndarray, readers: dict[int, Callable[[], Any]]
         ratio = f"{times['kernel'] / times['C']:.2f}" if c else "-"
         print(
             f"| {name} | {storage} | {known} | {1e3 * times['kernel']:.2f} | {ratio} | {threads} | "
-            f"{1e3 * seconds:.2f} | {rate / 1e9:.1f} | {speed / 1e9:.1f} | {100 * rate / speed:.0f} % | {times['pass 1'] / seconds:.2f} |",
+            f"{1e3 * seconds:.2f} | {rate / 1e9:.1f} | {speed / 1e9:.1f} | "
+            f"{100 * rate / speed:.0f} % | {times['pass 1'] / seconds:.2f} |",
             flush=True,
         )
 
