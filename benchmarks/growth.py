@@ -42,7 +42,7 @@ def dense(n: int, d: int) -> np.ndarray:
 # What grows, beyond the caches from the first size on, and with what it was measured.
 AXES: dict[str, Callable[[int], Any]] = {
     "CSR, rows": lambda k: sparse(100_000 * k, 500, 20),
-    "CSR, values per row": lambda k: sparse(30_000, 5_000, 100 * k),
+    "CSR, values per row": lambda k: sparse(30_000, 2_000 * k, 100 * k),  # the same share of the columns in every row
     "dense, rows": lambda k: dense(50_000 * k, 100),
     "dense, columns": lambda k: dense(10_000, 500 * k),
 }
