@@ -253,3 +253,17 @@ def test_dual_points_that_are_no_dual_points():
     ]:
         with pytest.raises(InputError, match=words):
             fenchel.certify(p, w, b, bad)
+
+
+@pytest.mark.parametrize("loss", ["exponential", "poisson"])
+def test_a_row_without_weight_may_overflow(loss):
+    """Its loss and its slope are infinite at the solution; neither P nor D nor the floor asks for them."""
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((40, 3)), np.array([1.0, -2.0, 0.5])
+    y = np.where(X @ w > 0.3, 1.0, -1.0) if loss == "exponential" else rng.poisson(np.exp(X @ (0.3 * w))).astype(float)
+    without = fenchel.solve(fenchel.Problem(X, y, loss=loss, alpha=0.1))
+    far = np.vstack([X, (-1e6 if loss == "exponential" else 1e6) * w])
+    weights = np.append(np.ones(40), 0.0)
+    found = fenchel.solve(fenchel.Problem(far, np.append(y, 1.0), loss=loss, alpha=0.1, sample_weight=weights))
+    assert found.converged and found.certificate.floor < 1e-9 * found.certificate.primal
+    assert found.certificate.primal == pytest.approx(without.certificate.primal, rel=1e-6)

@@ -69,9 +69,10 @@ def through_pass(loss, y, p, z, size, u):
     """sum_i p_i size_i max(|u_i|, the steepest slope within the rounding of z_i): how the scores' rounding shows in P and D."""
     total = 0.0
     for i in range(z.size):
-        reach = EPS * size[i]
-        steepest = max(abs(slope(loss, z[i] - reach, y[i])), abs(slope(loss, z[i] + reach, y[i])))
-        total += p[i] * size[i] * max(abs(u[i]), steepest)
+        if p[i] > 0.0:
+            reach = EPS * size[i]
+            steepest = max(abs(slope(loss, z[i] - reach, y[i])), abs(slope(loss, z[i] + reach, y[i])))
+            total += p[i] * size[i] * max(abs(u[i]), steepest)
     return total
 
 

@@ -22,7 +22,9 @@ from fenchel.solvers.newton_remote import RemotePasses
 from fenchel.solvers.newton_solves import Step, Systems, cheap
 
 DECREASE, FLAT = 1e-4, 0.6  # of the derivative at the start of a step: what it must gain, and how steep it may end
-ROUGH = 1.0  # squared decrement that is enough for a sample, relative to the value and to features per row
+# Squared decrement that is enough for a sample, relative to the value and to features per row: if all its rows have curvature,
+# and if some have none. Then much of what is found is which ones, and a sample tells that less well.
+ROUGH, ROUGH_WITH_FLAT = 1.0, 4.0
 ROUNDING = 1e-13  # of the value: what rounding can hide
 MOST_TRIALS = 60
 SHORT = 0.1  # step length below which the next system takes curvatures averaged over the step that was too long,
@@ -88,7 +90,8 @@ def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
         for point, decrement in descend(passes, here, systems):
             w, b = point.w, point.b
             yield Beginning(w, b, at_zero)
-            if decrement <= ROUGH * w.size / sample.n * abs(point.value):
+            rough = ROUGH if point.h.all() else ROUGH_WITH_FLAT
+            if decrement <= rough * w.size / sample.n * abs(point.value):
                 break
 
 

@@ -51,7 +51,7 @@ def support_step(H: np.ndarray, q: np.ndarray, x: np.ndarray, lam: np.ndarray) -
     sign = np.sign(x[inside]) * (lam[inside] > 0.0)
     slope = q[inside] + lam[inside] * sign
     A = H[np.ix_(inside, inside)]
-    step = solved(A.copy(), -slope)
+    step = solved(A, -slope)
     if step is None:
         return None, True
     step, whole = shortened(x[inside], step, sign, slope, lambda v: A @ v)
@@ -90,13 +90,14 @@ def spread(values: np.ndarray, places: np.ndarray, size: int) -> np.ndarray:
 
 
 def solved(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """A^-1 b, with as much ridge as A needs to have a factor."""
+    """A^-1 b, A symmetric, with as much ridge as it needs to have a factor."""
     from scipy.linalg.lapack import dpotrf, dpotrs
 
     ridge = RIDGE * float(np.diag(A).max())
     for _ in range(5):
-        A.flat[:: A.shape[0] + 1] += ridge
-        factor, failed = dpotrf(A, lower=1, clean=0)
+        ridged = A.copy()
+        ridged.flat[:: A.shape[0] + 1] += ridge
+        factor, failed = dpotrf(ridged.T, lower=1, clean=0, overwrite_a=1)  # its transpose is as LAPACK wants it
         if not failed:
             return dpotrs(factor, b, lower=1)[0]
         ridge *= 100.0
