@@ -98,25 +98,9 @@ def sweep(loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias,
 
 @kernel(fastmath=True)
 def dual_phase(
-    loss,
-    transfer,
-    rows,
-    y,
-    p,
-    offset,
-    q,
-    inverse_strength,
-    inverse_bias,
-    b,
-    centre,
-    u,
-    v,
-    gains,
-    worth,
-    epochs,
-    work,
+    loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, centre, u, v, gains, worth, epochs, work,
     state,
-):
+):  # fmt: skip
     """`epochs` epochs over all rows; u and v are changed in place; returns (b, centre, how many steps there were).
 
     Before each of them, the rows that gained most in the one before have up to REPEATS epochs of their own: after a few

@@ -24,9 +24,7 @@ LAG = 0.02  # fall of the violation in one step that lets the next one use the s
 DIRECT = 1500  # columns up to which a set is solved through its Gram matrix
 THIN = 2.0  # columns squared, relative to their stored values, up to which the Gram matrix is worth its size
 LOOSE, TIGHT = 0.3, 1e-2  # of the violation: what is left of it by the solution of a model, TIGHT: of a larger one
-DEAR = (
-    0.5  # of a product with the Hessian: with factors that cost more, models far from the solution are solved roughly
-)
+DEAR = 0.5  # of a product with the Hessian: where factors cost more, models far from the solution are solved roughly
 HARD = 2  # sets not solved by the steps allowed, after which all models are solved exactly
 SAMPLE = 20  # rows per column that give the curvature while steps are long
 SIZABLE = 50  # columns whose Gram matrix costs more than other passes
