@@ -31,6 +31,7 @@ CHUNK = (
     4096  # rows whose share of v is added up before it joins the total: keeps the rounding of v near that of one chunk
 )
 WIDE = 8  # stored values in a block, at least, for each column of the sums that it makes
+AT_ONCE = np.uint64(128)  # rows whose losses are found before they are added up
 NEAR = np.uint64(32)  # rows that are gone through twice while they are in the cache
 SAFETY = 4.0  # roundings per term that the floor allows for
 
@@ -48,12 +49,15 @@ def sized_scores(rows, offset, w, b, z, size):
 def primal_pass(loss, rows, y, p, offset, w, b, z, size):
     """z and size, as `sized_scores`; returns (sum p loss, sum p |loss|)."""
     sized_scores(rows, offset, w, b, z, size)
-    total, correction, magnitude = 0.0, 0.0, 0.0
-    for i in range(z.size):
-        if p[i] > 0.0:
-            term = p[i] * value(loss, z[i], y[i])
-            magnitude += abs(term)
-            total, correction = add(total, correction, term)
+    total, correction, magnitude, n, terms = 0.0, 0.0, 0.0, np.uint64(z.size), np.empty(AT_ONCE)
+    for start in range(np.uint64(0), n, AT_ONCE):
+        count = min(AT_ONCE, n - start)
+        for k in range(count):  # vectorised; the sum below is not, and keeps its order
+            term = p[start + k] * value(loss, z[start + k], y[start + k])
+            terms[k] = term if p[start + k] > 0.0 else 0.0
+        for k in range(count):
+            magnitude += abs(terms[k])
+            total, correction = add(total, correction, terms[k])
     return total + correction, magnitude
 
 
@@ -64,15 +68,16 @@ def slopes_pass(loss, y, z, u):
         u[i] = slope(loss, z[i], y[i])
 
 
-@kernel
+@kernel(fastmath=True)  # a bound on roundings, which may itself be rounded in any order
 def through_pass(loss, y, p, z, size, u):
     """sum_i p_i size_i max(|u_i|, the steepest slope within the rounding of z_i): how the scores' rounding shows in P and D."""
     total = 0.0
-    for i in range(z.size):
-        if p[i] > 0.0:
-            reach = EPS * size[i]
-            steepest = max(abs(slope(loss, z[i] - reach, y[i])), abs(slope(loss, z[i] + reach, y[i])))
-            total += p[i] * size[i] * max(abs(u[i]), steepest)
+    for i in range(np.uint64(z.size)):
+        reach = EPS * size[i]
+        steepest = max(abs(slope(loss, z[i] - reach, y[i])), abs(slope(loss, z[i] + reach, y[i])))
+        term = size[i] * max(abs(u[i]), steepest)
+        term = term if p[i] > 0.0 else 0.0
+        total += p[i] * term
     return total
 
 
@@ -88,13 +93,17 @@ def clip_pass(loss, y, u, low, high, out):
 def conjugate_pass(loss, y, p, offset, u):
     """(sum p (loss*(u) - u offset), the sum of the sizes of its terms, sum p u)."""
     total, correction, magnitude, slopes, slopes_correction = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(u.size):
-        if p[i] > 0.0:
+    n, terms = np.uint64(u.size), np.empty(AT_ONCE)
+    for start in range(np.uint64(0), n, AT_ONCE):
+        count = min(AT_ONCE, n - start)
+        for k in range(count):
+            i = start + k
             term = p[i] * (conjugate(loss, u[i], y[i]) - u[i] * offset[i])
-            magnitude += abs(term)
-            total, correction = add(total, correction, term)
-            term = p[i] * u[i]
-            slopes, slopes_correction = add(slopes, slopes_correction, term)
+            terms[k] = term if p[i] > 0.0 else 0.0
+        for k in range(count):
+            magnitude += abs(terms[k])
+            total, correction = add(total, correction, terms[k])
+            slopes, slopes_correction = add(slopes, slopes_correction, p[start + k] * u[start + k])
     return total + correction, magnitude, slopes + slopes_correction
 
 

@@ -7,6 +7,7 @@ Rows that are mapped from disk are read a block ahead and let go of after use.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,7 +21,7 @@ from fenchel.data.threads import cores, spread
 from fenchel.engines.tree import added
 from fenchel.errors import InputError
 
-SMALLEST_BLOCK = 1 << 18  # stored values: about half a millisecond of work, well above the cost of handing it out
+SMALLEST_BLOCK = 1 << 17  # stored values: some tenths of a millisecond of work, well above the cost of handing it out
 SMALLEST_SPAN = 1 << 14  # rows, for work on vectors: some tenths of a millisecond
 MOST_BLOCKS = 32  # unless blocks would become larger than ...
 LARGEST_BLOCK = 1 << 22  # stored values: some of them at a time are all that data on disk hold in memory
@@ -47,7 +48,7 @@ def cut(rows: Any, n: int, d: int) -> list[int]:
     stored = size(rows)
     most = max(MOST_BLOCKS, stored // LARGEST_BLOCK)
     wanted = int(max(stored // max(SMALLEST_BLOCK, 4 * d), 1))
-    count = int(min(1 << (wanted - 1).bit_length(), most, n))
+    count = int(min(1 << round(math.log2(wanted)), most, n))
     if count == 1:
         return [0, n]
     if hasattr(rows, "indptr"):

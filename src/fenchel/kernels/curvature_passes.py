@@ -3,50 +3,54 @@ and values along a step from stored scores."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from fenchel.data.rows import axpy, dot
+from fenchel.data.rows import add_rows, axpy, dot
 from fenchel.jit import kernel
-from fenchel.losses.protocol import local_model
+from fenchel.kernels.passes import RUN, counted
+from fenchel.losses.protocol import local_model, value_and_slope
 from fenchel.typed import helper
 
 STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
-FULL = 1e150  # a product of factors beyond which its logarithm is taken
 
 
 @helper
-def with_factor(total, product, weight, p, factor):
-    """total + weight log(product), still to be taken, with p log(factor) added: one logarithm for rows of one weight."""
-    if factor == 1.0:
-        return total, product, weight
-    if p != weight or product > FULL:
-        return total + weight * math.log(product), factor, p
-    return total, product * factor, weight
+def model_rows(loss, y, p, start, stop, z, u, h):
+    """Slopes u and curvatures h at the scores z of the rows start .. stop, 0 where p is; returns (sum p loss, sum p u)."""
+    total, slopes = 0.0, 0.0
+    for i in range(start, stop):
+        f, slope, curvature = local_model(loss, z[i], y[i])
+        counts = p[i] > 0.0
+        f = f if counts else 0.0
+        u[i] = slope if counts else 0.0
+        h[i] = min(curvature, STEEPEST) if counts else 0.0
+        total += p[i] * f
+        slopes += p[i] * u[i]
+    return total, slopes
 
 
 @kernel(fastmath=True)
 def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
     """Scores z, slopes u, curvatures h times p, gradient += sum p u x; returns (sum p loss, sum p u).
 
-    bent += sum h x, which a free intercept needs, unless it is empty.
+    bent += sum h x, which a free intercept needs, unless it is empty. A few rows at a time: all their scores, then all their
+    losses in a loop that is vectorised, then their sum, while they are in the nearest cache.
     """
-    total, slopes, product, shared = 0.0, 0.0, 1.0, 0.0
-    for i in range(np.uint64(y.size)):
-        if p[i] > 0.0:
+    total, slopes, n = 0.0, 0.0, np.uint64(y.size)
+    for start in range(np.uint64(0), n, RUN):
+        stop = min(start + RUN, n)
+        for i in range(start, stop):
             z[i] = dot(rows, i, w) + offset[i] + b
-            rest, factor, slope, curvature = local_model(loss, z[i], y[i])
-            total += p[i] * rest
-            total, product, shared = with_factor(total, product, shared, p[i], factor)
-            u[i] = slope
-            h[i] = p[i] * min(curvature, STEEPEST)
-            if slope != 0.0:
-                slopes += p[i] * slope
-                axpy(rows, i, p[i] * slope, gradient)
-            if bent.size > 0:
+        risk, slope = model_rows(loss, y, p, start, stop, z, u, h)
+        total += risk
+        slopes += slope
+        add_rows(rows, start, stop, p, u, gradient)
+        for i in range(start, stop):
+            h[i] *= p[i]
+        if bent.size > 0:
+            for i in range(start, stop):
                 axpy(rows, i, h[i], bent)
-    return total + shared * math.log(product), slopes
+    return total, slopes
 
 
 @kernel(fastmath=True)
@@ -60,24 +64,15 @@ def bent_pass(rows, h, v, shift, out):
 @kernel(fastmath=True)
 def line_pass(loss, y, p, z, dz, t):
     """(sum p loss, its derivative in t) at scores z + t dz."""
-    total, derivative, product, shared = 0.0, 0.0, 1.0, 0.0
+    total, derivative = 0.0, 0.0
     for i in range(np.uint64(z.size)):
-        if p[i] > 0.0:
-            rest, factor, slope, _ = local_model(loss, z[i] + t * dz[i], y[i])
-            total += p[i] * rest
-            total, product, shared = with_factor(total, product, shared, p[i], factor)
-            derivative += p[i] * slope * dz[i]
-    return total + shared * math.log(product), derivative
+        f, slope = counted(p[i], *value_and_slope(loss, z[i] + t * dz[i], y[i]))
+        total += p[i] * f
+        derivative += p[i] * slope * dz[i]
+    return total, derivative
 
 
 @kernel(fastmath=True)
 def curved_pass(loss, y, p, z, u, h):
     """Slopes u and curvatures h at stored scores z; returns sum p loss."""
-    total, product, shared = 0.0, 1.0, 0.0
-    for i in range(np.uint64(z.size)):
-        if p[i] > 0.0:
-            rest, factor, u[i], curvature = local_model(loss, z[i], y[i])
-            total += p[i] * rest
-            total, product, shared = with_factor(total, product, shared, p[i], factor)
-            h[i] = min(curvature, STEEPEST)
-    return total + shared * math.log(product)
+    return model_rows(loss, y, p, np.uint64(0), np.uint64(z.size), z, u, h)[0]

@@ -12,7 +12,7 @@ import numpy as np
 from fenchel.data.rows import axpy
 from fenchel.data.transfer import row_look
 from fenchel.jit import kernel
-from fenchel.losses.protocol import dual_step, slope
+from fenchel.losses.protocol import dual_step, quick_dual_step, slope
 from fenchel.typed import helper
 
 RUN = 16  # rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
@@ -68,7 +68,7 @@ def busy_rows(gains, chosen):
 
 @kernel(fastmath=True)
 def sweep(loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, chosen, gains, runs, state):
-    """Exact steps on the chosen rows (none: on all) in shuffled runs; gains_i is about how much D rose by row i; returns (b,
+    """Steps on the chosen rows (none: on all) in shuffled runs; gains_i is about how much D rose by row i; returns (b,
     their sum)."""
     n = np.uint64(chosen.size if chosen.size > 0 else u.size)
     run = np.uint64(RUN) if n >= np.uint64(FEW) else np.uint64(1)
@@ -83,7 +83,7 @@ def sweep(loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias,
             i = chosen[j] if chosen.size > 0 else j
             if p[i] > 0.0:
                 z = row_look(transfer, rows, i, v, 0.0)[0] + offset[i] + b
-                new = dual_step(loss, u[i], z, q[i], y[i]) if q[i] > 0.0 else slope(loss, z, y[i])
+                new = quick_dual_step(loss, u[i], z, q[i], y[i]) if q[i] > 0.0 else slope(loss, z, y[i])
                 change = new - u[i]
                 gain = 0.5 * p[i] * q[i] * change * change
                 total += gain

@@ -10,19 +10,35 @@ import numpy as np
 from fenchel.data.rows import add_rows, axpy, dot, sqnorm
 from fenchel.jit import kernel
 from fenchel.losses.protocol import conjugate, slope, value_and_slope
+from fenchel.typed import helper
+
+
+RUN = np.uint64(32)  # rows whose scores are found, then their losses in a loop that is vectorised, then their sum
+
+
+@helper
+def counted(p, f, u):
+    """(f, u), or zeros where p is 0, whatever they are. (Two sums with a condition each would not be vectorised.)"""
+    return (f, u) if p > 0.0 else (0.0, 0.0)
 
 
 @kernel(fastmath=True)
 def risk_pass(loss, rows, y, p, offset, w, b, gradient):
-    """gradient += sum_i p_i u_i x_i with u the slopes; returns (sum p loss, sum p u). Each row is touched once."""
-    total, slopes = 0.0, 0.0
-    for i in range(np.uint64(y.size)):
-        if p[i] > 0.0:
-            f, u = value_and_slope(loss, dot(rows, i, w) + offset[i] + b, y[i])
-            total += p[i] * f
-            if u != 0.0:
-                slopes += p[i] * u
-                axpy(rows, i, p[i] * u, gradient)
+    """gradient += sum_i p_i u_i x_i with u the slopes; returns (sum p loss, sum p u). Each row is fetched once."""
+    total, slopes, n = 0.0, 0.0, np.uint64(y.size)
+    z, u = np.empty(RUN), np.empty(RUN)
+    for start in range(np.uint64(0), n, RUN):
+        count = min(RUN, n - start)
+        for k in range(count):
+            z[k] = dot(rows, start + k, w) + offset[start + k] + b
+        for k in range(count):
+            f, slope = counted(p[start + k], *value_and_slope(loss, z[k], y[start + k]))
+            total += p[start + k] * f
+            u[k] = p[start + k] * slope
+            slopes += u[k]
+        for k in range(count):
+            if u[k] != 0.0:
+                axpy(rows, start + k, u[k], gradient)
     return total, slopes
 
 
@@ -53,23 +69,22 @@ def slopes_at(loss, y, z, b, out):
         out[i] = slope(loss, z[i] + b, y[i])
 
 
-@kernel
+@kernel(fastmath=True)
 def loss_sums(loss, y, p, z, b):
     """(sum p loss, sum p u) from stored scores."""
     total, slopes = 0.0, 0.0
-    for i in range(z.size):
-        if p[i] > 0.0:
-            f, u = value_and_slope(loss, z[i] + b, y[i])
-            total += p[i] * f
-            slopes += p[i] * u
+    for i in range(np.uint64(z.size)):
+        f, u = counted(p[i], *value_and_slope(loss, z[i] + b, y[i]))
+        total += p[i] * f
+        slopes += p[i] * u
     return total, slopes
 
 
-@kernel
+@kernel(fastmath=True)
 def conjugate_sum(loss, y, p, offset, u):
     """sum p (loss*(u) - u offset)."""
     total = 0.0
-    for i in range(u.size):
-        if p[i] > 0.0:
-            total += p[i] * (conjugate(loss, u[i], y[i]) - u[i] * offset[i])
+    for i in range(np.uint64(u.size)):
+        term = p[i] * (conjugate(loss, u[i], y[i]) - u[i] * offset[i])
+        total += term if p[i] > 0.0 else 0.0
     return total

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.special import entropy_term, exp, wright_omega
+from fenchel.losses.special import entropy_term, wright_omega
+from fenchel.losses.straight import exp
 from fenchel.losses.targets import is_sign
 
 
@@ -47,7 +48,7 @@ class Exponential(NamedTuple):
 
     def local_model(self, z, y):
         e = exp(-y * z)
-        return e, 1.0, -y * e, e
+        return e, -y * e, e
 
     def smoothness(self):
         return math.inf

@@ -5,18 +5,61 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.special import entropy_term, wright_omega
+from fenchel.losses.special import wright_omega
+from fenchel.losses.straight import exp, log, log1p
 from fenchel.losses.targets import is_sign
 from fenchel.typed import helper
 
-NEAR = 1e-3  # a step of Newton that one of higher order, in its place, makes exact within rounding
+# Steps of Newton that one of higher order, in their place, makes exact within rounding, and within some percents
+NEAR, WITHIN_PERCENTS = 1e-3, 1.0
+TINY = 1e-300
 
 
 @helper
-def sigmoid(x):
-    """1 / (1 + e^-x) without overflow."""
-    e = math.exp(-abs(x))
-    return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
+def tail(m):
+    """(e, p) with e = e^-|m| and p = 1 / (1 + e): of the margin m's two probabilities the larger is p, the other e p."""
+    e = exp(-abs(m))
+    return e, 1.0 / (1.0 + e)
+
+
+@helper
+def step_within(near, u, z, q, y):
+    """The dual step; a step of Newton's of at most `near` in t is made exact up to its fourth power, and is the last."""
+    # In t with s = sigmoid(t) the equation is f(t) = t + m + q (s - s0) = 0. Reflected so that its root is not
+    # positive, f is convex up to there: Newton's steps fall to the root from any point right of it, and from the
+    # left the first one ends right of it. (On the other side they can run in a circle, for q > 20.) The root is
+    # between -m and the t of s0, and not right of `top`, which s >= e^t / 2 makes close for large q.
+    m, s0 = y * z, -y * u
+    s, r = s0, 1.0 - s0
+    inside = 0.0 < s0 < 1.0
+    t = math.log(s / r) if inside else 0.0  # before z is asked for, which may still be on its way
+    reflected = m + q * (0.5 - s0) < 0.0
+    if reflected:
+        m, t, s0, s, r = -m, -t, r, r, s
+    top = 0.0
+    if q > 50.0:
+        x = math.log(0.5 * q) - m + q * s0
+        w = wright_omega(x)
+        top = min(0.0, math.log(w) - math.log(0.5 * q) if x > 1.0 else q * s0 - m - w)
+    if t > top or not inside:
+        t = min(t if inside else -m, top)
+        e = math.exp(t)
+        r = 1.0 / (1.0 + e)
+        s = e * r
+    for _ in range(100):
+        slope = s * r
+        steep = 1.0 + q * slope
+        step = -(t + m + q * (s - s0)) / steep
+        if abs(step) <= near:  # the next two derivatives leave its fourth power
+            share, bend, twist = q * slope / steep, 0.5 * (r - s), (1.0 - 6.0 * slope) / 6.0
+            step *= 1.0 - share * step * (bend + step * (twist - 2.0 * share * bend * bend))
+            s += slope * step * (1.0 + step * (bend + step * twist))
+            break
+        t = min(t + step, top)
+        e = math.exp(t)
+        r = 1.0 / (1.0 + e)
+        s = e * r
+    return -y * (1.0 - s if reflected else s)
 
 
 class Logistic(NamedTuple):
@@ -34,76 +77,43 @@ class Logistic(NamedTuple):
 
     def value(self, z, y):
         m = y * z
-        return max(-m, 0.0) + math.log1p(math.exp(-abs(m)))
+        return max(-m, 0.0) + log1p(exp(-abs(m)))
 
     def slope(self, z, y):
-        return -y * sigmoid(-y * z)
+        m = y * z
+        e, p = tail(m)
+        return -y * (e * p if m > 0.0 else p)
 
     def value_and_slope(self, z, y):
         # One exponential serves both.
         m = y * z
-        e = math.exp(-abs(m))
-        p = 1.0 / (1.0 + e)
-        return max(-m, 0.0) + math.log1p(e), -y * (e * p if m > 0.0 else p)
+        e, p = tail(m)
+        return max(-m, 0.0) + log1p(e), -y * (e * p if m > 0.0 else p)
 
     def conjugate(self, u, y):
+        # a is the smaller of s and 1 - s: log(1 - a) keeps its digits, and the larger one is 1 - a.
         s = -y * u
-        if not 0.0 <= s <= 1.0:
-            return math.inf
-        # log1p: near s = 0 the second term is as large as the first, and log(1 - s) would lose it.
-        return entropy_term(s) + ((1.0 - s) * math.log1p(-s) if s < 1.0 else 0.0)
+        a = min(s, 1.0 - s)
+        entropy = a * log(max(a, TINY)) + (1.0 - a) * log1p(-min(max(a, 0.0), 0.5))
+        return entropy if 0.0 <= s <= 1.0 else math.inf
 
     def dual_step(self, u, z, q, y):
-        # In t with s = sigmoid(t) the equation is f(t) = t + m + q (s - s0) = 0. Reflected so that its root is not
-        # positive, f is convex up to there: Newton's steps fall to the root from any point right of it, and from the
-        # left the first one ends right of it. (On the other side they can run in a circle, for q > 20.) The root is
-        # between -m and the t of s0, and not right of `top`, which s >= e^t / 2 makes close for large q.
-        m, s0 = y * z, -y * u
-        reflected = m + q * (0.5 - s0) < 0.0
-        if reflected:
-            m, s0 = -m, 1.0 - s0
-        top = 0.0
-        if q > 50.0:
-            x = math.log(0.5 * q) - m + q * s0
-            w = wright_omega(x)
-            top = min(0.0, math.log(w) - math.log(0.5 * q) if x > 1.0 else q * s0 - m - w)
-        s, r = s0, 1.0 - s0
-        t = math.log(s / r) if 0.0 < s0 < 1.0 else -m
-        if t > top or not 0.0 < s0 < 1.0:
-            t = min(t, top)
-            e = math.exp(t)
-            r = 1.0 / (1.0 + e)
-            s = e * r
-        for _ in range(100):
-            slope = s * r
-            steep = 1.0 + q * slope
-            step = -(t + m + q * (s - s0)) / steep
-            if abs(step) <= NEAR:  # the next two derivatives leave its fourth power
-                share, bend, twist = q * slope / steep, 0.5 * (r - s), (1.0 - 6.0 * slope) / 6.0
-                step *= 1.0 - share * step * (bend + step * (twist - 2.0 * share * bend * bend))
-                s += slope * step * (1.0 + step * (bend + step * twist))
-                break
-            t = min(t + step, top)
-            e = math.exp(t)
-            r = 1.0 / (1.0 + e)
-            s = e * r
-        return -y * (1.0 - s if reflected else s)
+        return step_within(NEAR, u, z, q, y)
+
+    def quick_dual_step(self, u, z, q, y):
+        return step_within(WITHIN_PERCENTS, u, z, q, y)
 
     def dual_domain(self, y):
         return min(-y, 0.0), max(-y, 0.0)
 
     def curvature(self, z, y):
-        e = math.exp(-abs(z))
-        return e / ((1.0 + e) * (1.0 + e))
+        e, p = tail(z)
+        return e * p * p
 
     def local_model(self, z, y):
         m = y * z
-        e = math.exp(-abs(m))
-        p = 1.0 / (1.0 + e)
-        slope, curvature = -y * (e * p if m > 0.0 else p), e * p * p
-        if e < 1e-3:  # 1 + e would lose digits of e
-            return max(-m, 0.0) + e * (1.0 - e * (0.5 - e * (1.0 / 3.0 - 0.25 * e))), 1.0, slope, curvature
-        return max(-m, 0.0), 1.0 + e, slope, curvature
+        e, p = tail(m)
+        return max(-m, 0.0) + log1p(e), -y * (e * p if m > 0.0 else p), e * p * p
 
     def smoothness(self):
         return 0.25

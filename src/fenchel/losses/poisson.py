@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.special import entropy_term, exp, wright_omega
+from fenchel.losses.special import entropy_term, wright_omega
+from fenchel.losses.straight import exp
 from fenchel.losses.targets import is_nonnegative
 from fenchel.typed import helper
 
@@ -63,7 +64,7 @@ class Poisson(NamedTuple):
 
     def local_model(self, z, y):
         e = exp(z)
-        return deviance(z, y, e), 1.0, e - y, e
+        return deviance(z, y, e), e - y, e
 
     def smoothness(self):
         return math.inf

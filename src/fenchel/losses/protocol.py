@@ -8,15 +8,17 @@ slope(z, y)            an element of the subdifferential in z                   
 value_and_slope(z, y)  both at once, where they share work                              value and slope are called
 conjugate(u, y)        loss*(u) = sup over z of u z - loss(z, y); inf outside           derived.conjugate
 dual_step(u, z, q, y)  the u' with u' in the subdifferential at z - q (u' - u)          derived.dual_step
+quick_dual_step(...)   nearly the same, where it is cheaper                             dual_step
 dual_domain(y)         (low, high): the closure of {u: loss*(u) < inf}                  derived.dual_domain
 curvature(z, y)        second derivative, where the loss has one                        derived.curvature
-local_model(z, y)      (rest, factor, slope, curvature), value = rest + log(factor)     each is called, factor 1
+local_model(z, y)      (value, slope, curvature), where they share work                 each is called
 smoothness()           Lipschitz constant of the slope; inf: none; None: it jumps       derived.is_differentiable
 valid_target(y)        which targets are allowed (on arrays)                            every finite number is
 =====================  ===============================================================  ==========================
 
 `dual_step` is the exact maximisation of the dual over one row: z is the row's present score, u its present dual
-variable, and q > 0 says how fast the score falls as u grows. It is the proximal operator of q loss at z + q u.
+variable, and q > 0 says how fast the score falls as u grows. It is the proximal operator of q loss at z + q u. Of what it
+gains `quick_dual_step` must gain most, and all as steps become short: dual coordinate ascent makes many of them.
 
 The functions below are what kernels call: `value(loss, z, y)` is `loss.value(z, y)` in Python and the compiled method
 inside a kernel (see `fenchel.typed`).
@@ -48,6 +50,15 @@ def dual_step(loss, u, z, q, y):
     """The root u' of u' in subdifferential(z - q (u' - u))."""
 
 
+def _quick_dual_step(loss, u, z, q, y):
+    return dual_step(loss, u, z, q, y)
+
+
+@method("loss, u, z, q, y", _quick_dual_step)
+def quick_dual_step(loss, u, z, q, y):
+    """The dual step, or one that gains nearly as much."""
+
+
 @method("loss, y", derived.dual_domain)
 def dual_domain(loss, y):
     """(low, high), the closure of the domain of the conjugate."""
@@ -60,12 +71,9 @@ def curvature(loss, z, y):
 
 def _local_model(loss, z, y):
     f, u = value_and_slope(loss, z, y)
-    return f, 1.0, u, curvature(loss, z, y)
+    return f, u, curvature(loss, z, y)
 
 
 @method("loss, z, y", _local_model)
 def local_model(loss, z, y):
-    """(rest, factor, slope, curvature) with value = rest + log(factor), 1 <= factor <= 2, and shared work done once.
-
-    A sum of many values needs the logarithm of a product only.
-    """
+    """(value, slope, curvature), with the work they share done once."""

@@ -8,12 +8,6 @@ from fenchel.typed import helper
 
 
 @helper
-def exp(x):
-    """e^x, inf where it overflows (plain Python would raise)."""
-    return math.inf if x > 709.782712893384 else math.exp(x)
-
-
-@helper
 def entropy_term(t):
     """t log t, 0 at 0."""
     return t * math.log(t) if t > 0.0 else 0.0

@@ -34,6 +34,7 @@ SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
 COARSE = {True: 1e-3, False: 1e-2}  # the largest gap to aim at, by the same: with kinks the way there is long
 SURELY = 0.9  # of a gap that is aimed at
+OFF = 0.8  # how far D is from P, about, in units of the gain of an epoch: from 0.5 to 4 where the loss is differentiable
 SHORT, SLOWING = 4, 0.8  # epochs that are made without a copy if they end the solve; what is left of their rate, about
 SELDOM = 4  # rounds after which all rows are looked at in any case
 MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move
@@ -82,16 +83,37 @@ class Phases:
         conjugates = self.oracle.conjugates(self.whole.u)
         return self.check((losses, conjugates, losses + conjugates))._replace(intercept=best)
 
+    def affordable(self, count: int) -> int:
+        """So many epochs, or as many as may be made before an iterate is given."""
+        return max(min(count, int(MOST_WORK / self.part.stored)), 1)
+
     def epochs(self, count: int) -> None:
         """Steps for all rows of the part, so many times."""
-        part = self.part
-        count = max(min(count, int(MOST_WORK / part.stored)), 1)
+        part, count = self.part, self.affordable(count)
         self.b, self.centre, steps = dual_phase(
             self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, self.gains,
             WORTH[self.smooth], count, self.work, self.random,
         )  # fmt: skip
         self.oracle.passes += steps / max(part.n, 1) * part.stored / self.whole.stored
+
+    def begin(self, most: int, tol: float) -> int:
+        """So many epochs over all rows at most, fewer if what one gained says that the gap may be tol; returns how many."""
+        most = self.affordable(most)
+        step = 1 if self.smooth else most  # at kinks a small gain says little
+        for done in range(0, most, step):
+            if done and self.may_be_within(tol):
+                return done
+            self.epochs(step)
+        return most
+
+    def may_be_within(self, tol: float) -> bool:
+        """Whether the gap may be tol, relative to P, to go by the gain of the last epoch."""
+        gap = OFF * float(self.gains.sum())
+        if gap > tol * self.scale:  # P where it began, which is larger
+            return False
+        w = apply_to(self.transfer, self.v)
+        return gap <= tol * abs(self.oracle.conjugates(self.whole.u) + 0.5 * self.strength * float(w @ w))
 
     def look(self) -> Sums:
         """Sums over the part's rows: losses, conjugates, residuals (shares in the gap)."""
@@ -224,8 +246,8 @@ def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterat
     phases.gap = 1.0
     for look in range(LOOKS):
         before, left = phases.gap, phases.pace.until(phases.gap, start.tol)
-        epochs = int(left) if left <= SHORT else min(phases.pace.epochs(before), FIRST[phases.smooth] + look)
-        phases.epochs(epochs)
+        most = int(left) if left <= SHORT else min(phases.pace.epochs(before), FIRST[phases.smooth] + look)
+        epochs = phases.begin(most, start.tol)
         yield phases.check(phases.look())
         phases.pace.learn(before, phases.gap, epochs)
         if phases.pace.until(phases.gap, start.tol) <= SHORT:

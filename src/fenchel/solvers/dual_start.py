@@ -106,12 +106,12 @@ class DualEpochs:
                 self.run(count)
                 yield False
             return
+        most = self.inner.losses_at(self.sample.offset, 0.0)[0]  # that P can be
         for epoch in range(MOST_EPOCHS):
             self.run()
-            goal = tol * abs(self.dual())
-            if OFF * self.gain <= goal:
+            if OFF * self.gain <= tol * most and OFF * self.gain <= tol * abs(self.dual()):
                 yield True
-            elif epoch > 1 and OFF * self.gain * self.ratio**PATIENCE > goal:
+            elif epoch > 1 and OFF * self.gain * self.ratio**PATIENCE > tol * abs(self.dual()):
                 break
             elif long:
                 yield False
