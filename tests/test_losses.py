@@ -12,7 +12,7 @@ import pytest
 from fenchel import losses
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.jit import kernel
-from fenchel.losses import derived, protocol
+from fenchel.losses import derived, protocol, straight
 from fenchel.losses.special import power_slope, wright_omega
 
 INF = math.inf
@@ -178,6 +178,35 @@ def test_dual_step_equals_the_derived_one(loss):
                     assert abs(got - want) <= 1e-9 * (1 + abs(want)) + 64 * EPS * (abs(z) + abs(y) + 1) / q
 
 
+def gain(loss, u, z, q, y, new):
+    """What a dual step from u to `new` adds to D, per weight."""
+    u, new = mp.mpf(float(u)), mp.mpf(float(new))
+    fall = mp.mpf(loss.conjugate(float(new), y)) - mp.mpf(loss.conjugate(float(u), y))
+    return (new - u) * mp.mpf(z) - fall - mp.mpf(q) / 2 * (new - u) ** 2
+
+
+@every_simple
+def test_a_quick_dual_step_gains_nearly_as_much_and_stays_in_the_domain(loss):
+    for y in targets(loss):
+        low, high = loss.dual_domain(y)
+        for z in (-20.0, -8.0, -1.0, -0.25, 0.0, 0.6, 1.0, 2.925, 20.0):
+            for q in (1e-3, 0.3, 1.0, 30.0, 1e4):
+                for u in starts(loss, y):
+                    got, best = protocol.quick_dual_step(loss, u, z, q, y), loss.dual_step(u, z, q, y)
+                    assert low <= got <= high
+                    most = gain(loss, u, z, q, y, best)
+                    assert gain(loss, u, z, q, y, got) >= 0.95 * most - 1e-13 * (1 + abs(z)), (u, z, q, y, got, best)
+
+
+def test_quick_logistic_steps_become_exact_as_they_become_short():
+    loss = losses.Logistic()
+    for z in (-3.0, -0.4, 0.2, 5.0):
+        for q in (0.1, 1.0, 200.0):
+            for shift, rest in ((1e-1, 1e-4), (1e-2, 1e-7), (1e-3, 1e-10)):
+                u, want = loss.slope(z, 1.0), loss.dual_step(loss.slope(z, 1.0), z + shift, q, 1.0)
+                assert abs(loss.quick_dual_step(u, z + shift, q, 1.0) - want) <= rest * abs(want - u)
+
+
 @every
 def test_ends_of_the_dual_domain_are_in_it_and_nothing_outside_is(loss):
     for y in targets(loss):
@@ -292,6 +321,45 @@ def test_wright_omega_and_power_slope_against_extended_precision():
                 for q in (1e-6, 1.0, 1e3, 1e12):
                     s = mp.mpf(power_slope(r, q, p))
                     assert abs(s ** (1 / (mp.mpf(p) - 1)) + q * s - r) <= 1e-13 / (p - 1) * r
+
+
+def straight_functions(x, one, positive):
+    """e^x, log(1 + one) and log(positive) of every entry."""
+    return [*map(straight.exp, x)], [*map(straight.log1p, one)], [*map(straight.log, positive)]
+
+
+def every_entry(x, one, positive, out):
+    for i in range(x.size):
+        out[0, i], out[1, i], out[2, i] = straight.exp(x[i]), straight.log1p(one[i]), straight.log(positive[i])
+
+
+@pytest.mark.parametrize("way", ["python", "compiled", "reordered"])
+def test_straight_functions_against_extended_precision(way):
+    rng = np.random.default_rng(0)
+    scales = 10.0 ** rng.uniform(-18, 0, 400)
+    x = np.concatenate([700.0 * rng.uniform(-1, 1, 400), scales, -scales, [0.0, -706.9, 709.7, 0.5 * math.log(2.0)]])
+    one = np.resize(np.concatenate([scales, -0.5 * scales, [0.0, 1.0, -0.5]]), x.size)
+    near_one = np.concatenate([1.0 + scales, 1.0 - 0.5 * scales])
+    positive = np.resize(np.concatenate([10.0 ** rng.uniform(-300, 300, 400), near_one, [1.0, 0.5**0.5, 2.0**0.5]]), x.size)
+    if way == "python":
+        got = np.array(straight_functions(x.tolist(), one.tolist(), positive.tolist()))
+    else:
+        got = np.empty((3, x.size))
+        kernel(every_entry, fastmath=way == "reordered")(x, one, positive, got)
+    rounding = 1e-13 if way == "reordered" else 2.0 * EPS
+    with mp.workdps(40):
+        for values, arguments, function in zip(got, (x, one, positive), (mp.exp, mp.log1p, mp.log), strict=True):
+            for value, argument in zip(values, arguments, strict=True):
+                want = function(mp.mpf(float(argument)))
+                assert abs(mp.mpf(float(value)) - want) <= rounding * abs(want), (function, argument, value)
+
+
+def test_straight_exponential_at_its_ends():
+    compiled = kernel(lambda x: straight.exp(x))
+    for exp in (straight.exp, compiled):
+        assert exp(710.0) == exp(1e300) == exp(INF) == INF
+        assert exp(-708.0) == exp(-1e300) == exp(-INF) == 0.0
+        assert math.isnan(exp(math.nan))
 
 
 @pytest.mark.parametrize(
@@ -486,6 +554,8 @@ FAULTS = {
     "dual_step forgets q": {"dual_step": lambda self, u, z, q, y: (z + u - y) / 2.0},
     "dual_step is a plain slope": {"dual_step": lambda self, u, z, q, y: z - y},
     "dual_step raises": {"dual_step": _raise},
+    "quick_dual_step gains little": {"quick_dual_step": lambda self, u, z, q, y: u + 0.1 * (z - y - u) / (1.0 + q)},
+    "quick_dual_step raises": {"quick_dual_step": _raise},
     "dual_domain too small": {"dual_domain": lambda self, y: (-1.0, 1.0)},
     "dual_domain of one number": {"dual_domain": lambda self, y: 0.0},
     "curvature wrong": {"curvature": lambda self, z, y: 2.0},

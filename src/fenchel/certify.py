@@ -20,7 +20,7 @@ import numpy as np
 from fenchel.data.accept import accept_vector
 from fenchel.data.rows import add_rows, sized_dot, sqnorm
 from fenchel.data.sums import add
-from fenchel.data.walk import walk
+from fenchel.data.walk import stretches, walk
 from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.losses.protocol import conjugate, dual_domain, slope, value
@@ -225,14 +225,14 @@ def combined(problem: Any, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, fl
 
 
 def conjugates(problem: Any, u: np.ndarray) -> tuple[float, float, float]:
-    """conjugate_pass over one block of rows after the other."""
+    """conjugate_pass over one stretch of rows after the other."""
 
-    def work(span: slice, rows: Any) -> tuple[float, float, float]:
+    def work(span: slice) -> tuple[float, float, float]:
         return conjugate_pass(
             problem.compiled_loss, problem.y[span], problem.weights[span], problem.offset[span], u[span]
         )
 
-    totals, magnitudes, slopes = zip(*walk(problem.rows, problem.n, work), strict=True)
+    totals, magnitudes, slopes = zip(*stretches(problem.n, work), strict=True)
     return sum_of(totals), sum(magnitudes), sum_of(slopes)
 
 
@@ -285,12 +285,12 @@ def primal_sums(
 
 
 def through(problem: Any, z: np.ndarray, size: np.ndarray, u: np.ndarray) -> float:
-    """through_pass over one block of rows after the other."""
+    """through_pass over one stretch of rows after the other."""
 
-    def work(span: slice, rows: Any) -> float:
+    def work(span: slice) -> float:
         return through_pass(problem.compiled_loss, problem.y[span], problem.weights[span], z[span], size[span], u[span])
 
-    return sum(walk(problem.rows, problem.n, work))
+    return sum(stretches(problem.n, work))
 
 
 def sum_of(totals: Sequence[float]) -> float:

@@ -9,6 +9,18 @@ import numpy as np
 from fenchel.data.mapped import release, runs
 from fenchel.data.transfer import apply
 from fenchel.jit import kernel
+from fenchel.typed import helper
+
+
+# Sums of products with entries of w run side by side, by hand: the vector instruction that fetches several of them at a time
+# takes longer than fetching one after the other, up to twice as long.
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+
+
+@helper
+def term(rows, k, w):
+    """The k-th stored value times its entry of w."""
+    return rows.values[k] * w[rows.indices[k]]
 
 
 class CSR(NamedTuple):
@@ -22,18 +34,33 @@ class CSR(NamedTuple):
     values: np.ndarray
 
     def dot(self, i, w):
-        total = 0.0
-        for k in range(self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]):
-            total += self.values[k] * w[self.indices[k]]
-        return total
+        k, stop = np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + ONE])
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        while k + FOUR <= stop:
+            a += term(self, k, w)
+            b += term(self, k + ONE, w)
+            c += term(self, k + TWO, w)
+            d += term(self, k + THREE, w)
+            k += FOUR
+        while k < stop:
+            a += term(self, k, w)
+            k += ONE
+        return (a + b) + (c + d)
 
     def sized_dot(self, i, w):
-        total, size = 0.0, 0.0
-        for k in range(self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]):
-            term = self.values[k] * w[self.indices[k]]
-            total += term
-            size += abs(term)
-        return total, size
+        k, stop = np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + ONE])
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        size_a, size_b, size_c, size_d = 0.0, 0.0, 0.0, 0.0
+        while k + FOUR <= stop:
+            p, q, r, s = term(self, k, w), term(self, k + ONE, w), term(self, k + TWO, w), term(self, k + THREE, w)
+            a, b, c, d = a + p, b + q, c + r, d + s
+            size_a, size_b, size_c, size_d = size_a + abs(p), size_b + abs(q), size_c + abs(r), size_d + abs(s)
+            k += FOUR
+        while k < stop:
+            p = term(self, k, w)
+            a, size_a = a + p, size_a + abs(p)
+            k += ONE
+        return (a + b) + (c + d), (size_a + size_b) + (size_c + size_d)
 
     def mapped_dot(self, i, v, transfer):
         total = 0.0

@@ -15,6 +15,7 @@ from fenchel.data.mapped import release
 from fenchel.data.threads import cores, spread
 
 VALUES = 1 << 18  # stored values in a block, about: some tenths of a millisecond of work
+STRETCH = 1 << 15  # rows at least, for work on numbers that go with them: some hundredths of a millisecond
 FEW = 32  # blocks
 AHEAD = 2  # blocks for each thread that are done before the first of them is used
 THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
@@ -52,7 +53,20 @@ def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], least: int = 0, v
         release(part)
         return result
 
-    starts = range(0, n, step)
+    yield from _in_order(one, range(0, n, step))
+
+
+def stretches(n: int, work: Callable[[slice], Any]) -> Iterator[Any]:
+    """work(row numbers) for stretches of n rows, in order, for work on vectors alone.
+
+    >>> list(stretches(100_000, lambda span: (span.start, span.stop)))
+    [(0, 33334), (33334, 66668), (66668, 100000)]
+    """
+    step = -(-n // max(n // STRETCH, 1))
+    yield from _in_order(lambda a: work(slice(a, min(a + step, n))), range(0, n, step))
+
+
+def _in_order(one: Callable[[int], Any], starts: range) -> Iterator[Any]:
     threads = min(THREADS.get() or cores(), len(starts))
     if threads == 1:
         yield from map(one, starts)

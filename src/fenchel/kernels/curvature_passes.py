@@ -8,7 +8,7 @@ import numpy as np
 from fenchel.data.rows import add_rows, axpy, dot
 from fenchel.jit import kernel
 from fenchel.kernels.passes import RUN, counted
-from fenchel.losses.protocol import local_model, value_and_slope
+from fenchel.losses.protocol import in_runs, local_model, value_and_slope
 from fenchel.typed import helper
 
 STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
@@ -29,13 +29,28 @@ def model_rows(loss, y, p, start, stop, z, u, h):
     return total, slopes
 
 
-@kernel(fastmath=True)
-def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
-    """Scores z, slopes u, curvatures h times p, gradient += sum p u x; returns (sum p loss, sum p u).
+@helper
+def newton_by_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
+    """`newton_pass`, row by row."""
+    total, slopes = 0.0, 0.0
+    for i in range(np.uint64(y.size)):
+        if p[i] > 0.0:
+            z[i] = dot(rows, i, w) + offset[i] + b
+            f, slope, curvature = local_model(loss, z[i], y[i])
+            total += p[i] * f
+            u[i] = slope
+            h[i] = p[i] * min(curvature, STEEPEST)
+            if slope != 0.0:
+                slopes += p[i] * slope
+                axpy(rows, i, p[i] * slope, gradient)
+            if bent.size > 0:
+                axpy(rows, i, h[i], bent)
+    return total, slopes
 
-    bent += sum h x, which a free intercept needs, unless it is empty. A few rows at a time: all their scores, then all their
-    losses in a loop that is vectorised, then their sum, while they are in the nearest cache.
-    """
+
+@helper
+def newton_by_runs(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
+    """`newton_pass`, a few rows at a time: their scores, then their losses in a loop that is vectorised, then their sum."""
     total, slopes, n = 0.0, 0.0, np.uint64(y.size)
     for start in range(np.uint64(0), n, RUN):
         stop = min(start + RUN, n)
@@ -51,6 +66,17 @@ def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
             for i in range(start, stop):
                 axpy(rows, i, h[i], bent)
     return total, slopes
+
+
+@kernel(fastmath=True)
+def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
+    """Scores z, slopes u, curvatures h times p, gradient += sum p u x; returns (sum p loss, sum p u).
+
+    bent += sum h x, which a free intercept needs, unless it is empty. Each row is fetched once.
+    """
+    if in_runs(loss):
+        return newton_by_runs(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent)
+    return newton_by_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent)
 
 
 @kernel(fastmath=True)

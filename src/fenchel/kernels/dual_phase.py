@@ -20,9 +20,9 @@ FEW = 64 * RUN  # rows; fewer are shuffled one by one
 REPEATS = 5  # epochs for the busy rows alone, at most,
 BUSY = 1.0  # which gain so much of the mean gain at least,
 MOST_BUSY = 0.5  # and of which there is at most such a share;
-# and, by whether the loss is differentiable, only as long as a step gains so much of what one on the other rows gained, at
-# least. (At kinks most rows gain nothing, and what the others do says little of what is left.)
-WORTH = {True: 2.0, False: 0.0}
+# and, by whether the loss is differentiable, only as long as an epoch gains so much of what as many steps on the other rows
+# gained, and of the most that one gained. (At kinks most rows gain nothing, and what the others do says little of what is left.)
+WORTH = {True: (2.0, 0.0), False: (0.0, 0.35)}
 
 
 @helper
@@ -111,13 +111,15 @@ def dual_phase(
     n, runs, none, steps = np.uint64(u.size), work[0], gains[:0], np.uint64(0)
     for _ in range(epochs):
         count, others = busy_rows(gains, work[1])
+        first = 0.0
         for _ in range(REPEATS if count > np.uint64(0) else 0):
             b, gained = sweep(
                 loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, work[1, :count], none, runs,
                 state,
             )  # fmt: skip
             steps += count
-            if gained < worth * others * count:
+            first = max(first, gained)
+            if gained < worth[0] * others * count or gained < worth[1] * first:
                 break
         b, _ = sweep(
             loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, work[1, :0], gains, runs, state,

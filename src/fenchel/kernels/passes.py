@@ -9,11 +9,11 @@ import numpy as np
 
 from fenchel.data.rows import add_rows, axpy, dot, sqnorm
 from fenchel.jit import kernel
-from fenchel.losses.protocol import conjugate, slope, value_and_slope
+from fenchel.losses.protocol import conjugate, in_runs, slope, value_and_slope
 from fenchel.typed import helper
 
 
-RUN = np.uint64(32)  # rows whose scores are found, then their losses in a loop that is vectorised, then their sum
+RUN = np.uint64(16)  # rows, where they are gone through in runs: few enough for the nearest cache
 
 
 @helper
@@ -22,9 +22,23 @@ def counted(p, f, u):
     return (f, u) if p > 0.0 else (0.0, 0.0)
 
 
-@kernel(fastmath=True)
-def risk_pass(loss, rows, y, p, offset, w, b, gradient):
-    """gradient += sum_i p_i u_i x_i with u the slopes; returns (sum p loss, sum p u). Each row is fetched once."""
+@helper
+def risk_by_rows(loss, rows, y, p, offset, w, b, gradient):
+    """`risk_pass`, row by row."""
+    total, slopes = 0.0, 0.0
+    for i in range(np.uint64(y.size)):
+        if p[i] > 0.0:
+            f, u = value_and_slope(loss, dot(rows, i, w) + offset[i] + b, y[i])
+            total += p[i] * f
+            if u != 0.0:
+                slopes += p[i] * u
+                axpy(rows, i, p[i] * u, gradient)
+    return total, slopes
+
+
+@helper
+def risk_by_runs(loss, rows, y, p, offset, w, b, gradient):
+    """`risk_pass`, a few rows at a time: their scores, then their losses in a loop that is vectorised, then their sum."""
     total, slopes, n = 0.0, 0.0, np.uint64(y.size)
     z, u = np.empty(RUN), np.empty(RUN)
     for start in range(np.uint64(0), n, RUN):
@@ -40,6 +54,14 @@ def risk_pass(loss, rows, y, p, offset, w, b, gradient):
             if u[k] != 0.0:
                 axpy(rows, start + k, u[k], gradient)
     return total, slopes
+
+
+@kernel(fastmath=True)
+def risk_pass(loss, rows, y, p, offset, w, b, gradient):
+    """gradient += sum_i p_i u_i x_i with u the slopes; returns (sum p loss, sum p u). Each row is fetched once."""
+    if in_runs(loss):
+        return risk_by_runs(loss, rows, y, p, offset, w, b, gradient)
+    return risk_by_rows(loss, rows, y, p, offset, w, b, gradient)
 
 
 @kernel(fastmath=True)

@@ -22,8 +22,8 @@ def check(loss: Any, targets: Any = None, rtol: float = 1e-8) -> None:
 
     Checked: numbers come back and are finite, value is convex and slope a subgradient, slope is nondecreasing, a
     loss that calls itself `nonnegative` is, and, where the loss has them, that `value_and_slope`, `local_model`,
-    `conjugate`, `dual_step`, `dual_domain`, `curvature` and `smoothness` agree with value and slope. `targets` are the y to try
-    (default: a few numbers the loss allows).
+    `conjugate`, `dual_step`, `quick_dual_step`, `dual_domain`, `curvature` and `smoothness` agree with value and slope. `targets`
+    are the y to try (default: a few numbers the loss allows).
 
     >>> from typing import NamedTuple
     >>> class Wrong(NamedTuple):
@@ -139,6 +139,21 @@ def _dual_step(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
             yield f"dual_step(u={u:.6g}, z={z}, q={q}, y={y}) is {got:.6g}; value and slope say {want:.6g}"
 
 
+def _quick_dual_step(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    for y, z, q in itertools.product(targets, SCORES, STEPS) if hasattr(loss, "quick_dual_step") else []:
+        u, low, high = loss.slope(0.1, y), *protocol.dual_domain(loss, y)
+        quick, best = loss.quick_dual_step(u, z, q, y), protocol.dual_step(loss, u, z, q, y)
+        got, most = (_gain(loss, u, z, q, y, new) for new in (quick, best))
+        if not (low <= quick <= high and got >= 0.5 * most - rtol * (1 + abs(z))):
+            yield f"quick_dual_step(u={u:.6g}, z={z}, q={q}, y={y}) is {quick:.6g}; the best one is {best:.6g}"
+
+
+def _gain(loss: Any, u: float, z: float, q: float, y: float, new: float) -> float:
+    """What a step from u to `new` adds to the dual value of the row."""
+    conjugates = protocol.conjugate(loss, new, y) - protocol.conjugate(loss, u, y)
+    return (new - u) * z - conjugates - 0.5 * q * (new - u) ** 2
+
+
 def _dual_domain(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
     for y in targets if hasattr(loss, "dual_domain") else []:
         low, high = loss.dual_domain(y)
@@ -183,4 +198,4 @@ TESTS: list[Callable[[Any, Any, float], Iterator[str]]] = [
     _deterministic,
     _nonnegative,
 ]
-TESTS += [_fused, _fenchel_young, _conjugate_domain, _dual_step, _dual_domain, _curvature, _smoothness]
+TESTS += [_fused, _fenchel_young, _conjugate_domain, _dual_step, _quick_dual_step, _dual_domain, _curvature, _smoothness]

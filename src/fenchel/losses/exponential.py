@@ -50,5 +50,8 @@ class Exponential(NamedTuple):
         e = exp(-y * z)
         return e, -y * e, e
 
+    def in_runs(self):
+        return True
+
     def smoothness(self):
         return math.inf

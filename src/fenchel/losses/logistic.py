@@ -115,6 +115,9 @@ class Logistic(NamedTuple):
         e, p = tail(m)
         return max(-m, 0.0) + log1p(e), -y * (e * p if m > 0.0 else p), e * p * p
 
+    def in_runs(self):
+        return True
+
     def smoothness(self):
         return 0.25
 

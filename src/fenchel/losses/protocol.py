@@ -12,6 +12,7 @@ quick_dual_step(...)   nearly the same, where it is cheaper                     
 dual_domain(y)         (low, high): the closure of {u: loss*(u) < inf}                  derived.dual_domain
 curvature(z, y)        second derivative, where the loss has one                        derived.curvature
 local_model(z, y)      (value, slope, curvature), where they share work                 each is called
+in_runs()              whether values of several rows at a time take less time each     False
 smoothness()           Lipschitz constant of the slope; inf: none; None: it jumps       derived.is_differentiable
 valid_target(y)        which targets are allowed (on arrays)                            every finite number is
 =====================  ===============================================================  ==========================
@@ -77,3 +78,13 @@ def _local_model(loss, z, y):
 @method("loss, z, y", _local_model)
 def local_model(loss, z, y):
     """(value, slope, curvature), with the work they share done once."""
+
+
+def _in_runs(loss):
+    return False
+
+
+@method("loss", _in_runs)
+def in_runs(loss):
+    """Whether the loss is so much work that rows are gone through in runs: their losses are then found in a loop of their own,
+    which is vectorised."""
