@@ -50,11 +50,9 @@ FEW, FAR = 4, 50.0  # targets and scores at which a loss is asked whether it is 
 FEW_FEATURES = 200  # with rows on a cluster: a Hessian that may travel
 ROUGH = 1e-3  # tolerance that dual steps, whose first epochs gain most, often reach before a Newton step is made
 ROUGH_PASSES = 30.0  # what Newton's method needs then, about
-LOOSE_ROUGH, MOST_DEAR = (
-    0.009,
-    8.0,
-)  # the same as LOOSE for rough answers; by the fourth power of the factor's cost up to here
+LOOSE_ROUGH, MOST_DEAR = 0.009, 8.0  # the same as LOOSE for rough answers; by the fourth power of the cost up to here
 LOOSE, SOME = 0.045, 1000  # |x|^2 / (n alpha) on average over some rows, for a factor of one pass: dual steps are few
+NOT_FAR, FAR_ROUGH = 20.0, 100.0  # |x|^2 / (n alpha) of wide sparse rows up to which few epochs do it; do it roughly
 PATIENT = 3.0  # times what semismooth Newton costs as a rule: what dual steps are thought to cost where it needs longer
 TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
 
@@ -86,14 +84,20 @@ def _loose_rows_roughly(problem: Any) -> bool:
 
 
 def _coupling(problem: Any) -> tuple[float, float]:
-    """(|x|^2 / (n alpha) on average, a factor's cost in passes); infinite coupling where dual steps need not be thought of."""
+    """(how much rows have to do with each other, a factor's cost in passes); infinite coupling where dual steps need not be
+    thought of."""
     if problem.d <= TINY_FACTOR or problem.smooth_loss or not hasattr(problem.regularizer, "alpha"):
         return math.inf, 1.0
+    costs = costs_of(problem)
+    return _reach(problem), costs.factor / costs.product
+
+
+def _reach(problem: Any) -> float:
+    """|x|^2 / (n alpha) on average over some rows: how far a dual step moves the score of its own row."""
     some = strided(problem.n, min(problem.n, SOME))
     norms = np.empty(some.size)
     norms_pass(take(problem.rows, some), norms)
-    costs = costs_of(problem)
-    return float(norms.mean()) / (problem.n * problem.regularizer.alpha), costs.factor / costs.product
+    return float(norms.mean()) / (problem.n * problem.regularizer.alpha)
 
 
 def _cheap_factor(problem: Any) -> bool:
@@ -111,7 +115,15 @@ def _wide_and_flat(problem: Any) -> bool:
 
 
 def _wide_and_sparse(problem: Any) -> bool:
-    return problem.family == "scalar" and problem.smooth_loss and dual_start_pays(problem)
+    return _wide_within(problem, FAR_ROUGH)
+
+
+def _wide_sparse_and_loose(problem: Any) -> bool:
+    return _wide_within(problem, NOT_FAR)
+
+
+def _wide_within(problem: Any, far: float) -> bool:
+    return problem.family == "scalar" and problem.smooth_loss and dual_start_pays(problem) and _reach(problem) <= far
 
 
 def _wide_scores(problem: Any) -> bool:
@@ -146,6 +158,12 @@ RULES: list[Rule] = [
         "a rough answer on wide sparse rows takes few epochs of dual steps",
         lambda problem: ROUGH_PASSES,
         rough_only=True,
+    ),
+    Rule(
+        "dual_ascent",
+        _wide_sparse_and_loose,
+        "rows have little to do with each other, so dual steps are few",
+        lambda problem: ROUGH_PASSES,
     ),
     Rule(
         "newton_cg",

@@ -13,7 +13,7 @@ import numpy as np
 
 from fenchel.kernels.column_descent import gram_descent, largest_violation
 
-SWEEPS, ROUGH_SWEEPS = 10, 30  # the latter for solutions that need not be exact, and may so do without a factor
+SWEEPS, ROUGH_SWEEPS = 30, 100  # the latter for solutions that need not be exact, and may so do without a factor
 ROUNDS = 60  # solves on the support, at most
 RIDGE = 1e-12  # relative to the largest entry of the diagonal: columns may be copies of each other
 EXACT = 1e-3  # violation, relative to that at the beginning, at which a solution counts as exact

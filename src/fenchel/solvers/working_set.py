@@ -18,14 +18,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fenchel.data.dense import Dense
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.column_set import ColumnSet
+from fenchel.solvers.newton_passes import OUTER, WALK
 from fenchel.solvers.proximal_newton import Point, ProximalNewton, look
 from fenchel.solvers.sparse_quadratic import spread, violation
 
 SMALL = 200  # columns of X up to which all are the set
-FIRST = 100  # columns in the first set
+FIRST, MOST_FIRST = 100, 400  # columns in the first set; of dense rows up to the latter, if their Gram matrix takes but a pass
 GROW, FULL_GROW = 1.5, 2.0  # the set in supports; the latter if the support filled it
 FULL = 0.9
 NEAREST, FARTHEST = 0.01, 0.2  # how far below lam, relatively, a gradient may be for its column to enter
@@ -111,6 +113,13 @@ def dual_claim(oracle: Any, w: np.ndarray, b: float, point: Point, g: np.ndarray
     return max((1.0 - short) * losses, losses - short * along - 2.0 * short * short * abs(losses - along))
 
 
+def first_size(problem: Any) -> int:
+    """Columns in the first set."""
+    if not isinstance(problem.rows, Dense):
+        return FIRST
+    return int(min(max(np.sqrt(WALK[True] / OUTER[True] * problem.d), FIRST), MOST_FIRST))
+
+
 def next_set(
     oracle: Any, columns: ColumnSet | None, support: np.ndarray, size: np.ndarray, lam: float, worst: float
 ) -> ColumnSet:
@@ -123,7 +132,7 @@ def next_set(
     score = size.copy()
     score[support] = np.inf
     full = columns is not None and support.size > FULL * columns.size
-    room = max(FIRST, int((FULL_GROW if full else GROW) * support.size))
+    room = max(first_size(oracle.problem), int((FULL_GROW if full else GROW) * support.size))
     below = 0.0 if columns is None else min(max(worst / lam, NEAREST), FARTHEST)
     chosen = np.flatnonzero(score >= (1.0 - below) * lam)
     if chosen.size > room:
