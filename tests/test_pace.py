@@ -97,10 +97,20 @@ def test_dual_steps_come_first_where_the_regularization_is_strong():
     assert [type(choose.candidates(p)[0].solver) for p in problems] == [DualAscent, SemismoothNewton]
 
 
-def test_a_rough_answer_on_wide_sparse_rows_is_left_to_dual_steps():
+def wide_and_sparse(alpha):
     X = sp.random(300, 2000, 0.02, "csr", rng=np.random.default_rng(0))
-    p = fenchel.Problem(X, np.where(X @ np.ones(2000) > 20.0, 1.0, -1.0), loss="logistic", alpha=1e-4)
-    assert [type(choose.candidates(p, tol=tol)[0].solver) for tol in (1e-3, 1e-4)] == [DualAscent, NewtonCG]
+    return fenchel.Problem(X, np.where(X @ np.ones(2000) > 20.0, 1.0, -1.0), loss="logistic", alpha=alpha)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "first"), [(1e-2, [DualAscent, DualAscent]), (1e-3, [DualAscent, NewtonCG]), (1e-4, [NewtonCG, NewtonCG])]
+)
+def test_dual_steps_on_wide_sparse_rows_come_first_by_tolerance_and_strength(alpha, first):
+    assert [type(choose.candidates(wide_and_sparse(alpha), tol=tol)[0].solver) for tol in (1e-3, 1e-4)] == first
+
+
+def test_a_rough_answer_on_wide_sparse_rows_is_left_to_dual_steps():
+    p = wide_and_sparse(1e-3)
     rough, fine = fenchel.solve(p, tol=1e-3), fenchel.solve(p, tol=1e-8)
     assert (rough.solver, fine.solver) == ("DualAscent", "NewtonCG")
     assert rough.certificate.dual <= fine.certificate.primal <= rough.certificate.primal
@@ -108,8 +118,7 @@ def test_a_rough_answer_on_wide_sparse_rows_is_left_to_dual_steps():
 
 def test_a_checkpoint_knows_no_tolerance(tmp_path):
     """Whoever resumes with another one finds the same solvers in the same order."""
-    X = sp.random(300, 2000, 0.02, "csr", rng=np.random.default_rng(0))
-    p = fenchel.Problem(X, np.where(X @ np.ones(2000) > 20.0, 1.0, -1.0), loss="logistic", alpha=1e-4)
+    p = wide_and_sparse(1e-3)
     first = fenchel.solve(p, tol=1e-3, checkpoint=tmp_path / "kept")
     second = fenchel.solve(p, tol=1e-8, checkpoint=tmp_path / "kept", resume=True)
     assert first.solver == second.solver == "NewtonCG"

@@ -34,6 +34,7 @@ SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
 COARSE = {True: 1e-3, False: 1e-2}  # the largest gap to aim at, by the same: with kinks the way there is long
 SURELY = 0.9  # of a gap that is aimed at
+JUMP, NEAR_JUMP = 30.0, 1e3  # times the tolerance: a gap from which it is aimed at, whatever lies between; one below NEAR
 OFF = 0.8  # how far D is from P, about, in units of the gain of an epoch: from 0.5 to 4 where the loss is differentiable
 SHORT, SLOWING = 4, 0.8  # epochs that are made without a copy if they end the solve; what is left of their rate, about
 SELDOM = 4  # rounds after which all rows are looked at in any case
@@ -71,7 +72,7 @@ class Phases:
         if u.any():
             self.v = form.change.combine(oracle, u) / -self.strength
         self.smooth = problem.smooth_loss
-        self.gap, self.pace = np.inf, Pace(COARSE[self.smooth])
+        self.gap, self.pace = np.inf, Pace(COARSE[self.smooth], start.tol)
 
     def first(self) -> Iterate:
         """The iterate to start from, without a pass over X if it is 0."""
@@ -198,11 +199,11 @@ class Phases:
 class Pace:
     """How many epochs to make before the next look, from what the last ones achieved.
 
-    Tolerances are mostly powers of ten: the next one below is aimed at.
+    Tolerances are mostly powers of ten: the next one below is aimed at, or tol itself if it is near.
     """
 
-    def __init__(self, coarse: float):
-        self.coarse = coarse  # the largest gap to aim at
+    def __init__(self, coarse: float, tol: float):
+        self.coarse, self.tol = coarse, tol  # the largest gap to aim at, and the one that is asked for
         self.rate = 0.0  # of log gap, per epoch
 
     def learn(self, before: float, after: float, epochs: int) -> None:
@@ -219,7 +220,9 @@ class Pace:
         return float(np.ceil(np.log(gap / (SURELY * tol)) / (SLOWING * self.rate)))
 
     def aim(self, gap: float) -> float:
-        """The power of ten below a gap."""
+        """The gap below this one at which to look at all rows."""
+        if self.tol < gap <= max(JUMP * self.tol, min(NEAR_JUMP * self.tol, NEAR)):
+            return SURELY * self.tol
         return float(min(10.0 ** (np.ceil(np.log10(gap)) - 1.0), self.coarse)) if gap > 0.0 else 0.0
 
     @property
