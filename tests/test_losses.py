@@ -340,7 +340,9 @@ def test_straight_functions_against_extended_precision(way):
     x = np.concatenate([700.0 * rng.uniform(-1, 1, 400), scales, -scales, [0.0, -706.9, 709.7, 0.5 * math.log(2.0)]])
     one = np.resize(np.concatenate([scales, -0.5 * scales, [0.0, 1.0, -0.5]]), x.size)
     near_one = np.concatenate([1.0 + scales, 1.0 - 0.5 * scales])
-    positive = np.resize(np.concatenate([10.0 ** rng.uniform(-300, 300, 400), near_one, [1.0, 0.5**0.5, 2.0**0.5]]), x.size)
+    positive = np.resize(
+        np.concatenate([10.0 ** rng.uniform(-300, 300, 400), near_one, [1.0, 0.5**0.5, 2.0**0.5]]), x.size
+    )
     if way == "python":
         got = np.array(straight_functions(x.tolist(), one.tolist(), positive.tolist()))
     else:

@@ -11,7 +11,6 @@ from fenchel.data.transfer import apply
 from fenchel.jit import kernel
 from fenchel.typed import helper
 
-
 # Sums of products with entries of w run side by side, by hand: the vector instruction that fetches several of them at a time
 # takes longer than fetching one after the other, up to twice as long.
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)

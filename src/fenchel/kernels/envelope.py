@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.jit import kernel
-from fenchel.losses.protocol import curvature, dual_step, slope, value, value_and_slope
+from fenchel.losses.protocol import dual_step, local_model, slope, value
 from fenchel.typed import helper
 
 STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
@@ -38,9 +38,11 @@ def smoothed_rows(loss, y, p, offset, gamma, u0, z, u, t, step):
     for i in range(np.uint64(y.size)):
         phi, new, f, miss = smoothed_loss(loss, z[i], u0[i], gamma, y[i])
         rise = dual_step(loss, u0[i], z[i] + width, gamma, y[i]) - new
-        total += p[i] * phi if p[i] > 0.0 else 0.0
-        losses += p[i] * f if p[i] > 0.0 else 0.0
-        residual += p[i] * miss if p[i] > 0.0 else 0.0
+        counts = p[i] > 0.0
+        phi, f, miss = phi if counts else 0.0, f if counts else 0.0, miss if counts else 0.0
+        total += p[i] * phi
+        losses += p[i] * f
+        residual += p[i] * miss
         slopes += p[i] * new
         t[i] = p[i] * (rise / width)
         bend += t[i]
@@ -55,16 +57,16 @@ def curved_rows(loss, y, p, offset, z, u, t, step):
     """The same for a differentiable loss and gamma = 0."""
     total, slopes, bend, kinks = 0.0, 0.0, 0.0, 0.0
     for i in range(np.uint64(y.size)):
-        t[i], step[i] = 0.0, 0.0
-        if p[i] > 0.0:
-            f, new = value_and_slope(loss, z[i], y[i])
-            total += p[i] * f
-            slopes += p[i] * new
-            t[i] = p[i] * min(curvature(loss, z[i], y[i]), STEEPEST)
-            bend += t[i]
-            kinks += t[i] * (z[i] - offset[i])
-            step[i] = new - u[i]
-            u[i] = new
+        f, new, bent = local_model(loss, z[i], y[i])
+        counts = p[i] > 0.0
+        f, new, bent = f if counts else 0.0, new if counts else u[i], min(bent, STEEPEST) if counts else 0.0
+        t[i] = p[i] * bent
+        total += p[i] * f
+        slopes += p[i] * new
+        bend += t[i]
+        kinks += t[i] * (z[i] - offset[i]) if counts else 0.0
+        step[i] = new - u[i]
+        u[i] = new
     return total, total, 0.0, slopes, bend, kinks
 
 
@@ -76,7 +78,8 @@ def smoothed_along(loss, y, p, z, dz, t, u0, gamma):
     for i in range(np.uint64(z.size)):
         at = z[i] + t * dz[i]
         phi, u, _, _ = smoothed_loss(loss, at, u0[i], gamma, y[i])
-        total += p[i] * phi if p[i] > 0.0 else 0.0
+        phi = phi if p[i] > 0.0 else 0.0
+        total += p[i] * phi
         first += p[i] * u * dz[i]
         second += p[i] * (dual_step(loss, u0[i], at + width, gamma, y[i]) - u) * (dz[i] * dz[i])
     return total, first, second / width
@@ -87,12 +90,12 @@ def curved_along(loss, y, p, z, dz, t):
     """The same for a differentiable loss and gamma = 0."""
     total, first, second = 0.0, 0.0, 0.0
     for i in range(np.uint64(z.size)):
-        if p[i] > 0.0:
-            at = z[i] + t * dz[i]
-            f, u = value_and_slope(loss, at, y[i])
-            total += p[i] * f
-            first += p[i] * u * dz[i]
-            second += p[i] * min(curvature(loss, at, y[i]), STEEPEST) * (dz[i] * dz[i])
+        f, u, bent = local_model(loss, z[i] + t * dz[i], y[i])
+        counts = p[i] > 0.0
+        f, u, bent = f if counts else 0.0, u if counts else 0.0, min(bent, STEEPEST) if counts else 0.0
+        total += p[i] * f
+        first += p[i] * u * dz[i]
+        second += p[i] * bent * (dz[i] * dz[i])
     return total, first, second
 
 

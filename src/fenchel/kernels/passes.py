@@ -12,7 +12,6 @@ from fenchel.jit import kernel
 from fenchel.losses.protocol import conjugate, in_runs, slope, value_and_slope
 from fenchel.typed import helper
 
-
 RUN = np.uint64(16)  # rows, where they are gone through in runs: few enough for the nearest cache
 
 

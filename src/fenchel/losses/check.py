@@ -22,8 +22,8 @@ def check(loss: Any, targets: Any = None, rtol: float = 1e-8) -> None:
 
     Checked: numbers come back and are finite, value is convex and slope a subgradient, slope is nondecreasing, a
     loss that calls itself `nonnegative` is, and, where the loss has them, that `value_and_slope`, `local_model`,
-    `conjugate`, `dual_step`, `quick_dual_step`, `dual_domain`, `curvature` and `smoothness` agree with value and slope. `targets`
-    are the y to try (default: a few numbers the loss allows).
+    `conjugate`, `dual_step`, `quick_dual_step`, `dual_domain`, `curvature` and `smoothness` agree with value and slope.
+    `targets` are the y to try (default: a few numbers the loss allows).
 
     >>> from typing import NamedTuple
     >>> class Wrong(NamedTuple):
@@ -100,7 +100,11 @@ def _fused(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
             yield f"value_and_slope differs from value and slope at z={z}, y={y}"
     for y, z in itertools.product(targets, SCORES) if hasattr(loss, "local_model") else []:
         f, g, h = loss.local_model(z, y)
-        if not (_close(f, loss.value(z, y), rtol) and _close(g, loss.slope(z, y), rtol) and _close(h, protocol.curvature(loss, z, y), rtol)):
+        if not (
+            _close(f, loss.value(z, y), rtol)
+            and _close(g, loss.slope(z, y), rtol)
+            and _close(h, protocol.curvature(loss, z, y), rtol)
+        ):
             yield f"local_model differs from value, slope and curvature at z={z}, y={y}"
 
 
@@ -141,7 +145,8 @@ def _dual_step(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
 
 def _quick_dual_step(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
     for y, z, q in itertools.product(targets, SCORES, STEPS) if hasattr(loss, "quick_dual_step") else []:
-        u, low, high = loss.slope(0.1, y), *protocol.dual_domain(loss, y)
+        u = loss.slope(0.1, y)
+        low, high = protocol.dual_domain(loss, y)
         quick, best = loss.quick_dual_step(u, z, q, y), protocol.dual_step(loss, u, z, q, y)
         got, most = (_gain(loss, u, z, q, y, new) for new in (quick, best))
         if not (low <= quick <= high and got >= 0.5 * most - rtol * (1 + abs(z))):
@@ -198,4 +203,13 @@ TESTS: list[Callable[[Any, Any, float], Iterator[str]]] = [
     _deterministic,
     _nonnegative,
 ]
-TESTS += [_fused, _fenchel_young, _conjugate_domain, _dual_step, _quick_dual_step, _dual_domain, _curvature, _smoothness]
+TESTS += [
+    _fused,
+    _fenchel_young,
+    _conjugate_domain,
+    _dual_step,
+    _quick_dual_step,
+    _dual_domain,
+    _curvature,
+    _smoothness,
+]

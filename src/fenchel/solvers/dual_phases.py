@@ -34,8 +34,13 @@ SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
 COARSE = {True: 1e-3, False: 1e-2}  # the largest gap to aim at, by the same: with kinks the way there is long
 SURELY = 0.9  # of a gap that is aimed at
-JUMP, NEAR_JUMP = 30.0, 1e3  # times the tolerance: a gap from which it is aimed at, whatever lies between; one below NEAR
-OFF = 0.8  # how far D is from P, about, in units of the gain of an epoch: from 0.5 to 4 where the loss is differentiable
+JUMP, NEAR_JUMP = (
+    30.0,
+    1e3,
+)  # times the tolerance: a gap from which it is aimed at, whatever lies between; one below NEAR
+OFF = (
+    0.8  # how far D is from P, about, in units of the gain of an epoch: from 0.5 to 4 where the loss is differentiable
+)
 SHORT, SLOWING = 4, 0.8  # epochs that are made without a copy if they end the solve; what is left of their rate, about
 SELDOM = 4  # rounds after which all rows are looked at in any case
 MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move

@@ -27,7 +27,10 @@ from fenchel.solvers.proximal_newton import Point, ProximalNewton, look
 from fenchel.solvers.sparse_quadratic import spread, violation
 
 SMALL = 200  # columns of X up to which all are the set
-FIRST, MOST_FIRST = 100, 400  # columns in the first set; of dense rows up to the latter, if their Gram matrix takes but a pass
+FIRST, MOST_FIRST = (
+    100,
+    400,
+)  # columns in the first set; of dense rows up to the latter, if their Gram matrix takes but a pass
 GROW, FULL_GROW = 1.5, 2.0  # the set in supports; the latter if the support filled it
 FULL = 0.9
 NEAREST, FARTHEST = 0.01, 0.2  # how far below lam, relatively, a gradient may be for its column to enter
