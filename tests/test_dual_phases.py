@@ -16,7 +16,7 @@ from fenchel.oracle import Oracle
 from fenchel.solvers import DualAscent, dual_phases
 from fenchel.solvers.active_rows import Unchanged, columns_of, take_rows
 from fenchel.solvers.base import Start
-from fenchel.solvers.dual_phases import Phases
+from fenchel.solvers.dual_phases import Pace, Phases
 from fenchel.solvers.free_newton import Free, Newton
 from fenchel.solvers.transfers import make_form
 from problems import LOSSES, problem
@@ -108,6 +108,30 @@ def test_at_kinks_they_have_them_as_long_as_they_gain_their_share_of_the_most(mo
     phases.gains[:] = 1.0
     phases.gains[:40] = 1e3
     assert repeats_of(phases, 40) == pytest.approx(repeats)
+
+
+@pytest.mark.parametrize(("loss", "tol", "epochs"), [("logistic", 0.5, 1), ("logistic", 1e-9, 4), ("hinge", 0.5, 4)])
+def test_the_first_look_comes_as_soon_as_the_gains_allow_it(loss, tol, epochs):
+    phases = phases_of(wide(loss, alpha=1e-2))
+    phases.first()
+    assert phases.begin(4, tol) == epochs
+    gap = phases.check(phases.look())
+    assert (gap.primal - gap.dual) / gap.primal <= tol or tol == 1e-9
+
+
+@pytest.mark.parametrize(
+    ("tol", "gap", "aim"),
+    [
+        (1e-6, 0.5, 1e-2),  # the largest that is aimed at
+        (1e-6, 5e-3, 1e-3),  # the next power of ten
+        (1e-6, 9e-4, 0.9e-6),  # near the end, the tolerance itself
+        (1e-3, 2e-2, 0.9e-3),
+        (1e-3, 5e-2, 1e-2),
+        (1e-3, 5e-4, 1e-4),  # beyond the tolerance: whoever asked for it did not stop
+    ],
+)
+def test_all_rows_are_looked_at_when_the_next_power_of_ten_or_the_tolerance_is_reached(tol, gap, aim):
+    assert Pace(1e-2, tol).aim(gap) == pytest.approx(aim)
 
 
 @pytest.mark.parametrize(("tol", "copied"), [(1e-5, False), (1e-12, True)])

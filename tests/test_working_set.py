@@ -17,6 +17,7 @@ from fenchel.oracle import Oracle
 from fenchel.solvers import WorkingSet, proximal_newton
 from fenchel.solvers.column_set import ColumnSet
 from fenchel.solvers.sparse_quadratic import minimise, violation
+from fenchel.solvers.working_set import FIRST, MOST_FIRST, first_size
 
 STORAGES = [pytest.param(np.asarray, id="dense"), pytest.param(sp.csr_matrix, id="csr")]
 
@@ -81,6 +82,18 @@ def test_sets_too_large_for_a_gram_matrix(storage, free, monkeypatch):
         monkeypatch.undo()
         assert by_columns.certificate.primal == pytest.approx(direct.certificate.primal, rel=1e-7)
         assert by_columns.certificate.dual <= direct.certificate.primal + direct.certificate.floor
+
+
+def test_first_sets_of_dense_rows_grow_with_what_a_pass_costs():
+    rng = np.random.default_rng(0)
+    sizes = {}
+    for d in (50, 10_000, 200_000):
+        X = rng.standard_normal((2, d))
+        p = fenchel.Problem(X, [1.0, -1.0], loss="logistic", regularizer="l1", alpha=0.1)
+        sparse = fenchel.Problem(sp.csr_matrix(X), [1.0, -1.0], loss="logistic", regularizer="l1", alpha=0.1)
+        sizes[d] = first_size(p)
+        assert first_size(sparse) == FIRST
+    assert FIRST == sizes[50] < sizes[10_000] < sizes[200_000] == MOST_FIRST
 
 
 def test_logistic_is_not_worse_than_liblinear():

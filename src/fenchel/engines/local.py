@@ -124,6 +124,8 @@ class Local:
         threads = min(self.threads or cores(), len(blocks))
         if blocks and getattr(blocks[0], "mapped", False):
             function = _streamed(function, blocks, threads)
+        if threads == 1:
+            return [function(b, *arguments) for b in blocks]
         return spread(lambda b: function(b, *arguments), blocks, threads)
 
     def sum(self, function: Callable[..., tuple], blocks: list[Any], *arguments: Any) -> tuple:

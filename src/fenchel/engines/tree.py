@@ -19,6 +19,8 @@ def added(parts: Sequence[tuple]) -> tuple:
     >>> added([(1.0, 2), (10.0, 20), (100.0, 200)])
     (111.0, 222)
     """
+    if len(parts) == 1:
+        return tuple(parts[0])
     return _total(0, len(parts), {(k, k + 1): part for k, part in enumerate(parts)}, keep=False)
 
 

@@ -29,7 +29,7 @@ def model_rows(loss, y, p, start, stop, z, u, h):
     return total, slopes
 
 
-@helper
+@kernel(fastmath=True)
 def newton_by_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
     """`newton_pass`, row by row."""
     total, slopes = 0.0, 0.0
@@ -48,7 +48,7 @@ def newton_by_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
     return total, slopes
 
 
-@helper
+@kernel(fastmath=True)
 def newton_by_runs(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
     """`newton_pass`, a few rows at a time: their scores, then their losses in a loop that is vectorised, then their sum."""
     total, slopes, n = 0.0, 0.0, np.uint64(y.size)
@@ -68,15 +68,13 @@ def newton_by_runs(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
     return total, slopes
 
 
-@kernel(fastmath=True)
 def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
     """Scores z, slopes u, curvatures h times p, gradient += sum p u x; returns (sum p loss, sum p u).
 
     bent += sum h x, which a free intercept needs, unless it is empty. Each row is fetched once.
     """
-    if in_runs(loss):
-        return newton_by_runs(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent)
-    return newton_by_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent)
+    kind = newton_by_runs if in_runs(loss) else newton_by_rows  # here, so that only one of them is compiled
+    return kind(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent)
 
 
 @kernel(fastmath=True)

@@ -21,7 +21,7 @@ def counted(p, f, u):
     return (f, u) if p > 0.0 else (0.0, 0.0)
 
 
-@helper
+@kernel(fastmath=True)
 def risk_by_rows(loss, rows, y, p, offset, w, b, gradient):
     """`risk_pass`, row by row."""
     total, slopes = 0.0, 0.0
@@ -35,7 +35,7 @@ def risk_by_rows(loss, rows, y, p, offset, w, b, gradient):
     return total, slopes
 
 
-@helper
+@kernel(fastmath=True)
 def risk_by_runs(loss, rows, y, p, offset, w, b, gradient):
     """`risk_pass`, a few rows at a time: their scores, then their losses in a loop that is vectorised, then their sum."""
     total, slopes, n = 0.0, 0.0, np.uint64(y.size)
@@ -55,12 +55,10 @@ def risk_by_runs(loss, rows, y, p, offset, w, b, gradient):
     return total, slopes
 
 
-@kernel(fastmath=True)
 def risk_pass(loss, rows, y, p, offset, w, b, gradient):
     """gradient += sum_i p_i u_i x_i with u the slopes; returns (sum p loss, sum p u). Each row is fetched once."""
-    if in_runs(loss):
-        return risk_by_runs(loss, rows, y, p, offset, w, b, gradient)
-    return risk_by_rows(loss, rows, y, p, offset, w, b, gradient)
+    kind = risk_by_runs if in_runs(loss) else risk_by_rows  # here, so that only one of them is compiled
+    return kind(loss, rows, y, p, offset, w, b, gradient)
 
 
 @kernel(fastmath=True)

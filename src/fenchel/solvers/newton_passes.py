@@ -163,8 +163,7 @@ def costs_of(sample: Any) -> Costs:
     """Estimates for a problem or a sample of it."""
     rows, d = sample.rows, float(sample.d)
     dense = isinstance(rows, Dense)
-    lengths = np.full(sample.n, d) if dense else np.diff(rows.indptr).astype(float)
-    products = 0.5 * float(lengths @ lengths)
+    products = 0.5 * (sample.n * d * d if dense else float(np.square(np.diff(rows.indptr), dtype=float).sum()))
     walk = WALK[dense] * size(rows) + 2.0 * d
     too_large = d > MOST_FACTORED or (d > SMALL and d * d > LARGER * size(rows))
     return Costs(products, walk, np.inf if too_large else OUTER[dense] * products + FACTOR * d**3 / 3.0)
