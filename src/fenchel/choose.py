@@ -123,7 +123,9 @@ def _wide_sparse_and_loose(problem: Any) -> bool:
 
 
 def _wide_within(problem: Any, far: float) -> bool:
-    return problem.family == "scalar" and problem.smooth_loss and dual_start_pays(problem) and _reach(problem) <= far
+    if problem.family != "scalar" or not problem.smooth_loss or problem.d <= TINY_FACTOR:
+        return False
+    return dual_start_pays(problem) and _reach(problem) <= far
 
 
 def _wide_scores(problem: Any) -> bool:

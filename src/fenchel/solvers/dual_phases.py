@@ -20,7 +20,7 @@ import numpy as np
 
 from fenchel.data.accept import block, read_only
 from fenchel.data.transfer import Identity, apply_to
-from fenchel.kernels.dual_phase import WORTH, dual_phase, dual_steps, row_scores
+from fenchel.kernels.dual_phase import ALL_WORTH, WORTH, dual_phase, dual_steps, row_scores
 from fenchel.kernels.passes import conjugate_sum, loss_sums
 from fenchel.result import Iterate
 from fenchel.solvers.active_rows import Columns, Part, Unchanged, columns_of, halves
@@ -77,6 +77,7 @@ class Phases:
         if u.any():
             self.v = form.change.combine(oracle, u) / -self.strength
         self.smooth = problem.smooth_loss
+        self.worth = ALL_WORTH if problem.fit_intercept and not self.smooth else WORTH[self.smooth]
         self.gap, self.pace = np.inf, Pace(COARSE[self.smooth], start.tol)
 
     def first(self) -> Iterate:
@@ -99,7 +100,7 @@ class Phases:
         self.b, self.centre, steps = dual_phase(
             self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, self.gains,
-            WORTH[self.smooth], count, self.work, self.random,
+            self.worth, count, self.work, self.random,
         )  # fmt: skip
         self.oracle.passes += steps / max(part.n, 1) * part.stored / self.whole.stored
 
