@@ -103,7 +103,8 @@ def conjugate_pass(loss, y, p, offset, u):
         for k in range(count):
             magnitude += abs(terms[k])
             total, correction = add(total, correction, terms[k])
-            slopes, slopes_correction = add(slopes, slopes_correction, p[start + k] * u[start + k])
+            term = p[start + k] * u[start + k] if p[start + k] > 0.0 else 0.0
+            slopes, slopes_correction = add(slopes, slopes_correction, term)
     return total + correction, magnitude, slopes + slopes_correction
 
 

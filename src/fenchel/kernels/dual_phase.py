@@ -112,15 +112,15 @@ def dual_phase(
     n, runs, none, steps = np.uint64(u.size), work[0], gains[:0], np.uint64(0)
     for _ in range(epochs):
         count, others = busy_rows(gains, work[1])
-        first = 0.0
+        most = 0.0
         for _ in range(REPEATS if count > np.uint64(0) else 0):
             b, gained = sweep(
                 loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, work[1, :count], none, runs,
                 state,
             )  # fmt: skip
             steps += count
-            first = max(first, gained)
-            if gained < worth[0] * others * count or gained < worth[1] * first:
+            most = max(most, gained)
+            if gained < worth[0] * others * count or gained < worth[1] * most:
                 break
         b, _ = sweep(
             loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, work[1, :0], gains, runs, state,

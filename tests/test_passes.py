@@ -1,0 +1,76 @@
+"""Passes over rows, in runs and row by row, against sums written down in plain Python; rows without weight do not count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fenchel
+from fenchel import losses as L
+from fenchel.kernels.curvature_passes import curved_pass, line_pass, newton_pass
+from fenchel.kernels.passes import conjugate_sum, loss_sums, risk_pass
+from fenchel.losses import protocol
+
+LOSSES = [L.Logistic(), L.Exponential(), L.SquaredHinge(), L.Huber(), L.Poisson()]
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
+
+
+def case(loss, storage, n=37, d=9):
+    """Rows of 0 to d entries; two have no weight, and the loss of one of these overflows, whatever the loss."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d)) * (np.arange(d) < rng.integers(0, d + 1, n)[:, None])
+    y = np.where(rng.random(n) < 0.5, -1.0, 1.0) if "-1" in getattr(loss, "target_rule", "") else np.ones(n)
+    weight = rng.random(n)
+    weight[[5, 20]] = 0.0
+    offset = 0.1 * rng.standard_normal(n)
+    offset[20] = -1e200 * y[20] if not isinstance(loss, L.Poisson) else 1e200
+    p = fenchel.Problem(sp.csr_matrix(X) if storage == "csr" else X, y, loss=loss, sample_weight=weight, offset=offset)
+    return p, X, rng.standard_normal(d), 0.3
+
+
+def written_down(p, X, w, b):
+    """(sum p loss, slopes, curvatures, sum p u x, sum p h x), row by row, of the rows with weight."""
+    total, u, h = 0.0, np.zeros(p.n), np.zeros(p.n)
+    for i in np.flatnonzero(p.weights):
+        z = float(X[i] @ w) + p.offset[i] + b
+        total += p.weights[i] * p.loss.value(z, p.y[i])
+        u[i], h[i] = p.loss.slope(z, p.y[i]), protocol.curvature(p.loss, z, p.y[i])
+    return total, u, h, X.T @ (p.weights * u), X.T @ (p.weights * h)
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@every_loss
+def test_fused_passes_are_the_sums_written_down(loss, storage):
+    p, X, w, b = case(loss, storage)
+    total, u, h, gradient, bent = written_down(p, X, w, b)
+    data = (p.compiled_loss, p.rows, p.y, p.weights, p.offset, w, b)
+    got = np.zeros(p.d)
+    value, slopes = risk_pass(*data, got)
+    np.testing.assert_allclose([value, slopes], [total, p.weights @ u], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(got, gradient, rtol=1e-12, atol=1e-14)
+    z, got_u, got_h, got, got_bent = np.zeros(p.n), np.zeros(p.n), np.zeros(p.n), np.zeros(p.d), np.zeros(p.d)
+    value, slopes = newton_pass(*data, z, got_u, got_h, got, got_bent)
+    np.testing.assert_allclose([value, slopes], [total, p.weights @ u], rtol=1e-12, atol=1e-15)
+    for found, want in ((got_u, u), (got_h, p.weights * h), (got, gradient), (got_bent, bent)):
+        np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-14)
+
+
+@every_loss
+def test_passes_over_scores_are_the_sums_written_down(loss):
+    p, X, w, b = case(loss, "dense")
+    total, u, h, _, _ = written_down(p, X, w, b)
+    z, some = X @ w + p.offset, (p.y, p.weights)
+    np.testing.assert_allclose(loss_sums(p.compiled_loss, *some, z, b), [total, p.weights @ u], rtol=1e-12)
+    dz = np.linspace(-1.0, 1.0, p.n)
+    along = line_pass(p.compiled_loss, *some, z + b - 0.5 * dz, dz, 0.5)
+    np.testing.assert_allclose(along, [total, (p.weights * u) @ dz], rtol=1e-11)
+    got_u, got_h = np.zeros(p.n), np.zeros(p.n)
+    assert curved_pass(p.compiled_loss, *some, z + b, got_u, got_h) == pytest.approx(total, rel=1e-12)
+    np.testing.assert_allclose(got_u, u, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(got_h, h, rtol=1e-12, atol=1e-14)
+    u[20] = 5.0 * p.y[20]  # outside of most domains
+    conjugates = sum(
+        p.weights[i] * (loss.conjugate(u[i], p.y[i]) - u[i] * p.offset[i]) for i in np.flatnonzero(p.weights)
+    )
+    assert conjugate_sum(p.compiled_loss, *some, p.offset, u) == pytest.approx(conjugates, rel=1e-12)
