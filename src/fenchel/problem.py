@@ -112,7 +112,7 @@ class Problem:
 
     def _accept_weights(self, sample_weight: Any) -> tuple[np.ndarray, float]:
         if sample_weight is None:
-            return np.full(self.n, 1.0 / self.n), float(self.n)
+            return read_only(np.full(self.n, 1.0 / self.n)), float(self.n)
         s = accept_vector(sample_weight, self.n, "sample_weight")
         if (s < 0).any():
             row = int(np.argmax(s < 0))
@@ -123,7 +123,7 @@ class Problem:
         relative = s / largest  # so that weights of 1e+-300 neither overflow nor vanish
         total = float(relative.sum())
         with np.errstate(over="ignore"):
-            return relative / total, float(total * largest)
+            return read_only(relative / total), float(total * largest)
 
     def part(self, a: int, b: int) -> Problem:
         """Rows a .. b - 1 as a problem in which they keep the weights that they have here. Made to travel: what is on
@@ -150,10 +150,7 @@ class Problem:
         X = self.X.read() if isinstance(self.X, StoredRows) else aligned(self.X)
         self.__dict__["X"], self.__dict__["rows"] = accept_matrix(X)
         self.__dict__["compiled_loss"] = compilable(self.loss)
-        self.__dict__["weights"] = np.array(
-            self.weights
-        )  # may be written to, as at home: kernels are compiled for either
-        for name in ("y", "offset"):
+        for name in ("y", "weights", "offset"):
             self.__dict__[name] = read_only(aligned(getattr(self, name)))
 
     @property

@@ -62,7 +62,7 @@ class SetProblem(Problem):
         self.y = read_only(accept_vector(y, self.n, "y"))
         self.groups = None if groups is None else self._accept_groups(groups)
         self.prepared = self.loss.prepare(self.y, self.groups, sample_weight)
-        self.weights, self.total_weight = np.full(self.n, 1.0 / self.n), float(self.n)
+        self.weights, self.total_weight = read_only(np.full(self.n, 1.0 / self.n)), float(self.n)
         self.has_offset, self.offset = False, read_only(np.zeros(self.n))
         self._frozen = True
 

@@ -8,15 +8,14 @@ A loss or a data block is a NamedTuple, because numba knows those. Two traps are
 
 * numba tells NamedTuple types apart by class *name* and field types only, so a user's own `Hinge` would silently run
   ours. `compilable` renames every class that is not Fenchel's to something unique.
-* numba must not be imported by `import fenchel`; `install` registers the overloads when the first kernel is needed.
+* numba must not be imported by `import fenchel`; `install` tells it of the functions when the first kernel is needed.
 """
 
 from __future__ import annotations
 
-import inspect
 import itertools
-import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 _FUNCTIONS: dict[str, tuple[Callable, Callable | None, bool]] = {}
@@ -25,7 +24,7 @@ _TWINS: dict[type, type] = {}
 _COUNT = itertools.count()
 
 
-def method(arguments: str, default: Callable | None = None, inline: bool = True) -> Callable[[Callable], Callable]:
+def method(default: Callable | None = None, inline: bool = True) -> Callable[[Callable], Callable]:
     """Make a stub into a typed free function. `default(self, ...)` is used by classes without the method.
 
     Long methods, beside whose work a call is nothing, are not inlined: kernels that call them compile faster.
@@ -42,7 +41,6 @@ def method(arguments: str, default: Callable | None = None, inline: bool = True)
         call.__doc__ = stub.__doc__
         call.__module__ = stub.__module__
         call.__wrapped__ = stub  # type: ignore[attr-defined]
-        call.arguments = arguments  # type: ignore[attr-defined]
         _FUNCTIONS[name] = (call, default, inline)
         return call
 
@@ -85,70 +83,85 @@ def waiting() -> bool:
 
 
 def install() -> None:
-    """Register the overloads with numba (idempotent). Called by the first import of a kernel."""
-    from numba import types
-    from numba.extending import overload
+    """Tell numba what the functions are (idempotent). Called by the first use of a kernel."""
+    from numba.core.typing.templates import infer_global
 
     while _HELPERS:
         function = _HELPERS.pop()
-        overload(function, jit_options=INLINE)(_same(function))
+        infer_global(function, _callable(function, lambda first, function=function: function, INLINE))
     while _FUNCTIONS:
         name, (call, default, inline) = _FUNCTIONS.popitem()
-        options = INLINE if inline else JIT
-        overload(call, jit_options=options)(_overload(name, call.arguments, default, types, options))  # type: ignore[attr-defined]
+        infer_global(call, _callable(call, _finder(name, default), INLINE if inline else CALLED))
 
 
-def _same(function: Callable) -> Callable:
-    names = ", ".join(inspect.signature(function).parameters)
-    scope: dict[str, Any] = {"function": function, "__name__": __name__}
-    exec(f"def resolve({names}):\n    return function", scope)
-    return scope["resolve"]
-
-
-JIT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+JIT: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+# What is called by compiled code only needs no way in from Python.
+CALLED: dict[str, Any] = {**JIT, "no_cpython_wrapper": True}
 # Methods and helpers are inlined into the kernel: a call per row would cost about 45 ns, several times its work.
-INLINE: dict[str, Any] = {**JIT, "forceinline": True}
+INLINE: dict[str, Any] = {**CALLED, "forceinline": True}
 
 
 def _reordering() -> frozenset:
-    """What the kernel that is being compiled allows with its sums. A method is compiled once for each: numba would keep the
-    first, and whether a certificate's sums are in order would depend on who had come before it."""
+    """What the kernel that is being compiled allows with its sums."""
     from numba.core.targetconfig import ConfigStack
 
     flags = ConfigStack().top_or_none()
     return frozenset(flags.fastmath.flags) if flags is not None and flags.fastmath else frozenset()
 
 
-def _calling(target: Callable, name: str, arguments: str, source: Callable) -> Callable:
-    """A function that calls the target, and is called by what it does.
+def _finder(name: str, default: Callable | None) -> Callable[[Any], Callable | None]:
+    """Of the method of that name, by the numba type of the first argument."""
+    from numba import types
 
-    Kernels are kept on disk with the functions they call, under names that numba makes of a function's own name, the types of
-    its arguments and a number that is unique in one process only. Two methods of the same types, wrapped in functions of the
-    same name, could so be taken for each other by kernels that two processes had compiled.
-    """
-    own = re.sub(r"\W", "_", f"{name}_of_{source.__module__}_{source.__qualname__}")
-    scope: dict[str, Any] = {"target": target, "__name__": __name__}
-    exec(f"def {own}({arguments}):\n    return target({arguments})", scope)
-    return scope[own]
-
-
-def _overload(name: str, arguments: str, default: Callable | None, types: Any, options: dict[str, Any]) -> Callable:
-    from numba import njit
-
-    compiled: dict[tuple[Callable, frozenset], Callable] = {}
-
-    def lookup(first: Any) -> Callable | None:
+    def find(first: Any) -> Callable | None:
         if not isinstance(first, (types.NamedTuple, types.NamedUniTuple)):
             return None
-        source = getattr(first.instance_class, name, None) or default
-        if source is None:
-            return None
-        allowed = _reordering()
-        if (source, allowed) not in compiled:
-            made = source if hasattr(source, "py_func") else njit(fastmath=set(allowed) or False, **options)(source)
-            compiled[source, allowed] = made
-        return _calling(compiled[source, allowed], name, arguments, source)
+        return getattr(first.instance_class, name, None) or default
 
-    scope: dict[str, Any] = {"lookup": lookup, "__name__": __name__}
-    exec(f"def resolve({arguments}):\n    return lookup({arguments.split(',')[0]})", scope)
-    return scope["resolve"]
+    return find
+
+
+@cache
+def _callable_type() -> type:
+    """The class of numba types of functions that are found by their first argument.
+
+    numba's own `overload` would compile a function around every method, and all of them again for every set of options under
+    which they are called. Here a method is compiled once for each of what its callers allow with sums, and which of these is
+    meant is looked up where the call is written out too: numba would keep one for all, and whether a certificate's sums are in
+    order would depend on who had come before it.
+    """
+    from numba import njit
+    from numba.core import types
+    from numba.core.datamodel import models, register_default
+
+    class Found(types.Callable, types.Dummy):
+        def __init__(self, function: Callable, find: Callable[[Any], Callable | None], options: dict[str, Any]):
+            self.find, self.options = find, options
+            self.compiled: dict[tuple[Callable, frozenset], Any] = {}
+            super().__init__(f"found({function.__module__}.{function.__qualname__})")
+
+        def dispatcher(self, first: Any) -> Any:
+            source = self.find(first)
+            if source is None or hasattr(source, "py_func"):  # a user's own compiled function
+                return source
+            key = source, _reordering()
+            if key not in self.compiled:
+                self.compiled[key] = njit(fastmath=set(key[1]) or False, **self.options)(source)
+            return self.compiled[key]
+
+        def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+            found = self.dispatcher(args[0]) if args else None
+            return None if found is None else types.Dispatcher(found).get_call_type(context, args, kws)
+
+        def get_call_signatures(self) -> tuple[list, bool]:
+            return [], True
+
+        def get_impl_key(self, sig: Any) -> Any:
+            return types.Dispatcher(self.dispatcher(sig.args[0])).get_impl_key(sig)
+
+    register_default(Found)(models.OpaqueModel)
+    return Found
+
+
+def _callable(function: Callable, find: Callable, options: dict[str, Any]) -> Any:
+    return _callable_type()(function, find, options)

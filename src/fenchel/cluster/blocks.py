@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from fenchel.cluster.holder import Holder
-from fenchel.data.accept import aligned
+from fenchel.data.accept import aligned, read_only
 from fenchel.errors import InputError
 from fenchel.problem import Problem
 from fenchel.vector_problem import Unpenalised, for_outputs
@@ -81,9 +81,9 @@ def make(spec: Spec, facts: Facts, whole: Any, *parts: Any) -> Holder:
     own = problem.__dict__
     if facts.weighted:
         relative = np.ones(problem.n) if s is None else np.asarray(s, dtype=float)
-        own["weights"] = relative / facts.largest / facts.total
+        own["weights"] = read_only(relative / facts.largest / facts.total)
     else:
-        own["weights"] = np.full(problem.n, 1.0 / facts.n)
+        own["weights"] = read_only(np.full(problem.n, 1.0 / facts.n))
     if problem.family == "vector":
         own["outputs"] = facts.classes
         own["penalty"] = for_outputs(problem.given, problem.features, facts.classes)

@@ -113,17 +113,19 @@ class RowsOnCluster(OnCluster, Problem):
     @cached_property
     def y(self) -> np.ndarray:  # type: ignore[override]
         """All targets, brought here: asked for only by methods that look at scores of rows."""
-        return np.concatenate(self._team.each("vector", "y"))
+        return read_only(np.concatenate(self._team.each("vector", "y")))
 
     @cached_property
     def weights(self) -> np.ndarray:  # type: ignore[override]
         """The weights of all rows, brought here."""
-        return np.concatenate(self._team.each("vector", "weights"))
+        return read_only(np.concatenate(self._team.each("vector", "weights")))
 
     @cached_property
     def offset(self) -> np.ndarray:  # type: ignore[override]
         """The offsets of all rows, brought here."""
-        return np.concatenate(self._team.each("vector", "offset")) if self.has_offset else np.zeros(self.n)
+        return read_only(
+            np.concatenate(self._team.each("vector", "offset")) if self.has_offset else np.zeros(self.n)
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

@@ -25,7 +25,7 @@ LOWEST_SHARE = 1e-3
 LEAST = 1e-290  # terms are kept above: denormal numbers are very slow, and so small a weight changes nothing
 
 
-@method("transfer, rows, i")
+@method()
 def unit_shares(transfer, rows, i):
     """(sum of the terms that grow, sum of those that shrink) along a row of entries -1, 0 and +1 (times one number)."""
 

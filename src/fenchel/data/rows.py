@@ -5,22 +5,22 @@ from __future__ import annotations
 from fenchel.typed import method
 
 
-@method("rows, i, w")
+@method()
 def dot(rows, i, w):
     """<x_i, w>."""
 
 
-@method("rows, i, w")
+@method()
 def sized_dot(rows, i, w):
     """(<x_i, w>, sum_j |x_ij w_j|): the product, and what its rounding is proportional to."""
 
 
-@method("rows, i, v, transfer")
+@method()
 def mapped_dot(rows, i, v, transfer):
     """<x_i, transfer(v)> with the transfer function applied coordinate by coordinate, only where x_i is stored."""
 
 
-@method("rows, i, a, out")
+@method()
 def axpy(rows, i, a, out):
     """out += a x_i."""
 
@@ -32,41 +32,41 @@ def _add_rows(rows, start, stop, p, u, out):
             axpy(rows, i, a, out)
 
 
-@method("rows, start, stop, p, u, out", _add_rows)
+@method(_add_rows)
 def add_rows(rows, start, stop, p, u, out):
     """out += sum_i p_i u_i x_i over the rows start..stop (unsigned numbers)."""
 
 
-@method("rows, i, a, out")
+@method()
 def add_outer(rows, i, a, out):
     """out += a x_i x_i', each pair of stored entries once (so off the diagonal in one of the two places)."""
 
 
-@method("rows, i")
+@method()
 def sqnorm(rows, i):
     """<x_i, x_i>."""
 
 
-@method("rows, i")
+@method()
 def row_span(rows, i):
     """(start, stop): the places k of row i's stored entries, for loops that need both column and value."""
 
 
-@method("rows, k")
+@method()
 def row_column(rows, k):
     """The column of the entry at place k."""
 
 
-@method("rows, i, k")
+@method()
 def row_entry(rows, i, k):
     """The value of the entry at place k of row i."""
 
 
-@method("rows, i, work")
+@method()
 def row_vector(rows, i, work):
     """x_i with its zeros: the row itself if it is stored so, else `work`, which is written over."""
 
 
-@method("rows, i")
+@method()
 def row_parts(rows, i):
     """(columns, values) of row i's stored entries; columns is None if all are stored."""

@@ -23,7 +23,7 @@ from fenchel.data.rows import axpy, dot, mapped_dot, row_column, row_entry, row_
 from fenchel.typed import method
 
 
-@method("transfer, v")
+@method()
 def apply(transfer, v):
     """One coordinate of the primal point."""
 
@@ -58,32 +58,32 @@ def _steepening(transfer, i):
     return 0.0
 
 
-@method("transfer, rows, i, v, bound", _look)
+@method(_look)
 def row_look(transfer, rows, i, v, bound):
     """(score of row i, curvature along it)."""
 
 
-@method("transfer, rows, i, a, v", _score_at)
+@method(_score_at)
 def row_score_at(transfer, rows, i, a, v):
     """The score of row i at v + a x_i."""
 
 
-@method("transfer, rows, i, a, v", _move)
+@method(_move)
 def row_move(transfer, rows, i, a, v):
     """v += a x_i."""
 
 
-@method("transfer, v", _renew)
+@method(_renew)
 def renew(transfer, v):
     """Compute afresh what is kept beside v."""
 
 
-@method("transfer, v, a, out", _add_weights)
+@method(_add_weights)
 def add_weights(transfer, v, a, out):
     """out += a w."""
 
 
-@method("transfer, i", _steepening)
+@method(_steepening)
 def steepening(transfer, i):
     """s: the curvature along row i changes by at most e^(s |a|) between v and v + a x_i; 0 where a bound is global."""
 

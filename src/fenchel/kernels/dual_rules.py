@@ -46,7 +46,7 @@ class Place(NamedTuple):
     bound: float
 
 
-@method("rule, loss, transfer, rows, v, at")
+@method()
 def new_dual(rule, loss, transfer, rows, v, at):
     """The new u_i."""
 

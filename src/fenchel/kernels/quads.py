@@ -50,7 +50,7 @@ class VectorKernel(Kernel):
             emit(scale, values, columns, W, z)
 
         run.__name__ = run.__qualname__ = f"run_{self.py_func.__name__}"  # two of them on disk must not share a name
-        return njit(**typed.INLINE)(run)
+        return njit(**typed.JIT, forceinline=True)(run)
 
 
 def vector_kernel(build: Callable) -> Callable[[Callable], VectorKernel]:

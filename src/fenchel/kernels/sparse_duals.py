@@ -30,7 +30,7 @@ def _written(duals, i, u):
     return True
 
 
-@method("duals, i, u", _written)
+@method(_written)
 def keep_row(duals, i, u):
     """Row i <- u; False, and nothing is changed, if there is no room. A dense row was written to in place already."""
 
@@ -40,7 +40,7 @@ def _add_whole(duals, rows, i, a, change, out):
     add_to_rows(a, values, columns, out, change)
 
 
-@method("duals, rows, i, a, change, out", _add_whole)
+@method(_add_whole)
 def add_change(duals, rows, i, a, change, out):
     """out += a x_i change', change being that of a row; it is written over."""
 

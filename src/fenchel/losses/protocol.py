@@ -36,17 +36,17 @@ def _value_and_slope(loss, z, y):
     return value(loss, z, y), slope(loss, z, y)
 
 
-@method("loss, z, y", _value_and_slope)
+@method(_value_and_slope)
 def value_and_slope(loss, z, y):
     """Both, with the work they share done once."""
 
 
-@method("loss, u, y", derived.conjugate)
+@method(derived.conjugate)
 def conjugate(loss, u, y):
     """sup over z of u z - loss(z, y)."""
 
 
-@method("loss, u, z, q, y", derived.dual_step)
+@method(derived.dual_step)
 def dual_step(loss, u, z, q, y):
     """The root u' of u' in subdifferential(z - q (u' - u))."""
 
@@ -55,17 +55,17 @@ def _quick_dual_step(loss, u, z, q, y):
     return dual_step(loss, u, z, q, y)
 
 
-@method("loss, u, z, q, y", _quick_dual_step)
+@method(_quick_dual_step)
 def quick_dual_step(loss, u, z, q, y):
     """The dual step, or one that gains nearly as much."""
 
 
-@method("loss, y", derived.dual_domain)
+@method(derived.dual_domain)
 def dual_domain(loss, y):
     """(low, high), the closure of the domain of the conjugate."""
 
 
-@method("loss, z, y", derived.curvature)
+@method(derived.curvature)
 def curvature(loss, z, y):
     """Second derivative of the loss at z."""
 
@@ -75,7 +75,7 @@ def _local_model(loss, z, y):
     return f, u, curvature(loss, z, y)
 
 
-@method("loss, z, y", _local_model)
+@method(_local_model)
 def local_model(loss, z, y):
     """(value, slope, curvature), with the work they share done once."""
 
@@ -84,7 +84,7 @@ def _in_runs(loss):
     return False
 
 
-@method("loss", _in_runs)
+@method(_in_runs)
 def in_runs(loss):
     """Whether the loss is so much work that rows are gone through in runs: their losses are then found in a loop of their own,
     which is vectorised."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fenchel.typed import method
 
 
-@method("loss, z, y")
+@method()
 def value(loss, z, y):
     """loss(z, y)."""
 
 
-@method("loss, z, y")
+@method()
 def slope(loss, z, y):
     """An element of the subdifferential of the loss at z."""

@@ -85,7 +85,7 @@ class TreeLoss(ByContent):
         return class_scores(self.parent, self.leaf, z)
 
 
-@method("loss, z, y", inline=False)
+@method(inline=False)
 def best_leaf(loss, z, y):
     """(the loss, the node of a leaf that attains it)."""
 

@@ -13,7 +13,7 @@ from fenchel.multiclass.tree import Tree, diameter
 from fenchel.typed import method
 
 
-@method("loss, z, up, high, rest", inline=False)
+@method(inline=False)
 def sums_up(loss, z, up, high, rest):
     """The sums of exponentials below every node."""
 

@@ -32,7 +32,7 @@ from fenchel.typed import method
 __all__ = ["conjugate", "dual_prox", "into_domain", "slopes", "value", "value_and_slopes", "vertex_margins"]
 
 
-@method("loss, z, y, out", inline=False)
+@method(inline=False)
 def slopes(loss, z, y, out):
     """out = a subgradient in z."""
 
@@ -42,21 +42,21 @@ def _value_and_slopes(loss, z, y, out):
     return value(loss, z, y)
 
 
-@method("loss, z, y, out", _value_and_slopes, inline=False)
+@method(_value_and_slopes, inline=False)
 def value_and_slopes(loss, z, y, out):
     """The value; out = a subgradient in z."""
 
 
-@method("loss, u, y", inline=False)
+@method(inline=False)
 def into_domain(loss, u, y):
     """Move u into the domain of the conjugate."""
 
 
-@method("loss, t, g, y, out", inline=False)
+@method(inline=False)
 def dual_prox(loss, t, g, y, out):
     """out = argmin over u of loss*(u) - <t, u> + g/2 |u|^2."""
 
 
-@method("loss, z, y, margins, sizes", inline=False)
+@method(inline=False)
 def vertex_margins(loss, z, y, margins, sizes):
     """Margins and sizes of the vertices of the domain of loss*; those of y are not set."""

@@ -12,17 +12,17 @@ from fenchel.data.dense import Dense
 from fenchel.typed import method
 
 
-@method("layout, w, j, x, s")
+@method()
 def column_scores(layout, w, j, x, s):
     """s += x (the weights of feature j for every label)."""
 
 
-@method("layout, j, x, p, out")
+@method()
 def column_add(layout, j, x, p, out):
     """(The weights of feature j in out) += x p."""
 
 
-@method("layout, j, c")
+@method()
 def column_place(layout, j, c):
     """Where the weight of feature j for label c lies; -1 if there is none."""
 

@@ -22,36 +22,36 @@ from __future__ import annotations
 from fenchel.typed import method
 
 
-@method("parts, i", inline=False)
+@method(inline=False)
 def parts_size(parts, i):
     """Number of parts of example i."""
 
 
-@method("parts, w, cost, i, S, out", inline=False)
+@method(inline=False)
 def clique_scores(parts, w, cost, i, S, out):
     """out = F_i'w + cost c_i; S is scratch."""
 
 
-@method("parts, i, mu, a, S, out", inline=False)
+@method(inline=False)
 def add_cliques(parts, i, mu, a, S, out):
     """out += a (F_i mu - phi_i(gold)); returns <c_i, mu>; S is scratch."""
 
 
-@method("parts, i, theta", inline=False)
+@method(inline=False)
 def project_cliques(parts, i, theta):
     """theta = the marginals nearest to it."""
 
 
-@method("parts, i, theta", inline=False)
+@method(inline=False)
 def gibbs_cliques(parts, i, theta):
     """theta = the marginals of p(y) proportional to exp(sum of theta over the parts of y)."""
 
 
-@method("parts, i, mu", inline=False)
+@method(inline=False)
 def recover_cliques(parts, i, mu):
     """mu = marginals near it, exactly; any finite numbers will do."""
 
 
-@method("parts, i", inline=False)
+@method(inline=False)
 def label_reach(parts, i):
     """A bound on |phi_i(y) - phi_i(gold)| over all labels."""

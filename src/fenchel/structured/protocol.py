@@ -41,27 +41,27 @@ import numpy as np
 from fenchel.typed import method
 
 
-@method("model, i", inline=False)
+@method(inline=False)
 def label_size(model, i):
     """Entries of a label of example i."""
 
 
-@method("model, w, i, S", inline=False)
+@method(inline=False)
 def part_scores(model, w, i, S):
     """Scores of the parts that labels of example i are made of."""
 
 
-@method("model, w, S, i, out", inline=False)
+@method(inline=False)
 def best_label(model, w, S, i, out):
     """out = the label with the largest plane at w."""
 
 
-@method("model, i, y", inline=False)
+@method(inline=False)
 def label_cost(model, i, y):
     """L_i(y)."""
 
 
-@method("model, w, S, i, y", inline=False)
+@method(inline=False)
 def label_margin(model, w, S, i, y):
     """<w, phi_i(y) - phi_i(gold)>."""
 
@@ -70,7 +70,7 @@ def _one(model, cost):
     return 1.0
 
 
-@method("model, cost", _one, inline=False)
+@method(_one, inline=False)
 def plane_factor(model, cost):
     """How much steeper the plane of a label of that cost is."""
 
@@ -79,17 +79,17 @@ def _no_ceiling(model, w, S, i):
     return -np.inf
 
 
-@method("model, w, S, i", _no_ceiling, inline=False)
+@method(_no_ceiling, inline=False)
 def plane_ceiling(model, w, S, i):
     """What no plane of example i exceeds at w, for oracles that may miss the best label; -inf: the oracle does not."""
 
 
-@method("model, i, y, a, out", inline=False)
+@method(inline=False)
 def add_label(model, i, y, a, out):
     """out += a (phi_i(y) - phi_i(gold))."""
 
 
-@method("model, i, y, out", inline=False)
+@method(inline=False)
 def drain_label(model, i, y, out):
     """Sum of squares of out where phi_i(y) or phi_i(gold) may differ from 0; these entries become 0."""
 
@@ -98,7 +98,7 @@ def _nothing(model, w, S):
     pass
 
 
-@method("model, w, S", _nothing, inline=False)
+@method(_nothing, inline=False)
 def begin_pass(model, w, S):
     """Put what all examples share at w into S, where `part_scores` and `log_partition` leave it alone."""
 
@@ -107,11 +107,11 @@ def _largest(model, S, i):
     return np.max(np.abs(S))
 
 
-@method("model, S, i", _largest, inline=False)
+@method(_largest, inline=False)
 def score_size(model, S, i):
     """The size of the numbers that scores of example i are sums of; S as `part_scores` made it."""
 
 
-@method("model, w, S, i, a, out", inline=False)
+@method(inline=False)
 def log_partition(model, w, S, i, a, out):
     """log sum over y of exp <w, phi_i(y) - phi_i(gold)>; out += a times its gradient."""
