@@ -59,6 +59,14 @@ class Found(NamedTuple):
     value: float
 
 
+def bordered(H: np.ndarray, border: np.ndarray, corner: float) -> np.ndarray:
+    """H with one more row and column."""
+    m = border.size
+    out = np.empty((m + 1, m + 1))
+    out[:m, :m], out[:m, m], out[m, :m], out[m, m] = H, border, border, corner
+    return out
+
+
 class ProximalNewton:
     """Newton steps on sets of columns; keeps what one step has learned about the next."""
 
@@ -69,6 +77,7 @@ class ProximalNewton:
         self.secant: Any = 0.0  # curvatures that the last step showed, if it was too long
         self.progress = np.inf  # of the last step, relative to the value
         self.stuck = False  # no step could be made
+        self.rough = 0.0  # part of the violation that the last model was allowed to leave, as factors are dear
         self.hard = 0  # sets that were not solved by the steps allowed
         self.made_for: Any = (None, None, False)  # columns, curvatures, whether sampled, of the matrix at hand
         self.matrix = np.zeros((0, 0))
@@ -103,7 +112,7 @@ class ProximalNewton:
             g = columns.combine(point.u)
             q = self.gradient(point, xb, g)
             before, now = now, violation(xb, q, lam)
-            if now <= INSIDE * worst or columns.chosen is None:
+            if now <= max(INSIDE, self.rough) * worst or columns.chosen is None:
                 break
         else:
             self.hard += 1
@@ -116,11 +125,13 @@ class ProximalNewton:
 
     def model_step(self, columns, point, xb, q, lam, now, before):
         """The minimiser of the second-order model."""
-        curvatures = self.curvatures(point)
+        curvatures, self.rough = self.curvatures(point), 0.0
         thin = not columns.dense and columns.size**2 > THIN * columns.stored and self.hard < HARD
         if columns.size <= DIRECT and not thin:
             dear = FACTOR * columns.size**3 / 3.0 > DEAR * self.product_cost
             eta = min(LOOSE, max(LOOSE * now / self.lam, EXACT)) if dear and self.lam else EXACT
+            if dear:
+                self.rough = eta
             return minimise(self.hessian(columns, curvatures, now <= LAG * before), q, xb, lam, eta)
         scale = np.sqrt(self.problem.weights * curvatures)
         ridge = np.append(np.full(columns.size, self.ridge), np.zeros(self.free))
@@ -147,7 +158,7 @@ class ProximalNewton:
             np.einsum("ii->i", H)[:] = np.maximum(np.diag(H), columns.squares(weights))
         if self.free:
             border = columns.combine(curvatures) if np.ptp(curvatures) else curvatures[0] * columns.means
-            H = np.block([[H, border[:, None]], [border[None, :], np.full((1, 1), weights.sum())]])
+            H = bordered(H, border, float(weights.sum()))
         diagonal = np.einsum("ii->i", H)
         diagonal[: columns.size] += self.ridge
         diagonal += 1e-12 * diagonal.max(initial=1e-300)
