@@ -16,7 +16,7 @@ import pytest
 
 import fenchel
 from fenchel import jit_cache, kernel_sources, losses, typed
-from fenchel.certify import slopes_pass
+from fenchel.certify_passes import slopes_pass
 from fenchel.data.accept import accept_matrix
 from fenchel.data.rows import axpy, dot, sqnorm
 from fenchel.jit import Kernel, kernel
@@ -352,7 +352,7 @@ def test_kernels_of_user_code_are_not_kept(folder):
 
 ASK = """
 import numpy as np, fenchel
-from fenchel.certify import slopes_pass
+from fenchel.certify_passes import slopes_pass
 u = np.zeros(1)
 slopes_pass(fenchel.losses.Hinge(), np.ones(1), np.zeros(1), u)
 print(fenchel.__file__, u[0])

@@ -28,7 +28,16 @@ LAYERS = [
         "sequence_metrics",
     },
     {"problem", "vector_problem", "set_problem", "structured_problem", "kernels"},
-    {"certify", "dual_point", "vector_certify", "set_certify", "structured_certify", "marginal_certify", "engines"},
+    {
+        "certify",
+        "certify_passes",
+        "dual_point",
+        "vector_certify",
+        "set_certify",
+        "structured_certify",
+        "marginal_certify",
+    }
+    | {"engines"},
     {"oracle", "local_dual", "vector_oracle", "set_oracle", "structured_oracle"},
     {"solvers", "choose", "compat", "pace"},
     {"solve", "run", "run_state", "checkpoint", "checkpoint_format", "cluster", "instances", "kernel_methods"},

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certify import dual_value, slopes_at, slopes_pass
+from fenchel.certify import dual_value, slopes_at
+from fenchel.certify_passes import slopes_pass
 from fenchel.data.rows import axpy, mapped_dot, sqnorm
 from fenchel.data.transfer import Identity, Soft
 from fenchel.jit import kernel

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.certify import clip_pass
+from fenchel.certify_passes import clip_pass
 from fenchel.data.accept import read_only
 from fenchel.kernels.dual_phase import WORTH, dual_phase, row_scores
 from fenchel.kernels.passes import combine_pass, conjugate_sum, loss_sums, norms_pass

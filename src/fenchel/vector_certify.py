@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.certify import CHUNK, EPS, SAFETY, WIDE, Judge, blur, sum_of
+from fenchel.certify import CHUNK, SAFETY, WIDE, Judge, blur, sum_of
+from fenchel.certify_passes import EPS
 from fenchel.data.accept import as_rows, block
 from fenchel.data.dual_matrix import accept_dual_matrix, changed_rows, dense
 from fenchel.data.rows import row_column, row_entry, row_span, row_vector, sqnorm

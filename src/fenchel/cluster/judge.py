@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certify import EPS, SAFETY, Judge, blur, sum_of
+from fenchel.certify import SAFETY, Judge, blur, sum_of
+from fenchel.certify_passes import EPS
 from fenchel.cluster.judged import Share
 from fenchel.errors import InputError
 from fenchel.oracle import Kept, Mixed, PlaneRecipe
@@ -113,7 +114,7 @@ def _certificate(
 def balancing_shift(team: Any, point: Any) -> tuple[bool, float]:
     """(whether rows at the ends of their domains stay there, the shift of the others) that makes sum p u = 0.
 
-    The same safeguarded Newton as that of `certify.balance_pass`, with a round of sums for every step.
+    The same safeguarded Newton as that of `certify_passes.balance_pass`, with a round of sums for every step.
     """
     for keep_ends in (True, False):
         left, right, shift = -np.inf, np.inf, 0.0

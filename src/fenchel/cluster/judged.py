@@ -12,7 +12,8 @@ import numpy as np
 
 from fenchel import structured_certify as examples
 from fenchel import vector_certify as vectors
-from fenchel.certify import clip_pass, combined, conjugates, primal_sums, through
+from fenchel.certify import combined, conjugates, primal_sums, through
+from fenchel.certify_passes import clip_pass
 from fenchel.oracle import Kept
 from fenchel.structured import Gibbs
 from fenchel.structured.pool import pool_of

@@ -123,9 +123,7 @@ class RowsOnCluster(OnCluster, Problem):
     @cached_property
     def offset(self) -> np.ndarray:  # type: ignore[override]
         """The offsets of all rows, brought here."""
-        return read_only(
-            np.concatenate(self._team.each("vector", "offset")) if self.has_offset else np.zeros(self.n)
-        )
+        return read_only(np.concatenate(self._team.each("vector", "offset")) if self.has_offset else np.zeros(self.n))
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

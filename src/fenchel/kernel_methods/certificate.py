@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certify import EPS, SAFETY, Judge, conjugate_pass, feasible, slopes_pass
+from fenchel.certify import SAFETY, Judge, feasible
+from fenchel.certify_passes import EPS, conjugate_pass, slopes_pass
 from fenchel.data.accept import accept_vector
 from fenchel.data.sums import add
 from fenchel.errors import InputError
