@@ -14,7 +14,7 @@ from fenchel.kernels.dual_phase import BUSY, MOST_BUSY, REPEATS, WORTH
 from fenchel.kernels.free_rows import solve_free
 from fenchel.oracle import Oracle
 from fenchel.solvers import DualAscent, dual_phases
-from fenchel.solvers.active_rows import Unchanged, columns_of, take_rows
+from fenchel.solvers.active_rows import AT_ONCE, Room, Unchanged, columns_of, take_rows
 from fenchel.solvers.base import Start
 from fenchel.solvers.dual_phases import Pace, Phases
 from fenchel.solvers.free_newton import Free, Newton
@@ -45,13 +45,33 @@ def test_a_copy_holds_the_rows_with_common_columns_first():
     rows = accept_matrix(X)[1]
     columns = columns_of(rows, X.shape[1], Local())
     index = np.random.default_rng(1).permutation(X.shape[0])[:700]
-    copy = take_rows(rows, index, columns, Local())
+    copy = take_rows(rows, index, columns, Local(), Room())
     got = sp.csr_matrix((copy.values, copy.indices.astype(np.int64), copy.indptr.astype(np.int64)), (700, X.shape[1]))
     w = np.random.default_rng(2).standard_normal(X.shape[1])
     np.testing.assert_array_equal(columns.original(columns.renamed(w)), w)
     np.testing.assert_allclose(got @ columns.renamed(w), X[index] @ w, rtol=1e-12, atol=1e-14)
     frequency = columns.renamed(np.bincount(X.indices, minlength=X.shape[1]).astype(float))
     assert (np.diff(frequency) <= 0).all()
+
+
+@pytest.mark.parametrize("wide", [3, AT_ONCE // 7, AT_ONCE + 1])
+def test_copies_of_dense_rows_share_their_room(wide):
+    rng = np.random.default_rng(0)
+    X, room = rng.standard_normal((40, wide)), Room()
+    rows = accept_matrix(X)[1]
+    first = rng.permutation(40)[:30]
+    copy = take_rows(rows, first, Unchanged(), Local(), room)
+    np.testing.assert_array_equal(copy.values, X[first])
+    kept = room.values
+    inner = np.flatnonzero(rng.random(30) < 0.5)
+    within = take_rows(copy, inner, Unchanged(), Local(), room)  # in place
+    np.testing.assert_array_equal(within.values, X[first[inner]])
+    fewer = take_rows(rows, first[:20], Unchanged(), Local(), room)
+    np.testing.assert_array_equal(fewer.values, X[first[:20]])
+    assert room.values is kept
+    more = take_rows(rows, np.arange(40), Unchanged(), Local(), room)
+    np.testing.assert_array_equal(more.values, X)
+    np.testing.assert_array_equal(rows.values, X)  # what is the user's stays as it was
 
 
 def value_of(phases):

@@ -10,11 +10,13 @@ import numpy as np
 from fenchel.data.accept import read_only, size
 from fenchel.data.csr import CSR
 from fenchel.data.dense import Dense
+from fenchel.data.dense import copy_rows as copy_dense
 from fenchel.engines.local import SMALLEST_BLOCK
 from fenchel.kernels.working_copy import copy_rows, count_columns, rank_columns
 
 WIDE = 2048  # columns from which renumbering them pays: the weights of fewer are in the nearest cache anyway
 TOLD_APART = 1024  # frequencies of columns
+AT_ONCE = 1 << 17  # values of dense rows that are copied at a time
 
 
 class Part(NamedTuple):
@@ -37,11 +39,30 @@ class Part(NamedTuple):
         """Stored values, at least 1."""
         return max(size(self.rows), 1)
 
-    def take(self, index: np.ndarray, columns: Columns | Unchanged, engine: Any) -> Part:
-        """A copy of the rows `index`, one behind the other in that order, its columns renamed."""
-        rows = take_rows(self.rows, index, columns, engine)
+    def take(self, index: np.ndarray, columns: Columns | Unchanged, engine: Any, room: Room) -> Part:
+        """A copy of the rows `index`, one behind the other in that order, its columns renamed. Dense rows take the place of the
+        last copy in the room, be it these rows themselves: then the index must rise."""
+        rows = take_rows(self.rows, index, columns, engine, room)
         y, p, offset, q = (read_only(field[index]) for field in (self.y, self.p, self.offset, self.q))
         return Part(rows, y, p, offset, q, self.u[index], self.number[index])
+
+
+class Room:
+    """Memory for copies of dense rows, one after the other: where it is fresh, it costs more than the copy."""
+
+    values: np.ndarray | None = None
+
+    def filled(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """The rows `index` of X."""
+        if self.values is None or (X.base is not self.values and self.values.shape[0] < index.size):
+            self.values = None  # let go of it before there is more
+            self.values = np.empty((index.size, X.shape[1]), X.dtype)
+        step = max(AT_ONCE // X.shape[1], 1)
+        for a in range(
+            0, index.size, step
+        ):  # if they move up within the room: none is written over before it has moved
+            copy_dense(X, index[a : a + step], self.values[a : min(a + step, index.size)])
+        return self.values[: index.size]
 
 
 class Columns:
@@ -91,10 +112,10 @@ def columns_of(rows: Any, d: int, engine: Any) -> Columns | Unchanged:
     return Columns(rows, d, engine) if wide else Unchanged()
 
 
-def take_rows(rows: Any, index: np.ndarray, columns: Columns | Unchanged, engine: Any) -> Any:
+def take_rows(rows: Any, index: np.ndarray, columns: Columns | Unchanged, engine: Any, room: Room) -> Any:
     """A copy of some rows."""
     if isinstance(rows, Dense):
-        return Dense(read_only(rows.values[index]))
+        return Dense(read_only(room.filled(rows.values, index)))
     indptr = np.zeros(index.size + 1, dtype=rows.indptr.dtype)
     np.cumsum(np.diff(rows.indptr)[index], out=indptr[1:])
     stored = int(indptr[-1])

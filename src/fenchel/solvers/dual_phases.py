@@ -23,7 +23,7 @@ from fenchel.data.transfer import Identity, apply_to
 from fenchel.kernels.dual_phase import ALL_WORTH, WORTH, dual_phase, dual_steps, row_scores
 from fenchel.kernels.passes import conjugate_sum, loss_sums
 from fenchel.result import Iterate
-from fenchel.solvers.active_rows import Columns, Part, Unchanged, columns_of, halves
+from fenchel.solvers.active_rows import Columns, Part, Room, Unchanged, columns_of, halves
 from fenchel.solvers.base import Start
 from fenchel.solvers.free_newton import Newton
 
@@ -70,6 +70,7 @@ class Phases:
         self.part = self.whole
         self.columns: Columns | Unchanged = Unchanged()
         self.renumbered: Columns | Unchanged | None = None
+        self.room = Room()
         self.inside = np.ones(problem.n, dtype=bool)  # the rows of the part
         self.z = self.part_z = np.zeros(problem.n)
         self.b = self.centre = start.intercept
@@ -186,7 +187,7 @@ class Phases:
         """Make the active rows the part."""
         if self.part is not self.whole and not (active & ~self.inside).any():
             inner = np.flatnonzero(active[self.part.number])
-            self.part = self.part.take(inner, Unchanged(), self.oracle.engine)
+            self.part = self.part.take(inner, Unchanged(), self.oracle.engine, self.room)
         else:
             if self.renumbered is None:
                 self.renumbered = columns_of(self.whole.rows, self.v.size, self.oracle.engine)
@@ -194,9 +195,12 @@ class Phases:
                 self.part = self.whole
             else:
                 order = self.rng.permutation(np.flatnonzero(active))
-                self.part = self.whole.take(order, self.renumbered, self.oracle.engine)
+                self.part = self.whole  # what was known of another part's rows is known of them here
+                self.part = self.whole.take(order, self.renumbered, self.oracle.engine, self.room)
             self.v = self.renumbered.renamed(self.columns.original(self.v))
             self.columns = self.renumbered
+        if self.part is not self.whole:
+            self.oracle.passes += 0.5 * self.part.stored / self.whole.stored
         self.inside, self.outside = active, read_only(np.where(active, 0.0, self.whole.p))
         self.part_z = self.z if self.part is self.whole else np.zeros(self.part.n)
         self.gains = np.zeros(self.part.n)

@@ -18,7 +18,7 @@ from fenchel.data.transfer import Identity
 from fenchel.kernels.dual_phase import WORTH, dual_phase
 from fenchel.oracle import Oracle, SomeRows
 from fenchel.regularizers import L2
-from fenchel.solvers.active_rows import Columns, Unchanged, columns_of, take_rows
+from fenchel.solvers.active_rows import Columns, Room, Unchanged, columns_of, take_rows
 
 EPOCHS, MOST_EPOCHS = 4, 20
 LONG = 1 << 24  # stored values: from there on, an epoch is some tenths of a second
@@ -55,7 +55,7 @@ def copied(oracle: Any, rng: np.random.Generator) -> Copied:
         return Copied(problem, np.arange(problem.n), Unchanged())
     columns, number = columns_of(problem.rows, problem.d, oracle.engine), rng.permutation(problem.n)
     oracle.passes += 1.0
-    rows = take_rows(problem.rows, number, columns, oracle.engine)
+    rows = take_rows(problem.rows, number, columns, oracle.engine, Room())
     y, p, offset = (read_only(field[number]) for field in (problem.y, problem.weights, problem.offset))
     shared = (problem.n, problem.d, problem.compiled_loss, problem.regularizer, problem.fit_intercept)
     return Copied(SomeRows(rows, y, p, offset, *shared), number, columns)
