@@ -486,6 +486,20 @@ def source(rows, i, w):
     return dot(rows, i, w)
 
 kernels = {"fast": kernel(source, fastmath=True), "strict": kernel(source)}
+fast = kernel(source, fastmath=True)
+
+@kernel
+def strict_around(rows, i, w):
+    here = dot(rows, i, w)
+    return here + 0.0 * fast(rows, i, w)
+
+@kernel(fastmath=True)
+def fast_around(rows, i, w):
+    here = dot(rows, i, w)
+    return here + 0.0 * kernels_strict(rows, i, w)
+
+kernels_strict = kernels["strict"]
+kernels |= {"strict_around": strict_around, "fast_around": fast_around}
 rng = np.random.default_rng(0)
 rows, w = accept_matrix(rng.standard_normal((20, 1001)))[1], rng.standard_normal(1001)
 for name in sys.argv[1:]:
@@ -494,14 +508,52 @@ for name in sys.argv[1:]:
 """
 
 
-@pytest.mark.parametrize("order", [("fast", "strict"), ("strict", "fast")])
+@pytest.mark.parametrize(
+    "order",
+    [("fast", "strict"), ("strict", "fast"), ("strict_around", "fast_around"), ("fast_around", "strict_around")],
+)
 def test_sums_are_reordered_where_that_is_allowed_and_nowhere_else(order, tmp_path):
-    """Whoever is compiled first: a method that both kernels call is compiled for each."""
+    """Whoever is compiled first, and also where one kernel calls the other: a method that both call is compiled for each."""
     run = subprocess.run(
         [sys.executable, "-c", IN_ORDER, *order], capture_output=True, text=True, check=True,
         env={**os.environ, "FENCHEL_CACHE_DIR": str(tmp_path)},
     )  # fmt: skip
-    assert dict(line.split() for line in run.stdout.splitlines()) == {"fast": "False", "strict": "True"}
+    assert dict(line.split() for line in run.stdout.splitlines()) == {name: str("strict" in name) for name in order}
+
+
+TWICE = """
+import numpy as np, scipy.sparse as sp
+import fenchel
+from fenchel import compat, solvers
+from fenchel.jit_cache import DiskCache
+
+seen, save = {}, DiskCache.save_overload
+
+def remembered(cache, sig, data):
+    types = [str(t) for t in sig]
+    seen.setdefault((cache._name, tuple(t.replace("readonly ", "") for t in types)), set()).add(tuple(types))
+    save(cache, sig, data)
+
+DiskCache.save_overload = remembered
+rng = np.random.default_rng(0)
+X = rng.standard_normal((2000, 4))
+for weights in (None, rng.random(2000)):
+    for storage in (np.asarray, sp.csr_matrix):
+        p = fenchel.Problem(storage(X), np.sign(X[:, 0] + rng.standard_normal(2000)), loss="hinge", alpha=1e-3,
+                            sample_weight=weights)
+        for name, cls in solvers.SOLVERS.items():
+            if compat.fits(cls, p) and not cls.slow:
+                fenchel.solve(p, solver=name, tol=1e-3, max_time=5)
+assert len(seen) > 20, len(seen)
+print(*(name for (name, _), found in seen.items() if len(found) > 1))
+"""
+
+
+def test_no_kernel_is_compiled_again_only_because_an_array_may_be_written_to(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE], capture_output=True, text=True, check=True, env=environment(tmp_path / "cache")
+    )
+    assert done.stdout.split() == []
 
 
 CHAINS = """

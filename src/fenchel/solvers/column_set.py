@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.data.accept import block, size
+from fenchel.data.accept import block, read_only, size
 from fenchel.data.csr import CSR
 from fenchel.data.dense import Dense
 from fenchel.kernels import passes
@@ -65,15 +65,16 @@ class ColumnSet:
 
     def _copied(self, part: Part, position: np.ndarray) -> Part:
         if self.dense:
-            return part._replace(rows=Dense(np.ascontiguousarray(part.rows.values[:, self.chosen])))
+            values = np.take(part.rows.values, self.place, axis=1, mode="clip")
+            return part._replace(rows=Dense(read_only(values)))
         rows, room = part.rows, self._stored(part) + 1 if self.size else 1
         indptr = np.empty(part.stop - part.start + 1, dtype=rows.indptr.dtype)
         indices, values = np.empty(room, dtype=rows.indices.dtype), np.empty(room, dtype=rows.values.dtype)
         if self.size == 0:
             indptr[:] = 0
-            return part._replace(rows=CSR(indptr, indices[:0], values[:0]))
+            return part._replace(rows=CSR(*map(read_only, (indptr, indices[:0], values[:0]))))
         stored = int(select_columns(rows, position, self.size, indptr, indices, values))
-        return part._replace(rows=CSR(indptr, indices[:stored], values[:stored]))
+        return part._replace(rows=CSR(*map(read_only, (indptr, indices[:stored], values[:stored]))))
 
     def _stored(self, part: Part) -> int:
         if self.dense:
@@ -146,7 +147,7 @@ class ColumnSet:
             for part in self.parts:
                 out[: self.size, part.start : part.stop] = (part.rows.values * scale[part.start : part.stop, None]).T
             out[self.size :] = scale
-            return Dense(out)
+            return Dense(read_only(out))
         counts = np.zeros(self.size + free, dtype=np.uint64)
         for part in self.parts:
             count_columns(part.rows, part.stop - part.start, counts)
@@ -158,14 +159,16 @@ class ColumnSet:
             scatter_columns(part.rows, part.start, scale[part.start : part.stop], places, indices, values)
         if free:
             indices[indptr[-2] :], values[indptr[-2] :] = np.arange(scale.size), scale
-        return CSR(indptr, indices, values)
+        return CSR(*map(read_only, (indptr, indices, values)))
 
 
 def dense_gram(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """X' diag(weights) X by BLAS, some rows at a time."""
-    total = np.zeros((X.shape[1], X.shape[1]))
     if X.dtype == np.float64 and weights.size and (weights == weights[0]).all():  # squares
-        return weights[0] * (X.T @ X)
+        total = X.T @ X
+        total *= weights[0]
+        return total
+    total = np.zeros((X.shape[1], X.shape[1]))
     used = np.flatnonzero(weights)
     if used.size < 0.5 * weights.size:
         X, weights = X[used], weights[used]
