@@ -77,6 +77,17 @@ def test_classes_of_the_same_name_do_not_collide():
     assert [round(at(typed.compilable(loss), 0.0, 1.0)) for loss in nested] == [1, 2, 3, 1]
 
 
+def test_helpers_of_the_same_name_do_not_collide():
+    def made(number):
+        @typed.helper
+        def of_one_name(x):
+            return x + number
+
+        return Kernel(lambda x: of_one_name(x), False)
+
+    assert [made(number)(0.5) for number in (1.0, 2.0)] == [1.5, 2.5]
+
+
 def test_problems_keep_classes_of_the_same_name_apart():
     X, y, slopes = np.array([[1.0], [2.0]]), np.array([1.0, -1.0]), np.zeros(2)
     for factor, loss in ((2.0, user_hinge(2.0)), (3.0, user_hinge(3.0)), (1.0, losses.Hinge())):

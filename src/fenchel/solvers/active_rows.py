@@ -58,9 +58,7 @@ class Room:
             self.values = None  # let go of it before there is more
             self.values = np.empty((index.size, X.shape[1]), X.dtype)
         step = max(AT_ONCE // X.shape[1], 1)
-        for a in range(
-            0, index.size, step
-        ):  # if they move up within the room: none is written over before it has moved
+        for a in range(0, index.size, step):  # so that rows that move up within the room are not written over before
             copy_dense(X, index[a : a + step], self.values[a : min(a + step, index.size)])
         return self.values[: index.size]
 

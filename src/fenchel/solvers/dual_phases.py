@@ -195,7 +195,7 @@ class Phases:
                 self.part = self.whole
             else:
                 order = self.rng.permutation(np.flatnonzero(active))
-                self.part = self.whole  # what was known of another part's rows is known of them here
+                self.part = self.whole  # so that the last copy can be let go of before there is a larger one
                 self.part = self.whole.take(order, self.renumbered, self.oracle.engine, self.room)
             self.v = self.renumbered.renamed(self.columns.original(self.v))
             self.columns = self.renumbered
