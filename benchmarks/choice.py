@@ -8,31 +8,46 @@ from __future__ import annotations
 import argparse
 import time
 
+import numpy as np
+
 import fenchel
 from benchmarks.entrants import Fenchel
 from benchmarks.table import machine
 from benchmarks.tasks import Task, select
 from fenchel import compat, solvers
 
+FAR = 3.0  # times auto's least: a solver that took longer when warm is not run again
 
-def seconds(task: Task, solver: str, tol: float, limit: float, repeat: int) -> float | None:
-    """Least time to a certificate; None if there is none within the limit."""
-    found = []
-    for k in range(repeat + 1):  # the first one compiles
-        began = time.perf_counter()
-        result = fenchel.solve(Fenchel().problem(task), solver=solver, tol=tol, max_time=limit)
-        if not result.converged:
-            return None
-        if k:
-            found.append(time.perf_counter() - began)
-    return min(found)
+
+def seconds(task: Task, solver: str, tol: float, limit: float) -> float | None:
+    """Time to a certificate; None if there is none within the limit."""
+    began = time.perf_counter()
+    result = fenchel.solve(Fenchel().problem(task), solver=solver, tol=tol, max_time=limit)
+    return time.perf_counter() - began if result.converged else None
+
+
+def race(task: Task, names: list[str], tol: float, limit: float, repeat: int) -> dict[str, float]:
+    """Least times of `auto` and of the solvers that arrive, run in turn, so that all have the same machine."""
+    seconds(task, "auto", tol, 60.0)  # compiles
+    first = seconds(task, "auto", tol, 60.0)
+    if first is None:
+        return {}
+    limit = min(limit, 10.0 * first + 0.5)
+    racing = [name for name in names if seconds(task, name, tol, limit + 5.0) is not None]  # compiles
+    times = {"auto": first}
+    for _ in range(repeat):
+        for name in ["auto", *racing]:
+            took = seconds(task, name, tol, 60.0 if name == "auto" else limit)
+            times[name] = min(times.get(name, np.inf), np.inf if took is None else took)
+        racing = [name for name in racing if times[name] <= FAR * times["auto"]]
+    return times
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="*")
     parser.add_argument("--tol", nargs="*", type=float, default=[1e-3, 1e-6])
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=10)
     parser.add_argument("--limit", type=float, default=5.0, help="seconds per solver, and ten times auto's at most")
     parser.add_argument("--alphas", nargs="*", type=float, default=[1.0], help="factors of each task's alpha")
     options = parser.parse_args(argv)
@@ -43,10 +58,9 @@ def main(argv: list[str] | None = None) -> None:
         problem = Fenchel().problem(task)
         names = [n for n, cls in solvers.SOLVERS.items() if compat.fits(cls, problem) and not cls.slow]
         for tol in options.tol:
-            auto = seconds(task, "auto", tol, 60.0, options.repeat)
+            times = race(task, names, tol, options.limit, options.repeat)
+            auto = times.pop("auto", None)
             chose = fenchel.solve(problem, tol=tol, max_time=60.0).solver
-            limit = min(options.limit, 10.0 * (auto or options.limit) + 0.5)
-            times = {n: t for n in names if (t := seconds(task, n, tol, limit, options.repeat)) is not None}
             best = min(times, key=times.__getitem__, default="-")
             cells = [f"{1e3 * auto:.1f}" if auto else "-", chose]
             cells += [f"{1e3 * times[best]:.1f}", best] if times else ["-", "-"]

@@ -324,13 +324,15 @@ def test_wright_omega_and_power_slope_against_extended_precision():
 
 
 def straight_functions(x, one, positive):
-    """e^x, log(1 + one) and log(positive) of every entry."""
-    return [*map(straight.exp, x)], [*map(straight.log1p, one)], [*map(straight.log, positive)]
+    """e^x, log(1 + one), log(positive) and e^one - 1 - one of every entry."""
+    functions = (straight.exp, straight.log1p, straight.log, straight.excess)
+    return [[*map(f, entries)] for f, entries in zip(functions, (x, one, positive, one), strict=True)]
 
 
 def every_entry(x, one, positive, out):
     for i in range(x.size):
         out[0, i], out[1, i], out[2, i] = straight.exp(x[i]), straight.log1p(one[i]), straight.log(positive[i])
+        out[3, i] = straight.excess(one[i])
 
 
 @pytest.mark.parametrize("way", ["python", "compiled", "reordered"])
@@ -346,14 +348,36 @@ def test_straight_functions_against_extended_precision(way):
     if way == "python":
         got = np.array(straight_functions(x.tolist(), one.tolist(), positive.tolist()))
     else:
-        got = np.empty((3, x.size))
+        got = np.empty((4, x.size))
         kernel(every_entry, fastmath=way == "reordered")(x, one, positive, got)
     rounding = 1e-13 if way == "reordered" else 2.0 * EPS
-    with mp.workdps(40):
-        for values, arguments, function in zip(got, (x, one, positive), (mp.exp, mp.log1p, mp.log), strict=True):
+    functions = (mp.exp, mp.log1p, mp.log, lambda t: mp.exp(t) - 1 - t)
+    with mp.workdps(80):
+        for values, arguments, function in zip(got, (x, one, positive, one), functions, strict=True):
             for value, argument in zip(values, arguments, strict=True):
                 want = function(mp.mpf(float(argument)))
                 assert abs(mp.mpf(float(value)) - want) <= rounding * abs(want), (function, argument, value)
+
+
+def test_poisson_keeps_its_digits_near_its_minimum_and_far_away():
+    loss, rng = losses.Poisson(), np.random.default_rng(0)
+    near = [s * 10.0**k for k in range(-9, 1) for s in (-1.0, 1.0)]
+    with mp.workdps(60):
+        for y in (0.0, 1e-200, 1e-3, 0.7, 1.0, 3.0, 1e6):
+            centre = float(mp.log(y)) if y > 0.0 else 0.0
+            for z in [centre + step for step in near] + [*rng.uniform(-50, 50, 20)]:
+                want = mp.exp(z) - (y * mp.mpf(z) - y * mp.log(y) + y if y > 0.0 else 0)
+                # What is lost is what the rounding of log y loses, to first order: the slope times it.
+                lost = 4 * EPS * (abs(want) + abs(math.exp(z) - y) * (abs(centre) + abs(z)))
+                assert abs(mp.mpf(loss.value(z, y)) - want) <= lost, (y, z)
+            for t in [y * (1.0 + step) for step in near if step >= -1.0] + [0.0, 1e-5, 2.0, 40.0]:
+                u = t - y
+                s = mp.mpf(u) + mp.mpf(y)
+                if s < 0:
+                    continue
+                want = (s * mp.log(s) if s > 0 else 0) - s - (y * mp.log(y) - y if y > 0.0 else 0)
+                size = abs(u) * (1 + abs(centre)) + (abs(s * mp.log(s)) if s > 0 else 0)
+                assert abs(mp.mpf(loss.conjugate(u, y)) - want) <= 8 * EPS * size, (y, u)
 
 
 def test_straight_exponential_at_its_ends():

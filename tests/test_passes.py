@@ -8,7 +8,9 @@ import scipy.sparse as sp
 
 import fenchel
 from fenchel import losses as L
+from fenchel.data.accept import accept_matrix
 from fenchel.kernels.curvature_passes import curved_pass, line_pass, newton_pass
+from fenchel.kernels.gram import HELD, NARROW, add_gram, symmetric
 from fenchel.kernels.passes import conjugate_sum, loss_sums, risk_pass
 from fenchel.losses import protocol
 
@@ -74,3 +76,18 @@ def test_passes_over_scores_are_the_sums_written_down(loss):
         p.weights[i] * (loss.conjugate(u[i], p.y[i]) - u[i] * p.offset[i]) for i in np.flatnonzero(p.weights)
     )
     assert conjugate_sum(p.compiled_loss, *some, p.offset, u) == pytest.approx(conjugates, rel=1e-12)
+
+
+@pytest.mark.parametrize("storage", ["float64", "float32", "csr"])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 2), (HELD, 5), (2 * HELD + 3, 7), (40, 8), (30, NARROW + 1)])
+def test_gram_matrices_are_the_sums_written_down(n, d, storage):
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, d)).astype(np.float32 if storage == "float32" else np.float64)
+    rows = accept_matrix(sp.csr_matrix(X) if storage == "csr" else X)[1]
+    for weights in (rng.random(n), rng.random(n) * (rng.random(n) < 0.3), np.full(n, 0.25), np.zeros(n)):
+        before = rng.standard_normal((d, d))
+        before += before.T
+        got = before.copy()
+        add_gram(rows, weights, got)
+        want = before + X.T.astype(np.float64) @ (weights[:, None] * X)
+        np.testing.assert_allclose(symmetric(got), want, rtol=1e-12, atol=1e-12)

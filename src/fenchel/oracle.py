@@ -14,14 +14,13 @@ import numpy as np
 
 from fenchel.certify import feasible
 from fenchel.data.accept import read_only, take
-from fenchel.data.dense import Dense, copy_rows
 from fenchel.data.transfer import Identity
 from fenchel.engines.local import Local, spans
 from fenchel.kernels import passes
 from fenchel.kernels.curvature_passes import curved_pass
 from fenchel.kernels.dual_epoch import dual_epoch
 from fenchel.kernels.dual_phase import row_scores
-from fenchel.kernels.gram import gram_pass
+from fenchel.kernels.gram import add_gram, symmetric
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, slope_sum
 from fenchel.local_dual import LocalDual, Round
 
@@ -170,10 +169,7 @@ class Oracle:
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """sum_i weights_i x_i x_i', weights >= 0: rows of weight 0 cost nothing."""
-        total = self.upper_gram(weights)
-        lower = np.tril_indices(self.problem.d, -1)
-        total[lower] = total.T[lower]
-        return total
+        return symmetric(self.upper_gram(weights))
 
     def upper_gram(self, weights: np.ndarray) -> np.ndarray:
         """The same on and above the diagonal; below, anything."""
@@ -181,11 +177,8 @@ class Oracle:
         d = self.problem.d
 
         def work(block):
-            part = weights[block.start : block.stop]
-            if isinstance(block.rows, Dense):
-                return (_dense_gram(block.rows.values, part),)
             out = np.zeros((d, d))
-            gram_pass(block.rows, part, out)
+            add_gram(block.rows, weights[block.start : block.stop], out)
             return (out,)
 
         return self.engine.sum(work, self.blocks)[0]
@@ -314,16 +307,3 @@ class Oracle:
             problem.compiled_loss, problem.rows if rows is None else rows, problem.y, problem.weights, problem.offset,
             transfer, order, norms, inverse_strength, inverse_bias, b, u, v, idle,
         )  # fmt: skip
-
-
-def _dense_gram(X: np.ndarray, weights: np.ndarray, chunk: int = 1024) -> np.ndarray:
-    """X' diag(weights) X by BLAS, a few rows at a time, leaving out rows without weight."""
-    total = np.zeros((X.shape[1], X.shape[1]))
-    rows = np.flatnonzero(weights)
-    root, room = np.sqrt(weights[rows]), np.empty((min(chunk, rows.size), X.shape[1]), X.dtype)
-    for k in range(0, rows.size, chunk):
-        scaled = room[: rows[k : k + chunk].size]
-        copy_rows(X, rows[k : k + chunk], scaled)
-        scaled = np.multiply(scaled, root[k : k + chunk, None], out=scaled if X.dtype == np.float64 else None)
-        total += scaled.T @ scaled
-    return total

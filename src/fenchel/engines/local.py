@@ -49,9 +49,12 @@ def cut(rows: Any, n: int, d: int) -> list[int]:
     most = max(MOST_BLOCKS, stored // LARGEST_BLOCK)
     wanted = int(max(stored // max(SMALLEST_BLOCK, 4 * d), 1))
     count = int(min(1 << round(math.log2(wanted)), most, n))
+    sparse = hasattr(rows, "indptr")
+    if sparse and n > 1 and stored >= max(SMALLEST_BLOCK, 4 * d):  # a value takes several times as long as a dense one
+        count = max(count, 2)
     if count == 1:
         return [0, n]
-    if hasattr(rows, "indptr"):
+    if sparse:
         goals = np.linspace(int(rows.indptr[0]), int(rows.indptr[-1]), count + 1)[1:-1]
         inner = np.searchsorted(rows.indptr, goals.astype(rows.indptr.dtype))
     else:

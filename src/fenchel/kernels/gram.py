@@ -2,10 +2,100 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from fenchel.data.dense import Dense
 from fenchel.data.rows import add_outer, row_column, row_entry, row_span
 from fenchel.jit import kernel
+
+NARROW = 200  # columns up to which `narrow_gram` is faster than BLAS, which wants a scaled copy of the rows
+HELD, GUARD = (
+    256,
+    8,
+)  # rows that it holds at a time; places between columns, so that they do not share lines of the cache
+CHUNK = 1024  # rows that BLAS has at a time
+FULL = 0.6  # share of the rows with weight from which all are taken
+
+
+def add_gram(rows: Any, weights: np.ndarray, out: np.ndarray) -> None:
+    """out += sum_i weights_i x_i x_i' on and above the diagonal (below: anything), weights >= 0; those of 0 cost little."""
+    if not isinstance(rows, Dense):
+        gram_pass(rows, weights, out)
+    elif out.shape[0] <= NARROW:
+        narrow_gram(rows.values, weights, out)
+    else:
+        wide_gram(rows.values, weights, out)
+
+
+def symmetric(matrix: np.ndarray) -> np.ndarray:
+    """The matrix itself, its lower triangle now the mirror of the upper one."""
+    np.copyto(matrix, matrix.T, where=np.tri(matrix.shape[0], k=-1, dtype=bool))
+    return matrix
+
+
+def wide_gram(X: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+    """The same for dense rows by BLAS, some of them at a time."""
+    if X.dtype == np.float64 and weights.size and (weights == weights[0]).all():  # squares
+        out += weights[0] * (X.T @ X)
+        return
+    used = np.flatnonzero(weights)
+    few = used.size < FULL * weights.size
+    root, room = np.sqrt(weights), np.empty((min(CHUNK, weights.size), X.shape[1]))
+    for k in range(0, used.size if few else weights.size, CHUNK):
+        at = used[k : k + CHUNK] if few else slice(k, k + CHUNK)
+        part = X[at]
+        scaled = np.multiply(part, root[at][:, None], out=room[: part.shape[0]])
+        out += scaled.T @ scaled
+
+
+@kernel(fastmath=True)
+def narrow_gram(X, weights, out):
+    """The same for dense rows of few columns: some rows at a time are scaled and turned into columns that the cache holds."""
+    d = X.shape[1]
+    padded = (d + 3) // 4 * 4
+    columns, total, held = np.zeros((padded, HELD + GUARD)), np.zeros((padded, padded)), np.uint64(0)
+    for i in range(np.uint64(weights.size)):
+        if weights[i] != 0.0:
+            root = np.sqrt(weights[i])
+            for j in range(np.uint64(d)):
+                columns[j, held] = root * X[i, j]
+            held += np.uint64(1)
+            if held == HELD:
+                add_products(columns, held, total)
+                held = np.uint64(0)
+    add_products(columns, held, total)
+    for j in range(d):
+        for k in range(j, d):
+            out[j, k] += total[j, k]
+
+
+@kernel(fastmath=True)
+def add_products(columns, held, total):
+    """total_jk += <column j, column k> over the first `held` places, for k >= j at least; two by four at a time."""
+    for j in range(0, total.shape[0], 2):
+        x, y = columns[j], columns[j + 1]
+        for k in range(j // 4 * 4, total.shape[0], 4):
+            p, q, r, s = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
+            xp = xq = xr = xs = yp = yq = yr = ys = 0.0
+            for i in range(held):
+                xp += x[i] * p[i]
+                xq += x[i] * q[i]
+                xr += x[i] * r[i]
+                xs += x[i] * s[i]
+                yp += y[i] * p[i]
+                yq += y[i] * q[i]
+                yr += y[i] * r[i]
+                ys += y[i] * s[i]
+            total[j, k] += xp
+            total[j, k + 1] += xq
+            total[j, k + 2] += xr
+            total[j, k + 3] += xs
+            total[j + 1, k] += yp
+            total[j + 1, k + 1] += yq
+            total[j + 1, k + 2] += yr
+            total[j + 1, k + 3] += ys
 
 
 @kernel(fastmath=True)

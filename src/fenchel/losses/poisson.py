@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.special import entropy_term, wright_omega
-from fenchel.losses.straight import exp
+from fenchel.losses.special import wright_omega
+from fenchel.losses.straight import excess, exp, log, log1p
 from fenchel.losses.targets import is_nonnegative
 from fenchel.typed import helper
+
+TINY = 1e-300
 
 
 @helper
 def deviance(z, y, e):
     """The loss, with e = exp(z)."""
-    if y <= 0.0:
-        return e
-    d = z - math.log(y)
-    # y (e^d - 1 - d) is nearly zero for small d: expm1 keeps what exp would lose.
-    return y * (math.expm1(d) - d) if abs(d) < 1.0 else e - y - y * d
+    d = z - log(max(y, TINY))
+    # y (e^d - 1 - d) is nearly zero for small d: its series keeps what the exponential would lose.
+    near = y * excess(min(max(d, -1.0), 1.0))
+    far = e - y - y * d if y > 0.0 else e
+    return near if abs(d) < 1.0 and y > 0.0 else far
 
 
 class Poisson(NamedTuple):
@@ -47,11 +49,12 @@ class Poisson(NamedTuple):
 
     def conjugate(self, u, y):
         t = u + y
-        if t < 0.0:
-            return math.inf
-        if y <= 0.0 or t <= 0.0:
-            return entropy_term(t) - t - (entropy_term(y) - y)
-        return t * math.log1p(u / y) + u * (math.log(y) - 1.0)
+        top, base = log(max(t, TINY)), log(max(y, TINY))
+        change = u / max(y, TINY)
+        # log(t / y), which is nearly zero for small u
+        ratio = log1p(min(max(change, -0.5), 1.0)) if -0.5 <= change <= 1.0 else top - base
+        term = t * ratio + u * (base - 1.0) if y > 0.0 else t * (top - 1.0)
+        return term if t >= 0.0 else math.inf
 
     def dual_step(self, u, z, q, y):
         return wright_omega(math.log(q) + z + q * (y + u)) / q - y
@@ -65,6 +68,9 @@ class Poisson(NamedTuple):
     def local_model(self, z, y):
         e = exp(z)
         return deviance(z, y, e), e - y, e
+
+    def in_runs(self):
+        return True
 
     def smoothness(self):
         return math.inf

@@ -15,7 +15,7 @@ from fenchel.typed import helper
 LOG2_E = 1.4426950408889634
 LN2, LN2_REST = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # ln 2 in two parts, of which k LN2 is exact
 LEAST, MOST = -707.0, 709.782712893384  # beyond, e^x counts as 0 and is infinite
-TAYLOR = tuple(1.0 / math.factorial(k) for k in range(14))
+TAYLOR = tuple(1.0 / math.factorial(k) for k in range(20))
 ATANH = tuple(2.0 / (2 * k + 1) for k in range(18))  # log((1 + s) / (1 - s)) = sum_k ATANH_k s^(2 k + 1)
 MANTISSA, EXPONENT_OF_ONE, ROOT_HALF = 52, 1023, 0x3FE6A09E667F3BCD  # of a double: bits, and those of sqrt(1/2)
 
@@ -32,6 +32,15 @@ def exp(x):
     y = 2.0 * (half + half * p)
     y = 0.0 if x < LEAST else y
     return math.inf if x > MOST else y
+
+
+@helper
+def excess(x):
+    """e^x - 1 - x for -1 <= x <= 1."""
+    c = TAYLOR
+    high = c[14] + x * (c[15] + x * (c[16] + x * (c[17] + x * (c[18] + x * c[19]))))
+    mid = c[8] + x * (c[9] + x * (c[10] + x * (c[11] + x * (c[12] + x * (c[13] + x * high)))))
+    return x * x * (c[2] + x * (c[3] + x * (c[4] + x * (c[5] + x * (c[6] + x * (c[7] + x * mid))))))
 
 
 @helper

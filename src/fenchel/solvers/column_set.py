@@ -16,11 +16,10 @@ from fenchel.data.csr import CSR
 from fenchel.data.dense import Dense
 from fenchel.kernels import passes
 from fenchel.kernels.columns import count_columns, scatter_columns, select_columns
-from fenchel.kernels.gram import gram_pass, squares_pass
+from fenchel.kernels.gram import add_gram, squares_pass, symmetric
 
 SMALLEST_PART = 1 << 17  # stored values
 MOST_PARTS = 8  # blocks of rows: a Gram matrix for each
-CHUNK = 1024  # rows of a dense Gram matrix at a time
 
 
 class Part(NamedTuple):
@@ -114,19 +113,11 @@ class ColumnSet:
         self.oracle.passes += self.share
 
         def work(part):
-            here = weights[part.start : part.stop]
-            if self.dense:
-                return (dense_gram(part.rows.values, here),)
             out = np.zeros((self.size, self.size))
-            gram_pass(part.rows, here, out)
+            add_gram(part.rows, weights[part.start : part.stop], out)
             return (out,)
 
-        total = self.oracle.engine.sum(work, self.parts)[0]
-        if not self.dense:
-            diagonal = np.diag(total).copy()
-            total = total + total.T
-            np.fill_diagonal(total, diagonal)
-        return total
+        return symmetric(self.oracle.engine.sum(work, self.parts)[0])
 
     def squares(self, weights: np.ndarray) -> np.ndarray:
         """The diagonal of A' diag(weights) A."""
@@ -160,20 +151,3 @@ class ColumnSet:
         if free:
             indices[indptr[-2] :], values[indptr[-2] :] = np.arange(scale.size), scale
         return CSR(*map(read_only, (indptr, indices, values)))
-
-
-def dense_gram(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """X' diag(weights) X by BLAS, some rows at a time."""
-    if X.dtype == np.float64 and weights.size and (weights == weights[0]).all():  # squares
-        total = X.T @ X
-        total *= weights[0]
-        return total
-    total = np.zeros((X.shape[1], X.shape[1]))
-    used = np.flatnonzero(weights)
-    if used.size < 0.5 * weights.size:
-        X, weights = X[used], weights[used]
-    root = np.sqrt(weights)
-    for k in range(0, X.shape[0], CHUNK):
-        scaled = X[k : k + CHUNK] * root[k : k + CHUNK, None]
-        total += scaled.T @ scaled
-    return total

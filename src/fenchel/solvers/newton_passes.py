@@ -16,18 +16,17 @@ from fenchel.data.dense import Dense
 from fenchel.data.mapped import release
 from fenchel.engines.local import spans
 from fenchel.kernels.curvature_passes import bent_pass, line_pass, newton_pass
-from fenchel.kernels.gram import gram_pass
+from fenchel.kernels.gram import CHUNK, add_gram
 from fenchel.solvers.subsample import sizes, strided
 
-CHUNK = 1024  # rows of a dense Gram matrix at a time
 STEP = 1 << 22  # stored values after which rows that are mapped from disk are let go of
 MOST_PARTS = 4  # of a Gram matrix: each has one of its own, whatever the number of threads
 LEAST_PRODUCTS = 1 << 19  # in such a part: some tenths of a millisecond
-FULL = 0.6  # share of the rows with weight from which all are taken
 # Nanoseconds per stored value in a product with the Hessian, per product of two of them in a Gram matrix, and per
 # product in its factor. Only their ratios matter, and those only roughly.
 WALK = {True: 0.6, False: 1.7}  # dense, sparse
-OUTER = {True: 0.12, False: 0.9}
+OUTER = {True: 0.055, False: 0.9}
+SCALE = 0.6  # for a dense value in a Gram matrix, once
 FACTOR = 0.15
 MOST_FACTORED = 5000  # features
 SMALL, LARGER = 1000, 4  # features from which a factor may not be larger than so many times the data
@@ -128,7 +127,7 @@ class Passes:
         return self.oracle.engine.sum(work, self.blocks)[0]
 
     def gram(self, point: Point) -> np.ndarray:
-        """sum_i h_i x_i x_i' in its upper triangle (sparse rows) or both (dense ones)."""
+        """sum_i h_i x_i x_i' on and above the diagonal."""
         d, rows, h = self.problem.d, self.sample.rows, point.h
         self.oracle.passes += self.share
         parts = int(min(max(self.costs.products // LEAST_PRODUCTS, 1), MOST_PARTS if d <= SMALL else 2))
@@ -141,10 +140,7 @@ class Passes:
             for a in range(int(edges[k]), int(edges[k + 1]), step):
                 b = min(a + step, int(edges[k + 1]))
                 part = block(rows, a, b)
-                if isinstance(part, Dense):
-                    add_dense_gram(part.values, h[a:b], out)
-                else:
-                    gram_pass(part, h[a:b], out)
+                add_gram(part, h[a:b], out)
                 release(part)
             return (out,)
 
@@ -165,20 +161,9 @@ def costs_of(sample: Any) -> Costs:
     dense = isinstance(rows, Dense)
     products = 0.5 * (sample.n * d * d if dense else float(np.square(np.diff(rows.indptr), dtype=float).sum()))
     walk = WALK[dense] * size(rows) + 2.0 * d
+    gram = OUTER[dense] * products + (SCALE * size(rows) if dense else 0.0)
     too_large = d > MOST_FACTORED or (d > SMALL and d * d > LARGER * size(rows))
-    return Costs(products, walk, np.inf if too_large else OUTER[dense] * products + FACTOR * d**3 / 3.0)
-
-
-def add_dense_gram(X: np.ndarray, h: np.ndarray, out: np.ndarray) -> None:
-    """out += X' diag(h) X by BLAS, a few rows at a time, leaving out rows without weight if they are many."""
-    scale, room = np.sqrt(h), np.empty((min(CHUNK, h.size), X.shape[1]))
-    rows = np.flatnonzero(h)
-    few = rows.size < FULL * h.size
-    for k in range(0, rows.size if few else h.size, CHUNK):
-        at = rows[k : k + CHUNK] if few else slice(k, k + CHUNK)
-        part = X[at]
-        scaled = np.multiply(part, scale[at][:, None], out=room[: part.shape[0]])
-        out += scaled.T @ scaled
+    return Costs(products, walk, np.inf if too_large else gram + FACTOR * d**3 / 3.0)
 
 
 def any_sample(problem: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fenchel.data.accept import accept_matrix, block, size
 from fenchel.data.dense import Dense
-from fenchel.kernels.gram import gram_pass
+from fenchel.kernels.gram import add_gram, symmetric
 from fenchel.kernels.vector_curvature import bend, bent_product, shares_of_face, shares_of_slopes
 from fenchel.kernels.vector_passes import vector_combine, vector_scores
 from fenchel.multiclass import CostHinge, MaxHinge, MoreauVector, MultivariateSquared, Softmax
@@ -141,18 +141,12 @@ class System:
             first, total = np.zeros((features, 1)), np.zeros((features, features))
             if free:
                 vector_combine(part.rows, weights, np.ones((weights.size, 1)), features, first)
-            if isinstance(part.rows, Dense):
-                for k in range(0, weights.size, CHUNK):
-                    X = part.rows.values[k : k + CHUNK] * np.sqrt(weights[k : k + CHUNK])[:, None]
-                    total += X.T @ X
-            else:
-                gram_pass(part.rows, weights, total)
+            add_gram(part.rows, weights, total)
             return total, first
 
         pairs = [(part, h[a:b]) for part, (a, b) in zip(self.parts, pairwise(starts), strict=True)]
         total, first = self.oracle.engine.sum(work, pairs)
-        if not isinstance(self.problem.rows, Dense):
-            total = total + total.T - np.diag(np.diag(total))
+        total = symmetric(total)
         if not free:
             return total
         mean, sum_h, r = self.oracle.mean_row, float(h.sum()), first[:, 0]

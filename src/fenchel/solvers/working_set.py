@@ -22,15 +22,12 @@ from fenchel.data.dense import Dense
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.column_set import ColumnSet
-from fenchel.solvers.newton_passes import OUTER, WALK
 from fenchel.solvers.proximal_newton import Point, ProximalNewton, look
 from fenchel.solvers.sparse_quadratic import spread, violation
 
 SMALL = 200  # columns of X up to which all are the set
-FIRST, MOST_FIRST = (
-    100,
-    400,
-)  # columns in the first set; of dense rows up to the latter, if their Gram matrix takes but a pass
+FIRST, MOST_FIRST = 100, 400  # columns in the first set; of dense rows up to the latter, by the next line
+PER_COLUMN = 5.0  # squared size of the first set, over the number of all columns: larger ones took longer to solve
 GROW, FULL_GROW = 1.5, 2.0  # the set in supports; the latter if the support filled it
 FULL = 0.9
 NEAREST, FARTHEST = 0.01, 0.2  # how far below lam, relatively, a gradient may be for its column to enter
@@ -120,7 +117,7 @@ def first_size(problem: Any) -> int:
     """Columns in the first set."""
     if not isinstance(problem.rows, Dense):
         return FIRST
-    return int(min(max(np.sqrt(WALK[True] / OUTER[True] * problem.d), FIRST), MOST_FIRST))
+    return int(min(max(np.sqrt(PER_COLUMN * problem.d), FIRST), MOST_FIRST))
 
 
 def next_set(
