@@ -65,10 +65,10 @@ def many_rows(n=20_000, d=12, seed=0):
 
 @STORAGES
 def test_samples_weigh_one_and_are_rows_of_the_problem(storage):
-    X, y = many_rows()
+    X, y = many_rows(64_000)
     p = fenchel.Problem(storage(X), y, loss="logistic", alpha=1e-3, sample_weight=np.arange(y.size) % 3)
     found = list(samples(Oracle(p)))
-    assert [s.n for s in found] == [480, 3840]
+    assert [s.n for s in found] == [1000, 8000]
     for s in found:
         assert s.weights.sum() == pytest.approx(1.0)
         point = Passes(Oracle(p), s).look(np.eye(12)[3], 0.0)

@@ -89,5 +89,7 @@ def test_sub_samples_grow_and_are_spread():
     found = sizes(1_000_000, 50, 50_000_000)
     assert sizes(1_000_000, 50, 50_000_000_000) == []  # a row alone is so large
     assert found == sorted(found) and found[-1] <= 1_000_000 / 3 and found[0] >= 40 * 50
+    small, large = sizes(40_000, 10, 400_000), sizes(40_000, 10, 4_000_000)
+    assert len(large) == 2 and small == large[1:]  # of little data no smaller sample is taken first
     sample = strided(1000, 100)
     assert np.array_equal(sample // 10, np.arange(100))

@@ -63,8 +63,7 @@ def _newton_passes(problem: Any) -> float:
         return math.inf
     costs = costs_of(problem)
     factor = FACTOR * float(problem.d) ** 3 / 3.0
-    gram = max(costs.factor - factor, 0.0) if math.isfinite(costs.factor) else costs.products
-    return STEPS * (1.5 + (factor + ACTIVE * gram) / costs.product)
+    return STEPS * (1.5 + (factor + ACTIVE * costs.gram) / costs.product)
 
 
 def _several_newtons(problem: Any) -> float:

@@ -6,18 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.solvers.newton_passes import FACTOR, Passes, Point
+from fenchel.solvers.newton_passes import Passes, Point
 
 LAST = 4  # points that are kept
 
 
-def newton_costs(holder: Any, name: str) -> tuple[float, float, float]:
-    """(products in a Gram matrix, nanoseconds of a product with the Hessian and of a Gram matrix)."""
+def newton_costs(holder: Any, name: str) -> tuple[float, float]:
+    """Nanoseconds of a product with the Hessian and of a Gram matrix."""
     passes = Passes(holder.oracle, holder.problem)
     holder.kept[name] = (passes, {})
-    costs, d = passes.costs, float(holder.problem.d)
-    gram = costs.factor - FACTOR * d**3 / 3.0 if np.isfinite(costs.factor) else 0.0
-    return costs.products, costs.product, gram
+    return passes.costs.product, passes.costs.gram
 
 
 def newton_look(

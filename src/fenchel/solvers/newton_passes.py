@@ -21,7 +21,7 @@ from fenchel.solvers.subsample import sizes, strided
 
 STEP = 1 << 22  # stored values after which rows that are mapped from disk are let go of
 MOST_PARTS = 4  # of a Gram matrix: each has one of its own, whatever the number of threads
-LEAST_PRODUCTS = 1 << 19  # in such a part: some tenths of a millisecond
+LEAST_WORK = 4.5e5  # nanoseconds of such a part
 # Nanoseconds per stored value in a product with the Hessian, per product of two of them in a Gram matrix, and per
 # product in its factor. Only their ratios matter, and those only roughly.
 WALK = {True: 0.6, False: 1.7}  # dense, sparse
@@ -130,7 +130,7 @@ class Passes:
         """sum_i h_i x_i x_i' on and above the diagonal."""
         d, rows, h = self.problem.d, self.sample.rows, point.h
         self.oracle.passes += self.share
-        parts = int(min(max(self.costs.products // LEAST_PRODUCTS, 1), MOST_PARTS if d <= SMALL else 2))
+        parts = int(min(max(self.costs.gram // LEAST_WORK, 1), MOST_PARTS if d <= SMALL else 2))
         edges = np.linspace(0, self.sample.n, parts + 1).astype(int)
 
         step = max(CHUNK, int(STEP * self.sample.n / max(size(rows), 1)))
@@ -148,10 +148,10 @@ class Passes:
 
 
 class Costs(NamedTuple):
-    """Products in a Gram matrix; nanoseconds of a product with the Hessian, and of Gram matrix and factor (inf: too large)."""
+    """Nanoseconds of a product with the Hessian, of a Gram matrix, and of that and its factor (inf: too large)."""
 
-    products: float
     product: float
+    gram: float
     factor: float
 
 
@@ -163,7 +163,7 @@ def costs_of(sample: Any) -> Costs:
     walk = WALK[dense] * size(rows) + 2.0 * d
     gram = OUTER[dense] * products + (SCALE * size(rows) if dense else 0.0)
     too_large = d > MOST_FACTORED or (d > SMALL and d * d > LARGER * size(rows))
-    return Costs(products, walk, np.inf if too_large else gram + FACTOR * d**3 / 3.0)
+    return Costs(walk, gram, np.inf if too_large else gram + FACTOR * d**3 / 3.0)
 
 
 def any_sample(problem: Any) -> bool:

@@ -29,9 +29,9 @@ class RemotePasses:
         self.oracle, self.problem, self.team = oracle, oracle.problem, oracle.team
         self.name = self.team.new_name()
         oracle.passing.append(self.name)
-        products, walk, gram = self.team.sum("newton_costs", self.name, changes=self.name)
+        walk, gram = self.team.sum("newton_costs", self.name, changes=self.name)
         d = float(self.problem.d)
-        self.costs = Costs(products, walk, gram + FACTOR * d**3 / 3.0 if d <= MOST_FACTORED else np.inf)
+        self.costs = Costs(walk, gram, gram + FACTOR * d**3 / 3.0 if d <= MOST_FACTORED else np.inf)
         self.next = 0
 
     def look(self, w: np.ndarray, b: float) -> Point:

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.kernels.gram import symmetric
+from fenchel.regularizers import L2
+from fenchel.solvers.newton_line import RIDGES
 from fenchel.solvers.newton_passes import Costs, Passes, Point
 
 LOOSE = 0.1  # residual of a system relative to the gradient, at most
@@ -153,17 +156,22 @@ def cholesky(H: Hessian) -> Apply | None:
     """v -> H^-1 v, or None if numbers fail."""
     from scipy.linalg.lapack import dpotrf, dpotrs
 
-    d = H.mean.size
+    d, regularizer = H.mean.size, H.passes.problem.regularizer
     matrix = H.passes.gram(H.point)
     if H.total > 0.0:
         matrix -= H.total * np.outer(H.mean, H.mean)
-    matrix += H.passes.problem.regularizer.hessian(d)
+    if isinstance(regularizer, L2):  # without a d x d matrix of its own
+        matrix.flat[:: d + 1] += regularizer.alpha
+    else:
+        matrix += regularizer.hessian(d)
     if not np.isfinite(matrix).all():
         return None
+    symmetric(matrix)  # the factor takes the place of the upper triangle, and the lower one stays to try again
     diagonal = np.diag(matrix).copy()
-    for ridge in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+    for ridge in RIDGES:
         matrix.flat[:: d + 1] = diagonal * (1.0 + ridge)
-        root, wrong = dpotrf(matrix.T, lower=1, clean=0)  # its upper triangle, in LAPACK's order
+        root, wrong = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)  # its upper triangle, in LAPACK's order
         if wrong == 0:
             return lambda v: dpotrs(root, v, lower=1)[0]
+        symmetric(matrix.T)
     return None

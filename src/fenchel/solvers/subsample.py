@@ -9,6 +9,7 @@ BENT = 20  # rows with curvature, per feature, below which a smaller gamma would
 ROUGH = 0.1  # relative gap at which a sub-sample of a differentiable loss is left
 MOST_STEPS = 50
 SMALLEST_SHARE, LARGEST_SHARE, GROWTH = 1 / 64, 1 / 3, 8
+LITTLE = 1 << 16  # stored values of a sample up to which a smaller one before it would save nothing
 MOST_STORED = 1 << 25  # values of a sample, which is in memory also if the data are on disk
 
 
@@ -19,12 +20,14 @@ def sizes(n: int, d: int, stored: int) -> list[int]:
     while m <= LARGEST_SHARE * n and m * (stored / n) <= MOST_STORED:
         found.append(m)
         m *= GROWTH
+    while len(found) > 1 and found[1] * (stored / n) <= LITTLE:
+        found.pop(0)
     return found
 
 
 def strided(n: int, m: int) -> np.ndarray:
     """m row numbers, one at random from each of m runs of rows: rising, and spread over data in any order."""
-    edges = np.linspace(0, n, m + 1).astype(int)
+    edges = np.arange(m + 1) * n // m
     return edges[:-1] + (np.random.default_rng(0).random(m) * np.diff(edges)).astype(int)
 
 
