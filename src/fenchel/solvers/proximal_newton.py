@@ -74,7 +74,7 @@ class ProximalNewton:
         self.oracle, self.problem, self.lam, self.ridge = oracle, oracle.problem, lam, ridge
         self.free = int(self.problem.fit_intercept)
         self.damping = 0.0  # added to every row's curvature
-        self.secant: Any = 0.0  # curvatures that the last step showed, if it was too long
+        self.secant: np.ndarray | None = None  # curvatures that the last step showed, if it was too long
         self.progress = np.inf  # of the last step, relative to the value
         self.stuck = False  # no step could be made
         self.rough = 0.0  # part of the violation that the last model was allowed to leave, as factors are dear
@@ -143,7 +143,9 @@ class ProximalNewton:
         """Of every row, for the model at this point."""
         if float(self.problem.weights @ point.h) <= FLAT and self.damping == 0.0:
             self.damping = 1.0
-        return np.maximum(point.h, self.secant) + self.damping
+        if self.secant is None and self.damping == 0.0:
+            return point.h
+        return (point.h if self.secant is None else np.maximum(point.h, self.secant)) + self.damping
 
     def hessian(self, columns: ColumnSet, curvatures: np.ndarray, lag: bool) -> np.ndarray:
         """In (x, b); the last one again if it is of these columns and still good."""
@@ -188,7 +190,7 @@ class ProximalNewton:
         beyond = point
         low, low_slope, high, high_slope, t = 0.0, slope, 1.0, np.inf, 1.0
         for trial in range(MOST_TRIALS):
-            new = look(self.oracle, point.z + t * dz)
+            new = look(self.oracle, point.z + (dz if t == 1.0 else t * dz))
             there = self.value(new, xb + t * d, lam)
             at_t = self.slope(new, xb + t * d, d, dz, lam)
             if there <= here + ARMIJO * t * slope + 1e-15 * abs(here) and (best is None or there < best.value):
@@ -203,7 +205,7 @@ class ProximalNewton:
             share = low_slope / (low_slope - high_slope) if np.isfinite(high_slope) else 0.0
             t = low + min(max(share, 0.1), 0.9) * (high - low)
         if best is not None:
-            self.learn(point, beyond, dz * high, best.t)
+            self.learn(point, beyond, dz, high, best.t)
             self.progress = (here - best.value) / max(abs(here), 1e-300)
         return best
 
@@ -218,12 +220,12 @@ class ProximalNewton:
         along = float((self.problem.weights * point.u) @ dz) + self.ridge * float(x @ d[: x.size])
         return along + float(lam @ np.where(xb != 0.0, np.sign(xb) * d, np.abs(d)))
 
-    def learn(self, point: Point, beyond: Point, dz: np.ndarray, t: float) -> None:
-        """More curvature after a step that had to be shortened, less after a whole one."""
+    def learn(self, point: Point, beyond: Point, dz: np.ndarray, high: float, t: float) -> None:
+        """More curvature after a step that had to be shortened, less after a whole one; `beyond` is `high` times dz away."""
         mean = float(self.problem.weights @ point.h)
-        self.secant = 0.0
+        self.secant = None
         if t < 1.0:
-            seen = (beyond.u - point.u) / dz
+            seen = (beyond.u - point.u) / (high * dz)
             self.secant = np.where(np.isfinite(seen), seen, 0.0)
         if t < SHORT:
             self.damping = max(4.0 * self.damping, 1e-3 * mean, FLAT)
