@@ -65,10 +65,12 @@ def through_pass(loss, y, p, z, size, u):
 
 @kernel
 def clip_pass(loss, y, u, low, high, out):
-    """The ends of every row's dual domain, and u clipped into it."""
+    """u clipped into every row's dual domain, and the ends of that, unless low is empty."""
     for i in range(y.size):
-        low[i], high[i] = dual_domain(loss, y[i])
-        out[i] = min(max(u[i], low[i]), high[i])
+        lower, upper = dual_domain(loss, y[i])
+        out[i] = min(max(u[i], lower), upper)
+        if low.size > 0:
+            low[i], high[i] = lower, upper
 
 
 @kernel

@@ -28,7 +28,7 @@ class LocalDual:
         self.loss, self.block, self.transfer, self.strength = loss, block, transfer, strength
         n = block.stop - block.start
         self.u = self.before = np.empty(n)
-        clip_pass(loss, block.y, np.zeros(n), np.empty(n), np.empty(n), self.u)
+        clip_pass(loss, block.y, np.zeros(n), np.empty(0), np.empty(0), self.u)
         self.norms = np.empty(n)
         norms_pass(block.rows, self.norms)
         self.last: np.ndarray | None = None

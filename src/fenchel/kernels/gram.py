@@ -11,10 +11,8 @@ from fenchel.data.rows import add_outer, row_column, row_entry, row_span
 from fenchel.jit import kernel
 
 NARROW = 200  # columns up to which `narrow_gram` is faster than BLAS, which wants a scaled copy of the rows
-HELD, GUARD = (
-    256,
-    8,
-)  # rows that it holds at a time; places between columns, so that they do not share lines of the cache
+HELD = 256  # rows that it holds at a time
+GUARD = 8  # places between its columns: else they would contend for the same lines of the cache
 CHUNK = 1024  # rows that BLAS has at a time
 FULL = 0.6  # share of the rows with weight from which all are taken
 
