@@ -33,8 +33,9 @@ def race(task: Task, names: list[str], tol: float, limit: float, repeat: int) ->
     if first is None:
         return {}
     limit = min(limit, 10.0 * first + 0.5)
-    racing = [name for name in names if seconds(task, name, tol, limit + 5.0) is not None]  # compiles
-    times = {"auto": first}
+    times, racing = {"auto": first}, list(names)
+    for name in names:
+        fenchel.solve(Fenchel().problem(task), solver=name, tol=tol, max_iter=2)  # compiles
     for _ in range(repeat):
         for name in ["auto", *racing]:
             took = seconds(task, name, tol, 60.0 if name == "auto" else limit)
