@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import lapack
 
 import fenchel
 from fenchel.engines import Local
@@ -31,8 +32,9 @@ def hessian_by_definition(p, w, b):
 
 @STORAGES
 @pytest.mark.parametrize("free", [False, True])
-def test_products_factors_and_directions_are_those_of_the_hessian(storage, free):
-    p = problem(LOSSES["logistic"], QUADRATIC, free, weighted=True, offset=True, storage=storage)
+@pytest.mark.parametrize("regularizer", [QUADRATIC, fenchel.regularizers.L2(0.05)], ids=["quadratic", "l2"])
+def test_products_factors_and_directions_are_those_of_the_hessian(storage, free, regularizer):
+    p = problem(LOSSES["logistic"], regularizer, free, weighted=True, offset=True, storage=storage)
     w, b, v = np.array([0.3, -0.2, 0.5]), 0.1 * free, np.array([1.0, 2.0, -1.0])
     passes = Passes(Oracle(p), p)
     point = passes.look(w, b)
@@ -48,6 +50,24 @@ def test_products_factors_and_directions_are_those_of_the_hessian(storage, free)
     by_products.due = lambda costs, fresh: False
     assert by_products.direction(H, right, 1e-24) == pytest.approx(np.linalg.solve(expected, right), rel=1e-9)
     assert Systems(p).direction(H, right, 0.0) == pytest.approx(np.linalg.solve(expected, right), rel=1e-9)
+
+
+def test_a_factor_that_fails_leaves_nothing_behind_when_it_is_tried_again(monkeypatch):
+    p = problem(LOSSES["logistic"], QUADRATIC, True, weighted=True, offset=True)
+    w, v, real, failures = np.array([0.3, -0.2, 0.5]), np.array([1.0, 2.0, -1.0]), lapack.dpotrf, []
+
+    def fails_twice(a, **options):
+        if len(failures) == 2:
+            return real(a, **options)
+        failures.append(a)
+        a[np.tril_indices(3)] = np.nan  # the triangle that it may write over
+        return a, 1
+
+    monkeypatch.setattr(lapack, "dpotrf", fails_twice)
+    passes = Passes(Oracle(p), p)
+    solved = cholesky(hessian_at(passes, passes.look(w, 0.1)))
+    assert len(failures) == 2
+    assert solved(hessian_by_definition(p, w, 0.1) @ v) == pytest.approx(v, rel=1e-9)
 
 
 def test_the_aim_is_below_the_gap_and_no_further_than_the_model_allows():

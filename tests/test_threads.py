@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 import fenchel
 from fenchel import compat, solvers
+from fenchel.data.accept import accept_matrix
 from fenchel.data.threads import spread
 from fenchel.engines import Local, local
 
@@ -253,3 +254,13 @@ def test_the_first_failure_of_many_is_raised_and_the_rest_is_left():
     with pytest.raises(KeyboardInterrupt):
         spread(interrupted, list(range(1000)), threads=2)
     assert len(done) <= 2
+
+
+def test_sparse_rows_are_shared_by_two_threads_sooner_than_dense_ones():
+    """A stored value takes several times as long there; but a block never has fewer than twice as many values as columns."""
+    n, d = 1 << 13, 1 << 4
+    dense = np.ones((n, d))
+    assert local.cut(accept_matrix(dense)[1], n, d) == [0, n]
+    assert local.cut(accept_matrix(sp.csr_matrix(dense))[1], n, d) == [0, n // 2, n]
+    assert local.cut(accept_matrix(sp.csr_matrix(dense[:-1]))[1], n - 1, d) == [0, n - 1]  # below 2^17 values
+    assert local.cut(accept_matrix(sp.csr_matrix(dense))[1], n, 1 << 16) == [0, n]

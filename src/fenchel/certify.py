@@ -108,7 +108,7 @@ def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
     Rows strictly inside their domain are shifted first, all by the same amount; only if they cannot take it do the
     others move: a row at the end of its domain is usually there for a reason.
     """
-    ends = problem.n if problem.fit_intercept else 0  # who asks for them
+    ends = problem.n if problem.fit_intercept else 0  # only balancing asks for them
     low, high, clipped = np.empty(ends), np.empty(ends), np.empty(problem.n)
     clip_pass(problem.compiled_loss, problem.y, u, low, high, clipped)
     if not problem.fit_intercept:
