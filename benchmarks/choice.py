@@ -16,7 +16,7 @@ from benchmarks.table import machine
 from benchmarks.tasks import Task, select
 from fenchel import compat, solvers
 
-FAR = 3.0  # times auto's least: a solver that took longer in two rounds, the first of which may compile, is not run again
+FAR = 3.0  # times auto's least: a solver slower than that in two rounds (the first may compile) is not run again
 
 
 def seconds(task: Task, solver: str, tol: float, limit: float) -> float | None:
