@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import exact
 import fenchel
-from fenchel.certify import certificate
+from fenchel.certify import balancing, certificate
 from fenchel.errors import InputError
 from problems import LOSSES, REGULARIZERS, data, optimum, problem
 
@@ -267,3 +267,37 @@ def test_a_row_without_weight_may_overflow(loss):
     found = fenchel.solve(fenchel.Problem(far, np.append(y, 1.0), loss=loss, alpha=0.1, sample_weight=weights))
     assert found.converged and found.certificate.floor < 1e-9 * found.certificate.primal
     assert found.certificate.primal == pytest.approx(without.certificate.primal, rel=1e-6)
+
+
+@pytest.mark.parametrize("keep_ends", [True, False])
+def test_a_dual_point_is_balanced_by_the_shift_that_bisection_finds(keep_ends):
+    rng = np.random.default_rng(0)
+    for n in (2, 5, 17, 40, 1000):
+        low, high = -rng.uniform(0.5, 2.0, n), rng.uniform(0.5, 2.0, n)
+        low[rng.random(n) < 0.2], high[rng.random(n) < 0.2] = -np.inf, np.inf
+        u, p = np.clip(2.0 * rng.standard_normal(n), low, high), rng.random(n) * (rng.random(n) < 0.8)
+        p[0], u[0], low[0], high[0] = 1.0, 0.0, -1e6, 1e6  # one that can take it all
+        stays = keep_ends & ((u <= low) | (u >= high))
+        lower, upper = np.where(stays, u, low), np.where(stays, u, high)
+        moved = lambda shift: p @ np.clip(u + shift, lower, upper)  # noqa: B023, E731
+        a, b = -1e7, 1e7
+        for _ in range(200):
+            a, b = (0.5 * (a + b), b) if moved(0.5 * (a + b)) < 0.0 else (a, 0.5 * (a + b))
+        shift = balancing(u, low, high, p, keep_ends)
+        assert abs(moved(shift)) <= 1e-14 * (p @ np.abs(u)) and shift == pytest.approx(b, rel=1e-9, abs=1e-12)
+    assert balancing(np.ones(3), np.full(3, 0.5), np.full(3, 2.0), np.ones(3), keep_ends) is None
+    assert balancing(np.ones(3), np.full(3, -0.5), np.ones(3), np.ones(3), keep_ends) == (None if keep_ends else -1.0)
+
+
+@pytest.mark.parametrize("n", [1, 5, 8, 16, 31, 40])
+def test_the_balance_does_not_depend_on_where_numbers_lie_in_memory(n):
+    rng = np.random.default_rng(n)
+    values, found = (rng.uniform(-1.0, 1.0, n), np.full(n, -1.5), np.full(n, 1.5), rng.random(n)), set()
+    values[0][0], values[3][0] = 0.0, 1.0
+    for _ in range(50):
+        room, places = np.zeros(8 * n), rng.permutation(8)[:4]  # some beside each other
+        arrays = [room[k * n : (k + 1) * n] for k in places]
+        for array, value in zip(arrays, values, strict=True):
+            array[:] = value
+        found.add(balancing(*arrays, True))
+    assert len(found) == 1

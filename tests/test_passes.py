@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import fenchel
 from fenchel import losses as L
+from fenchel.certify import combined
 from fenchel.data.accept import accept_matrix
 from fenchel.kernels.curvature_passes import curved_pass, line_pass, newton_pass
 from fenchel.kernels.gram import HELD, NARROW, add_gram, symmetric
@@ -91,3 +92,18 @@ def test_gram_matrices_are_the_sums_written_down(n, d, storage):
         add_gram(rows, weights, got)
         want = before + X.T.astype(np.float64) @ (weights[:, None] * X)
         np.testing.assert_allclose(symmetric(got), want, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("storage", ["float64", "float32", "csr", "csr float32"])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 2), (45, 5), (33, 9), (70, 100)])
+def test_the_certificates_sum_of_rows_and_its_size_are_those_written_down(n, d, storage):
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, d)).astype(np.float32 if "float32" in storage else np.float64)
+    if "csr" in storage:
+        X *= rng.random((n, d)) < rng.choice([0.1, 0.9], (n, 1))  # rows of any length, also empty ones
+    p = fenchel.Problem(sp.csr_matrix(X) if "csr" in storage else X, np.ones(n), loss="squared", alpha=1.0)
+    u = rng.standard_normal(n) * (rng.random(n) < 0.7)
+    v, spread = combined(p, p.weights, u)
+    exactly = X.astype(np.float64)
+    np.testing.assert_allclose(v, -exactly.T @ (p.weights * u), rtol=1e-12, atol=1e-15)
+    assert spread == pytest.approx(np.sum(p.weights * np.abs(u) * np.linalg.norm(exactly, axis=1)), rel=1e-12)

@@ -12,18 +12,20 @@ solver is imported.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fenchel.certify_passes import (
     EPS,
-    balance_pass,
     clip_pass,
     combine_pass,
     conjugate_pass,
+    move_pass,
     primal_pass,
+    reach_pass,
+    shift_pass,
     slopes_pass,
     through_pass,
 )
@@ -34,6 +36,7 @@ from fenchel.result import Certificate
 
 CHUNK = 4096  # rows whose share of v is added up before it joins the total: its rounding stays near that of one chunk
 WIDE = 8  # stored values in a block, at least, for each column of the sums that it makes
+MOST_SHIFTS = 200  # tried to balance a dual point
 SAFETY = 4.0  # roundings per term that the floor allows for
 
 
@@ -47,50 +50,81 @@ class DualValue(NamedTuple):
     blur: float = 0.0  # what the rounding of v can hide in R*(v)
 
 
+class Conjugates(NamedTuple):
+    """sum p (loss*(u) - u offset), the sum of the sizes of its terms, and sum p u."""
+
+    total: float
+    magnitude: float
+    imbalance: float
+
+
+def usable(problem: Any, u: np.ndarray) -> bool:
+    """Whether u is a point that a feasible one can be made of."""
+    return u.shape == (problem.n,) and bool(np.isfinite(u).all())
+
+
 def dual_value(problem: Any, u: np.ndarray) -> DualValue:
     """D at the feasible point nearest (in the sense of `feasible`) to u; -inf if u is none."""
-    if u.shape != (problem.n,) or not np.isfinite(u).all():
+    if not usable(problem, u):
         return DualValue(-np.inf, np.zeros(problem.n), 0.0, 0.0)
     u = feasible(problem, u)
+    return dual_at(problem, u, *combined(problem, problem.weights, u), conjugates(problem, u))
+
+
+def dual_at(problem: Any, u: np.ndarray, v: np.ndarray, spread: float, sums: Conjugates) -> DualValue:
+    """D at a feasible u, or, where R* is an indicator, at the largest multiple of it in R*'s domain."""
     regularizer = problem.regularizer
-    v, spread = combined(problem, problem.weights, u)
     if not np.isfinite(v).all():
         return DualValue(-np.inf, u, 0.0, 0.0)
     scale = regularizer.dual_scale(v)
     if scale < 1.0:
         u, v = scale * u, scale * v
-    total, magnitude, imbalance = conjugates(problem, u)
+        sums = conjugates(problem, u)
     regular = regularizer.conjugate(v)
-    dual = -total - regular
-    hidden = blur(regularizer, v, EPS * spread, magnitude)
-    return DualValue(dual if dual == dual else -np.inf, u, magnitude + abs(regular), imbalance, hidden)
+    dual = -sums.total - regular
+    hidden = blur(regularizer, v, EPS * spread, sums.magnitude)
+    return DualValue(dual if dual == dual else -np.inf, u, sums.magnitude + abs(regular), sums.imbalance, hidden)
 
 
 def combined(problem: Any, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
     """(-sum_i p_i u_i x_i, the size that its rounding is proportional to)."""
+    return added(walk(problem.rows, problem.n, combiner(problem, p, u), least=WIDE * problem.d), problem.d)
+
+
+def combiner(problem: Any, p: np.ndarray, u: np.ndarray) -> Callable[[slice, Any], tuple[np.ndarray, float]]:
+    """combine_pass for some of the rows."""
     chunk = max(CHUNK, int(problem.d * problem.n / (problem.X.size if problem.X.size else 1)))
 
     def work(span: slice, rows: Any) -> tuple[np.ndarray, float]:
         part, v = np.zeros(problem.d), np.empty(problem.d)
         return v, combine_pass(rows, p[span], u[span], chunk, part, v)
 
-    total, spread = np.zeros(problem.d), 0.0
-    for v, more in walk(problem.rows, problem.n, work, least=WIDE * problem.d):
+    return work
+
+
+def added(parts: Iterable[tuple[np.ndarray, float]], d: int) -> tuple[np.ndarray, float]:
+    """The sums of what `combiner` found."""
+    total, spread = np.zeros(d), 0.0
+    for v, more in parts:
         total += v
         spread += more
     return total, spread
 
 
-def conjugates(problem: Any, u: np.ndarray) -> tuple[float, float, float]:
+def conjugates(problem: Any, u: np.ndarray) -> Conjugates:
     """conjugate_pass over one stretch of rows after the other."""
+    return conjugates_of(stretches(problem.n, lambda span: conjugated(problem, span, u)))
 
-    def work(span: slice) -> tuple[float, float, float]:
-        return conjugate_pass(
-            problem.compiled_loss, problem.y[span], problem.weights[span], problem.offset[span], u[span]
-        )
 
-    totals, magnitudes, slopes = zip(*stretches(problem.n, work), strict=True)
-    return sum_of(totals), sum(magnitudes), sum_of(slopes)
+def conjugated(problem: Any, span: slice, u: np.ndarray) -> tuple[float, float, float]:
+    """conjugate_pass for some of the rows."""
+    return conjugate_pass(problem.compiled_loss, problem.y[span], problem.weights[span], problem.offset[span], u[span])
+
+
+def conjugates_of(parts: Iterable[tuple[float, float, float]]) -> Conjugates:
+    """The sums of what `conjugated` found."""
+    totals, magnitudes, slopes = zip(*parts, strict=True)
+    return Conjugates(sum_of(totals), sum(magnitudes), sum_of(slopes))
 
 
 def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
@@ -113,11 +147,38 @@ def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
     clip_pass(problem.compiled_loss, problem.y, u, low, high, clipped)
     if not problem.fit_intercept:
         return clipped
-    out = np.empty(problem.n)
     for keep_ends in (True, False):
-        if balance_pass(clipped, low, high, problem.weights, keep_ends, out):
-            return out
+        shift = balancing(clipped, low, high, problem.weights, keep_ends)
+        if shift is not None:
+            move_pass(clipped, low, high, shift, keep_ends, clipped)
+            return clipped
     raise InputError("no dual point is balanced: the loss has no minimum over the intercept; use fit_intercept=False")
+
+
+def balancing(u: np.ndarray, low: np.ndarray, high: np.ndarray, p: np.ndarray, keep_ends: bool) -> float | None:
+    """The shift after which sum p clip(u + shift, low, high) = 0: safeguarded Newton on a piecewise linear function.
+
+    With `keep_ends` only rows strictly inside move. None if no shift does it.
+    """
+    size, least, most = reach_pass(u, low, high, p, keep_ends)
+    left, right, shift, total = -math.inf, math.inf, 0.0, 0.0
+    for _ in range(MOST_SHIFTS):
+        total, free = shift_pass(u, low, high, p, shift, keep_ends)
+        if abs(total) <= 1e-16 * size:
+            return shift
+        left, right = (shift, right) if total < 0.0 else (left, shift)
+        step = shift - total / free if free > 0.0 else math.nan
+        if not left < step < right:
+            if math.isfinite(left) and math.isfinite(right):
+                step = 0.5 * (left + right)
+            else:
+                reach = 2.0 * max(abs(shift), size, 1e-300)
+                step = shift + reach if total < 0.0 else shift - reach
+        if step == shift or not math.isfinite(step):
+            break
+        shift = step
+    found = abs(total) <= 1e-9 * size and least <= 1e-9 * size and most >= -1e-9 * size
+    return shift if found else None
 
 
 def slopes_at(problem: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
@@ -135,20 +196,23 @@ def primal_sums(
     """primal_pass over one block of rows after the other."""
 
     def work(span: slice, rows: Any) -> tuple[float, float]:
-        arguments = (problem.y[span], problem.weights[span], problem.offset[span], coef, intercept, z[span], size[span])
-        return primal_pass(problem.compiled_loss, rows, *arguments)
+        return scored(problem, span, rows, coef, intercept, z[span], size[span])
 
-    found = list(walk(problem.rows, problem.n, work))
-    return sum_of([total for total, _ in found]), sum(magnitude for _, magnitude in found)
+    return risk_of(walk(problem.rows, problem.n, work))
 
 
-def through(problem: Any, z: np.ndarray, size: np.ndarray, u: np.ndarray) -> float:
-    """through_pass over one stretch of rows after the other."""
+def scored(
+    problem: Any, span: slice, rows: Any, coef: np.ndarray, intercept: float, z: np.ndarray, size: np.ndarray
+) -> tuple[float, float]:
+    """primal_pass for some of the rows, whose scores and their sizes are written into z and size."""
+    arguments = (problem.y[span], problem.weights[span], problem.offset[span], coef, intercept, z, size)
+    return primal_pass(problem.compiled_loss, rows, *arguments)
 
-    def work(span: slice) -> float:
-        return through_pass(problem.compiled_loss, problem.y[span], problem.weights[span], z[span], size[span], u[span])
 
-    return sum(stretches(problem.n, work))
+def risk_of(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The sums of what `scored` found."""
+    totals, magnitudes = zip(*parts, strict=True)
+    return sum_of(totals), sum(magnitudes)
 
 
 def sum_of(totals: Sequence[float]) -> float:
@@ -156,17 +220,47 @@ def sum_of(totals: Sequence[float]) -> float:
     return math.fsum(totals) if np.isfinite(totals).all() else float(np.sum(totals))
 
 
+class Sums(NamedTuple):
+    """Over all rows, at (w, b) and at u: what P and D are made of, and the sizes that their rounding is proportional to."""
+
+    risk: float
+    magnitude: float
+    v: np.ndarray
+    spread: float
+    conjugates: Conjugates
+    through: float
+
+
+def all_sums(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> Sums:
+    """Block by block, everything that is asked of its rows while they are in the cache."""
+    combine = combiner(problem, problem.weights, u)
+
+    def work(span: slice, rows: Any) -> tuple:
+        z, size = np.empty(span.stop - span.start), np.empty(span.stop - span.start)
+        risk = scored(problem, span, rows, coef, intercept, z, size)
+        arguments = (problem.y[span], problem.weights[span], z, size, u[span])
+        through = through_pass(problem.compiled_loss, *arguments)
+        return risk, combine(span, rows), conjugated(problem, span, u), through
+
+    parts = walk(problem.rows, problem.n, work, least=WIDE * problem.d)
+    risks, vs, conjugate_sums, through = zip(*parts, strict=True)
+    return Sums(*risk_of(risks), *added(vs, problem.d), conjugates_of(conjugate_sums), sum(through))
+
+
 def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
     """(certificate, feasible dual point) for given coefficients and a given dual point."""
-    z, size = np.empty(problem.n), np.empty(problem.n)
-    risk, magnitude = primal_sums(problem, coef, intercept, z, size)
-    regular = problem.regularizer.value(coef)
-    primal = risk + regular
-    found = dual_value(problem, u)
+    found = DualValue(-np.inf, np.zeros(problem.n), 0.0, 0.0)
+    given = usable(problem, u)
+    point = feasible(problem, u) if given else found.point
     with np.errstate(over="ignore", invalid="ignore"):
-        through_scores = through(problem, z, size, found.point)
+        sums = all_sums(problem, coef, intercept, point)
+    regular = problem.regularizer.value(coef)
+    primal = sums.risk + regular
+    if given:
+        found = dual_at(problem, point, sums.v, sums.spread, sums.conjugates)
     balance = abs(found.imbalance) * max(1.0, abs(intercept)) if problem.fit_intercept else 0.0
-    floor = SAFETY * EPS * (magnitude + abs(regular) + found.magnitude + through_scores) + SAFETY * found.blur + balance
+    sizes = sums.magnitude + abs(regular) + found.magnitude + sums.through
+    floor = SAFETY * EPS * sizes + SAFETY * found.blur + balance
     primal = primal if primal == primal else np.inf
     floor = floor if np.isfinite(floor) else np.inf
     return Certificate(float(primal), float(found.dual), problem.basis, float(floor)), found.point

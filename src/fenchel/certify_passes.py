@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.data.rows import add_rows, sized_dot, sqnorm
+from fenchel.data.rows import add_sized_rows, sized_dot
 from fenchel.data.sums import add
 from fenchel.jit import kernel
 from fenchel.losses.protocol import conjugate, dual_domain, slope, value
+from fenchel.typed import helper
 
 EPS = float(np.finfo(float).eps)
 AT_ONCE = np.uint64(128)  # rows whose losses are found before they are added up
@@ -92,17 +93,6 @@ def conjugate_pass(loss, y, p, offset, u):
     return total + correction, magnitude, slopes + slopes_correction
 
 
-@kernel(fastmath=True)  # a bound on roundings, which may itself be rounded in any order
-def spread_pass(rows, start, stop, p, u):
-    """sum_i p_i |u_i| |x_i| over the rows start..stop."""
-    spread = 0.0
-    for i in range(start, stop):
-        a = abs(p[i] * u[i])
-        if a != 0.0:
-            spread += a * np.sqrt(sqnorm(rows, i))
-    return spread
-
-
 @kernel
 def combine_pass(rows, p, u, chunk, part, v):
     """v = -sum_i p_i u_i x_i, added up chunk by chunk; returns sum_i p_i |u_i| |x_i|, which its rounding is proportional to."""
@@ -113,53 +103,48 @@ def combine_pass(rows, p, u, chunk, part, v):
         stop = min(start + step, n)
         for near in range(start, stop, NEAR):
             end = min(near + NEAR, stop)
-            add_rows(rows, near, end, p, u, part)
-            spread += spread_pass(rows, near, end, p, u)
+            spread += add_sized_rows(rows, near, end, p, u, part)
         for j in range(v.size):
             v[j] -= part[j]
             part[j] = 0.0
     return spread
 
 
-@kernel
-def balance_pass(u, low, high, p, keep_ends, out):
-    """out = clip(u + shift, low, high) with sum p out = 0: safeguarded Newton on a piecewise linear function.
+@helper
+def shifted(u, low, high, shift, keep_ends):
+    """(u + shift between the ends, whether it is strictly inside); with `keep_ends` only what is strictly inside moves."""
+    stays = keep_ends and not (low < u < high)
+    lower, upper = u if stays else low, u if stays else high
+    return min(max(u + shift, lower), upper), lower < u + shift < upper
 
-    With `keep_ends` only rows strictly inside move. Returns False if no shift does it. The rows strictly inside take what
-    rounding leaves.
-    """
-    least, most, size = 0.0, 0.0, 0.0
-    left, right, shift = -np.inf, np.inf, 0.0
-    for trial in range(200):
-        total, free = 0.0, 0.0
-        for i in range(u.size):
-            lower, upper = low[i], high[i]
-            if keep_ends and not lower < u[i] < upper:
-                lower, upper = u[i], u[i]
-            moved = u[i] + shift
-            out[i] = min(max(moved, lower), upper)
-            if p[i] > 0.0:
-                total += p[i] * out[i]
-                free += p[i] * (1.0 if lower < moved < upper else 0.0)
-                if trial == 0:
-                    least += p[i] * lower
-                    most += p[i] * upper
-                    size += p[i] * abs(u[i])
-        if abs(total) <= 1e-16 * size:
-            return True
-        if total < 0.0:
-            left = shift
-        else:
-            right = shift
-        step = shift - total / free if free > 0.0 else np.nan
-        if not left < step < right:
-            if np.isfinite(left) and np.isfinite(right):
-                step = 0.5 * (left + right)
-            elif total < 0.0:
-                step = left + 2.0 * max(abs(left), size, 1e-300)
-            else:
-                step = right - 2.0 * max(abs(right), size, 1e-300)
-        if step == shift or not np.isfinite(step):
-            break
-        shift = step
-    return abs(total) <= 1e-9 * size and least <= 1e-9 * size and most >= -1e-9 * size
+
+# The next two write nothing: where arrays lie close together, sums in a loop that writes may be in another order.
+
+
+@kernel(fastmath=True)  # what this rounds, the compensated sum of `conjugate_pass` finds
+def shift_pass(u, low, high, p, shift, keep_ends):
+    """(sum p u' for the u' of `shifted`, sum p of the rows strictly inside)."""
+    total, free = 0.0, 0.0
+    for i in range(np.uint64(u.size)):
+        moved, inside = shifted(u[i], low[i], high[i], shift, keep_ends)
+        total += p[i] * moved if p[i] > 0.0 else 0.0
+        free += p[i] if inside else 0.0
+    return total, free
+
+
+@kernel(fastmath=True)
+def reach_pass(u, low, high, p, keep_ends):
+    """(sum p |u|, the least and the greatest sum p u' of any shift)."""
+    size, least, most = 0.0, 0.0, 0.0
+    for i in range(np.uint64(u.size)):
+        size += p[i] * abs(u[i])
+        least += p[i] * shifted(u[i], low[i], high[i], -np.inf, keep_ends)[0] if p[i] > 0.0 else 0.0
+        most += p[i] * shifted(u[i], low[i], high[i], np.inf, keep_ends)[0] if p[i] > 0.0 else 0.0
+    return size, least, most
+
+
+@kernel
+def move_pass(u, low, high, shift, keep_ends, out):
+    """out_i = u_i as `shifted` moves it."""
+    for i in range(np.uint64(u.size)):
+        out[i] = shifted(u[i], low[i], high[i], shift, keep_ends)[0]

@@ -114,7 +114,7 @@ def _certificate(
 def balancing_shift(team: Any, point: Any) -> tuple[bool, float]:
     """(whether rows at the ends of their domains stay there, the shift of the others) that makes sum p u = 0.
 
-    The same safeguarded Newton as that of `certify_passes.balance_pass`, with a round of sums for every step.
+    The same safeguarded Newton as that of `certify.balancing`, with a round of sums for every step.
     """
     for keep_ends in (True, False):
         left, right, shift = -np.inf, np.inf, 0.0

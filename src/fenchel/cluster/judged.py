@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel import structured_certify as examples
 from fenchel import vector_certify as vectors
-from fenchel.certify import combined, conjugates, primal_sums, through
+from fenchel.certify import all_sums, combined
 from fenchel.certify_passes import clip_pass
 from fenchel.oracle import Kept
 from fenchel.structured import Gibbs
@@ -64,12 +64,10 @@ def rows_share(holder: Any, w: np.ndarray, b: float, point: Any, shift: tuple[bo
     problem = holder.problem
     u, low, high = clipped(holder, point, shift[0])
     u = scale * np.minimum(np.maximum(u + shift[1], low), high)
-    z, size = np.empty(problem.n), np.empty(problem.n)
-    risk, magnitude = primal_sums(problem, w, b, z, size)
-    v, spread = combined(problem, problem.weights, u)
-    total, dual_magnitude, imbalance = conjugates(problem, u)
-    sizes = magnitude + dual_magnitude + through(problem, z, size, u)
-    return Share(v, (risk,), (-total,), (sizes,), (spread,), np.array([imbalance]))
+    sums = all_sums(problem, w, b, u)
+    total, magnitude, imbalance = sums.conjugates
+    sizes = sums.magnitude + magnitude + sums.through
+    return Share(sums.v, (sums.risk,), (-total,), (sizes,), (sums.spread,), np.array([imbalance]))
 
 
 def vector_rest(holder: Any, point: Any) -> tuple[np.ndarray]:

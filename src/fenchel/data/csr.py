@@ -22,6 +22,14 @@ def term(rows, k, w):
     return rows.values[k] * w[rows.indices[k]]
 
 
+@helper
+def spread_entry(rows, k, a, out):
+    """Adds a times the k-th stored value to its entry of `out`; returns the square of the value."""
+    x = np.float64(rows.values[k])
+    out[rows.indices[k]] += a * x
+    return x * x
+
+
 class CSR(NamedTuple):
     """`indptr` and `indices` are unsigned views of scipy's arrays.
 
@@ -70,6 +78,26 @@ class CSR(NamedTuple):
     def axpy(self, i, a, out):
         for k in range(self.indptr[i], self.indptr[np.uint64(i) + np.uint64(1)]):
             out[self.indices[k]] += a * self.values[k]
+
+    def add_sized_rows(self, start, stop, p, u, out):
+        total = 0.0
+        for i in range(start, stop):
+            factor = p[i] * u[i]
+            k, end = np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + ONE])
+            if factor == 0.0:
+                continue
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            while k + FOUR <= end:
+                a += spread_entry(self, k, factor, out)
+                b += spread_entry(self, k + ONE, factor, out)
+                c += spread_entry(self, k + TWO, factor, out)
+                d += spread_entry(self, k + THREE, factor, out)
+                k += FOUR
+            while k < end:
+                a += spread_entry(self, k, factor, out)
+                k += ONE
+            total += abs(factor) * np.sqrt((a + b) + (c + d))
+        return total
 
     def add_outer(self, i, a, out):
         stop = self.indptr[np.uint64(i) + np.uint64(1)]

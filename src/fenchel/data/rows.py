@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from fenchel.jit import kernel
 from fenchel.typed import method
 
 
@@ -35,6 +38,27 @@ def _add_rows(rows, start, stop, p, u, out):
 @method(_add_rows)
 def add_rows(rows, start, stop, p, u, out):
     """out += sum_i p_i u_i x_i over the rows start..stop (unsigned numbers)."""
+
+
+@kernel(fastmath=True)  # a bound on roundings, which may itself be rounded in any order
+def spread_pass(rows, start, stop, p, u):
+    """sum_i |p_i u_i| |x_i| over the rows start..stop."""
+    spread = 0.0
+    for i in range(start, stop):
+        a = abs(p[i] * u[i])
+        if a != 0.0:
+            spread += a * np.sqrt(sqnorm(rows, i))
+    return spread
+
+
+def _add_sized_rows(rows, start, stop, p, u, out):
+    add_rows(rows, start, stop, p, u, out)
+    return spread_pass(rows, start, stop, p, u)
+
+
+@method(_add_sized_rows)
+def add_sized_rows(rows, start, stop, p, u, out):
+    """`add_rows`; returns sum_i |p_i u_i| |x_i|, which the rounding of `out` is proportional to."""
 
 
 @method()
