@@ -130,7 +130,8 @@ class Passes:
         """sum_i h_i x_i x_i' on and above the diagonal."""
         d, rows, h = self.problem.d, self.sample.rows, point.h
         self.oracle.passes += self.share
-        parts = int(min(max(self.costs.gram // LEAST_WORK, 1), MOST_PARTS if d <= SMALL else 2))
+        wanted = int(min(max(self.costs.gram // LEAST_WORK, 1), MOST_PARTS if d <= SMALL else 2))
+        parts = 1 << (wanted.bit_length() - 1)  # equal shares for 2, 4, ... threads
         edges = np.linspace(0, self.sample.n, parts + 1).astype(int)
 
         step = max(CHUNK, int(STEP * self.sample.n / max(size(rows), 1)))

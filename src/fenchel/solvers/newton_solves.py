@@ -134,6 +134,7 @@ class Systems:
 
     def renew(self, H: Hessian) -> bool:
         """A factor of this Hessian, if numbers allow."""
+        self.factor = None  # the new one may take the place of the old one in memory
         self.factor, self.spent = cholesky(H), 0.0
         return self.factor is not None
 
