@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -254,6 +255,37 @@ def test_the_first_failure_of_many_is_raised_and_the_rest_is_left():
     with pytest.raises(KeyboardInterrupt):
         spread(interrupted, list(range(1000)), threads=2)
     assert len(done) <= 2
+
+
+def test_helpers_hold_nothing_while_they_wait():
+    class Item:
+        pass
+
+    items = [Item(), Item()]
+    gone = [weakref.ref(item) for item in items]
+    spread(lambda item: time.sleep(0.02), items, threads=2)
+    items.clear()
+    until = time.monotonic() + 10.0
+    while any(ref() is not None for ref in gone) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert all(ref() is None for ref in gone)
+
+
+def test_threads_that_cannot_be_started_are_a_clear_error_and_leave_none_behind(monkeypatch):
+    begun, start = [], threading.Thread.start
+
+    def limited(self):
+        if len(begun) == 3:
+            raise RuntimeError("can't start new thread")
+        begun.append(self)
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(MemoryError, match="stacks of 12 threads"):
+        spread(abs, list(range(20)), threads=12)
+    for thread in begun:
+        thread.join(10.0)
+    assert len(begun) == 3 and not any(thread.is_alive() for thread in begun)
 
 
 def test_sparse_rows_are_shared_by_two_threads_sooner_than_dense_ones():

@@ -7,11 +7,12 @@ after block itself, and a helper that comes too late finds nothing left. Kernels
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from queue import SimpleQueue
 from typing import Any
 
 
@@ -36,8 +37,23 @@ def room_for(threads: int) -> Iterator[None]:
 
 
 @cache
-def _helpers(count: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(count, thread_name_prefix="fenchel")
+def _helpers(count: int) -> SimpleQueue:
+    """Where so many threads wait for something to do, as long as the process lives."""
+    jobs: SimpleQueue = SimpleQueue()
+    for k in range(count):
+        try:
+            threading.Thread(target=_help, args=(jobs,), name=f"fenchel_{k}", daemon=True).start()
+        except RuntimeError:
+            for _ in range(k):
+                jobs.put(None)
+            raise
+    return jobs
+
+
+def _help(jobs: SimpleQueue) -> None:
+    while (job := jobs.get()) is not None:
+        job()
+        del job  # and all that it holds, before this thread waits
 
 
 if hasattr(os, "register_at_fork"):  # a forked child has no threads: it must make its own
@@ -56,26 +72,33 @@ def spread(function: Callable[[Any], Any], items: Sequence[Any], threads: int) -
     results: list[Any] = [None] * len(items)
     failures: dict[int, BaseException] = {}
     left = deque(range(len(items)))
+    reports: SimpleQueue[int] = SimpleQueue()
 
-    def take() -> None:
-        while True:
+    def take() -> int:
+        """Item after item until none is left; returns how many were done, or dropped after a failure."""
+        count = 0
+        while left:
             try:
                 k = left.popleft()
             except IndexError:
-                return
+                break
+            count += 1
+            if failures and min(list(failures)) < k:
+                continue  # nobody will ask for it
             try:
                 results[k] = function(items[k])
             except BaseException as failure:
                 failures[k] = failure
-                left.clear()
+        return count
 
     with room_for(threads):
-        helpers = [_helpers(threads - 1).submit(take) for _ in range(threads - 1)]
+        jobs = _helpers(threads - 1)
+    for _ in range(threads - 1):
+        jobs.put(lambda: reports.put(take()))
     try:
-        take()
-        for helper in helpers:
-            if not helper.cancel():
-                helper.result()
+        done = take()
+        while done < len(items):  # the rest was begun by others
+            done += reports.get()
     finally:
         left.clear()  # also after Ctrl-C between two blocks
     if failures:

@@ -13,7 +13,7 @@ from fenchel.jit import kernel
 NARROW = 200  # columns up to which `narrow_gram` is faster than BLAS, which wants a scaled copy of the rows
 HELD = 256  # rows that it holds at a time
 GUARD = 8  # places between its columns: else they would contend for the same lines of the cache
-TILE = np.uint64(16)  # rows and columns of a triangle that are mirrored at a time
+TILE = 16  # rows and columns of a triangle that are mirrored at a time
 CHUNK = 1024  # rows that BLAS has at a time
 FULL = 0.6  # share of the rows with weight from which all are taken
 
@@ -52,9 +52,9 @@ def wide_gram(X: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
 @kernel
 def mirror_pass(matrix):
     """The lower triangle becomes the mirror of the upper one, tile by tile: in place, as fresh memory costs more than this."""
-    d = np.uint64(matrix.shape[0])
-    for top in range(np.uint64(0), d, TILE):
-        for left in range(np.uint64(0), top + TILE, TILE):
+    d = matrix.shape[0]
+    for top in range(0, d, TILE):
+        for left in range(0, top + TILE, TILE):
             for j in range(top, min(top + TILE, d)):
                 for k in range(left, min(left + TILE, j)):
                     matrix[j, k] = matrix[k, j]
