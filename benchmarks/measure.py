@@ -1,9 +1,11 @@
 """Time and true accuracy of every (entrant, tolerance), in one process, in turns.
 
 First round: every entrant climbs through its tolerances, loosest first, one step of each entrant in turn, until it has
-reached the tightest target or a run took longer than the limit. Later rounds repeat, again in turns, the runs that are
-within a factor of the best for a target. Short ones are repeated more often, all alike: of few runs of some milliseconds the
-least says little on a machine that others use too. A time is the least over the rounds; the accuracy is the worst over them.
+reached the tightest target or a run took longer than the limit. Later rounds repeat the runs that are within a factor of the
+best for a target, each round in another order: what a run leaves behind, memory that was given back and threads that still look
+out for work, costs the next one some tenths of a millisecond, and must not fall on the same one again and again. Short ones are
+repeated more often, all alike: of few runs of some milliseconds the least says little on a machine that others use too. A time
+is the least over the rounds; the accuracy is the worst over them.
 """
 
 from __future__ import annotations
@@ -127,11 +129,12 @@ def measure(
     for entrant in present:  # compiles what is compiled at first use; not timed
         run(task, entrant, Cell(entrant.name, entrant.tolerances[0]))
     pairs = climb(task, present, outcome, limit, say)
-    began = time.perf_counter()
+    began, rng = time.perf_counter(), np.random.default_rng(0)
     for done in range(MOST_ROUNDS if repeat > 1 else 0):
         if done >= repeat - 1 and time.perf_counter() - began > ENOUGH:
             break
-        for entrant, cell in pairs:
+        for k in rng.permutation(len(pairs)):
+            entrant, cell = pairs[k]
             if is_contender(outcome, cell):
                 run(task, entrant, cell)
     return outcome
