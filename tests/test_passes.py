@@ -11,6 +11,7 @@ from fenchel import losses as L
 from fenchel.certify import combined
 from fenchel.data.accept import accept_matrix
 from fenchel.kernels.curvature_passes import curved_pass, line_pass, newton_pass
+from fenchel.kernels.dual_phase import moving_rows, wishes, young_sums
 from fenchel.kernels.gram import HELD, NARROW, add_gram, symmetric
 from fenchel.kernels.passes import conjugate_sum, loss_sums, risk_pass
 from fenchel.losses import protocol
@@ -77,6 +78,35 @@ def test_passes_over_scores_are_the_sums_written_down(loss):
         p.weights[i] * (loss.conjugate(u[i], p.y[i]) - u[i] * p.offset[i]) for i in np.flatnonzero(p.weights)
     )
     assert conjugate_sum(p.compiled_loss, *some, p.offset, u) == pytest.approx(conjugates, rel=1e-12)
+    u[~np.isin(np.arange(p.n), [5, 20])] *= 0.7  # inside the domains
+    for with_weight in (p.weights, np.where(np.arange(p.n) % 3 == 0, p.weights, 0.0)):
+        sums = np.zeros(3)
+        for i in np.flatnonzero(with_weight):
+            f, c = loss.value(z[i] + b, p.y[i]), loss.conjugate(u[i], p.y[i])
+            sums += with_weight[i] * np.array([f, c - u[i] * p.offset[i], f + c - u[i] * (z[i] + b)])
+        got = young_sums(p.compiled_loss, p.y, with_weight, p.offset, u, z, b)
+        np.testing.assert_allclose(got, sums, rtol=1e-10, atol=1e-14)
+
+
+@every_loss
+def test_rows_that_would_move_are_those_whose_dual_step_does(loss):
+    p, X, w, b = case(loss, "dense")
+    q = 0.3 * p.weights * np.sum(X * X, axis=1)
+    z = X @ w + np.where(p.weights > 0.0, p.offset, 0.0) + b
+    slopes = np.array([loss.slope(a, t) for a, t in zip(z, p.y, strict=True)])
+    u = np.where(np.arange(p.n) % 3 > 0, slopes, 0.5 * slopes)  # some are where they want to be
+    step = lambda i, shift: loss.dual_step(u[i], z[i] + shift, q[i], p.y[i]) - u[i]  # noqa: E731
+    wish = [q[i] * abs(step(i, 0.0)) if q[i] > 0.0 else 0.0 for i in range(p.n)]
+    typical = np.sqrt(sum(p.weights[i] * wish[i] ** 2 for i in range(p.n)))
+    data = (p.compiled_loss, p.y, p.weights, q, u, z)
+    np.testing.assert_allclose(wishes(*data), [max(wish), typical], rtol=1e-9)
+    for margin in (0.0, 0.1 * typical, 2.0):
+        out = np.zeros(p.n, dtype=bool)
+        count = moving_rows(*data, margin, out)
+        assert count == out.sum()
+        for i in range(p.n):
+            moves = [abs(step(i, shift)) for shift in (margin, -margin)] if p.weights[i] * q[i] > 0.0 else [0.0]
+            assert bool(out[i]) == (max(moves) > 0.0) or max(moves) < 1e-13  # an iteration may end a rounding away
 
 
 @pytest.mark.parametrize("storage", ["float64", "float32", "csr"])

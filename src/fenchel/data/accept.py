@@ -153,7 +153,12 @@ def fault(X: Any) -> str:
 
 
 def _within(index: np.ndarray, count: int) -> bool:
-    return index.ndim == 1 and (index.size == 0 or (index.min() >= 0 and index.max() < count))
+    """Whether 0 <= index < count."""
+    if index.ndim != 1 or index.size == 0:
+        return index.ndim == 1
+    if index.dtype.kind == "i":  # seen as unsigned, negative numbers are larger than any count
+        return bool(index.view(index.dtype.str.replace("i", "u")).max() < count)
+    return bool(index.min() >= 0 and index.max() < count)
 
 
 def _compressed_fault(indptr: Any, indices: Any, data: Any, shape: tuple[int, int], kind: str) -> str:
@@ -173,7 +178,7 @@ def _compressed_fault(indptr: Any, indices: Any, data: Any, shape: tuple[int, in
     if indptr[-1] > min(indices.size, data.size):
         return f"indptr ends at {indptr[-1]}, but there are {indices.size} indices and {data.size} values"
     used = indices[: indptr[-1]]
-    if used.size and (used.min() < 0 or used.max() >= d):
+    if used.size and not _within(used, d):
         place = int(np.argmax((used < 0) | (used >= d)))
         where = int(np.searchsorted(indptr, place, side="right")) - 1
         return f"{line} {where} has {across} index {used[place]}, allowed are 0 to {d - 1}"

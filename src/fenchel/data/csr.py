@@ -148,7 +148,7 @@ def csr_take(rows: CSR, index: np.ndarray) -> CSR:
     np.cumsum(lengths, out=indptr[1:])
     indices, values = np.empty(int(indptr[-1]), rows.indices.dtype), np.empty(int(indptr[-1]), rows.values.dtype)
     numbers = index.astype(np.uint64)
-    for run in runs(index.size):
+    for run in runs(rows, index.size):
         copy_rows(rows, numbers[run], indptr[run.start : run.stop + 1], indices, values)
         release(rows)
     return CSR(indptr, indices, values)

@@ -110,7 +110,7 @@ def dense_block(rows: Dense, start: int, stop: int) -> Dense:
 def dense_take(rows: Dense, index: np.ndarray) -> Dense:
     """Some rows, copied together."""
     values = np.empty((index.size, rows.values.shape[1]), rows.values.dtype)
-    for run in runs(index.size):
+    for run in runs(rows, index.size):
         copy_rows(rows.values, index[run], values[run])
         release(rows)
     return Dense(values)

@@ -25,13 +25,14 @@ def release(rows: Any) -> None:
     _advise(rows, "MADV_DONTNEED")
 
 
-def runs(n: int) -> list[slice]:
-    """Row numbers 0 .. n in runs, after each of which rows may be let go of.
+def runs(rows: Any, n: int) -> list[slice]:
+    """Numbers 0 .. n of rows to copy: in runs, after each of which they may be let go of, or at once if they are in memory.
 
-    >>> runs(1500)
-    [slice(0, 1024, None), slice(1024, 1500, None)]
+    >>> runs((np.zeros(2000),), 1500)
+    [slice(0, 1500, None)]
     """
-    return [slice(a, min(a + RUN, n)) for a in range(0, n, RUN)]
+    step = RUN if is_mapped(rows) else max(n, 1)
+    return [slice(a, min(a + step, n)) for a in range(0, n, step)]
 
 
 def is_mapped(rows: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from fenchel.data.rows import axpy
 from fenchel.data.transfer import row_look
 from fenchel.jit import kernel
-from fenchel.losses.protocol import dual_step, quick_dual_step, slope
+from fenchel.losses.protocol import conjugate, dual_step, quick_dual_step, slope, value
 from fenchel.typed import helper
 
 RUN = 16  # rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
@@ -143,3 +143,40 @@ def dual_steps(loss, y, q, u, z, shift, factor, out):
     """out_i = how far u_i would move if the score were z_i + shift, and fell by factor q_i as u_i grows."""
     for i in range(np.uint64(u.size)):
         out[i] = dual_step(loss, u[i], z[i] + shift, factor * q[i], y[i]) - u[i] if q[i] > 0.0 else 0.0
+
+
+@kernel(fastmath=True)
+def young_sums(loss, y, p, offset, u, z, b):
+    """Sums of p times: loss(z + b), loss*(u) - u offset, and the residual of Fenchel and Young, loss + loss*(u) - u (z + b)."""
+    losses, conjugates, residual = 0.0, 0.0, 0.0
+    for i in range(np.uint64(u.size)):
+        at = z[i] + b
+        f, c = value(loss, at, y[i]), conjugate(loss, u[i], y[i])
+        counts = p[i] > 0.0
+        losses += p[i] * f if counts else 0.0
+        conjugates += p[i] * (c - u[i] * offset[i]) if counts else 0.0
+        residual += p[i] * ((f + c) - u[i] * at) if counts else 0.0
+    return losses, conjugates, residual
+
+
+@kernel(fastmath=True)
+def wishes(loss, y, p, q, u, z):
+    """(the largest, the root of the mean square) of how far rows wish their scores to move, q times the dual step."""
+    largest, squares = 0.0, 0.0
+    for i in range(np.uint64(u.size)):
+        wish = q[i] * abs(dual_step(loss, u[i], z[i], q[i], y[i]) - u[i]) if q[i] > 0.0 else 0.0
+        largest = max(largest, wish)
+        squares += p[i] * wish * wish
+    return largest, np.sqrt(squares)
+
+
+@kernel
+def moving_rows(loss, y, p, q, u, z, margin, out):
+    """out_i: whether row i counts and u_i would move if its score were off by the margin; returns how many would."""
+    count = 0
+    for i in range(np.uint64(u.size)):
+        up = dual_step(loss, u[i], z[i] + margin, q[i], y[i])
+        down = dual_step(loss, u[i], z[i] - margin, q[i], y[i])
+        out[i] = ((up != u[i]) | (down != u[i])) & (p[i] > 0.0) & (q[i] > 0.0)  # without branches
+        count += out[i]
+    return count

@@ -20,8 +20,7 @@ import numpy as np
 
 from fenchel.data.accept import block, read_only
 from fenchel.data.transfer import Identity, apply_to
-from fenchel.kernels.dual_phase import ALL_WORTH, WORTH, dual_phase, dual_steps, row_scores
-from fenchel.kernels.passes import conjugate_sum, loss_sums
+from fenchel.kernels.dual_phase import ALL_WORTH, WORTH, dual_phase, moving_rows, row_scores, wishes, young_sums
 from fenchel.result import Iterate
 from fenchel.solvers.active_rows import Columns, Part, Room, Unchanged, columns_of, halves
 from fenchel.solvers.base import Start
@@ -34,13 +33,8 @@ SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
 COARSE = {True: 1e-3, False: 1e-2}  # the largest gap to aim at, by the same: with kinks the way there is long
 SURELY = 0.9  # of a gap that is aimed at
-JUMP, NEAR_JUMP = (
-    30.0,
-    1e3,
-)  # times the tolerance: a gap from which it is aimed at, whatever lies between; one below NEAR
-OFF = (
-    0.8  # how far D is from P, about, in units of the gain of an epoch: from 0.5 to 4 where the loss is differentiable
-)
+JUMP, NEAR_JUMP = 30.0, 1e3  # times tol: a gap from which it is aimed at, whatever lies between; one below NEAR
+OFF = 0.8  # P - D, about, in units of the gain of an epoch: from 0.5 to 4 where the loss is differentiable
 SHORT, SLOWING = 4, 0.8  # epochs that are made without a copy if they end the solve; what is left of their rate, about
 SELDOM = 4  # rounds after which all rows are looked at in any case
 MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move
@@ -67,7 +61,7 @@ class Phases:
         u = self.oracle.feasible(start.dual_point)
         rows = np.arange(problem.n, dtype=np.uint32)
         self.whole = Part(form.change.rows, problem.y, problem.weights, problem.offset, q, u, rows)
-        self.part = self.whole
+        self.part, self.share = self.whole, 1.0  # of the stored values
         self.columns: Columns | Unchanged = Unchanged()
         self.renumbered: Columns | Unchanged | None = None
         self.room = Room()
@@ -87,9 +81,7 @@ class Phases:
             return self.check(self.look())
         self.z[:] = self.whole.offset
         best = self.oracle.best_intercept(self.z, self.b)
-        losses = self.oracle.losses_at(self.z, best)[0]
-        conjugates = self.oracle.conjugates(self.whole.u)
-        return self.check((losses, conjugates, losses + conjugates))._replace(intercept=best)
+        return self.check(self._sums(self.whole, self.whole.p, self.z, best))._replace(intercept=best)
 
     def affordable(self, count: int) -> int:
         """So many epochs, or as many as may be made before an iterate is given."""
@@ -103,7 +95,7 @@ class Phases:
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, self.gains,
             self.worth, count, self.work, self.random,
         )  # fmt: skip
-        self.oracle.passes += steps / max(part.n, 1) * part.stored / self.whole.stored
+        self.oracle.passes += steps / max(part.n, 1) * self.share
 
     def begin(self, most: int, tol: float) -> int:
         """So many epochs over all rows at most, fewer if what one gained says that the gap may be tol; returns how many."""
@@ -134,19 +126,18 @@ class Phases:
             row_scores(self.transfer, rows, part.p[span], part.offset[span], self.b, self.v, self.part_z[span])
 
         self.oracle.engine.map(work, halves(part.n, part.stored))
+        self.oracle.passes += 0.5 * self.share
         return self._sums(part, part.p, self.part_z)
 
     def _look_at_all(self, p: np.ndarray, w: np.ndarray) -> Sums:
         """The same over all rows with p > 0."""
         self.oracle.scores_of(self.whole.rows, p, w, self.b, self.z)
+        self.oracle.passes += 0.5
         return self._sums(self.whole, p, self.z)
 
-    def _sums(self, part: Part, p: np.ndarray, z: np.ndarray) -> Sums:
-        """The residual is that of Fenchel and Young, loss(z) + loss*(u) - u z."""
-        self.oracle.passes += 0.5 * part.stored / self.whole.stored
-        losses = loss_sums(self.loss, part.y, p, z, 0.0)[0]
-        conjugates = conjugate_sum(self.loss, part.y, p, part.offset, part.u)
-        return losses, conjugates, losses + conjugates - float((p * part.u) @ (z - part.offset))
+    def _sums(self, part: Part, p: np.ndarray, z: np.ndarray, b: float = 0.0) -> Sums:
+        """The same at the scores z + b."""
+        return young_sums(self.loss, part.y, p, part.offset, part.u, z, b)
 
     def check(self, sums: Sums) -> Iterate:
         """P and D, the rows that are not in the part looked at too."""
@@ -171,17 +162,11 @@ class Phases:
 
     def movable(self) -> tuple[np.ndarray, int]:
         """(which rows still move, how many), from the scores of all rows."""
-        whole = self.whole
-        wish = whole.q * np.abs(self._steps(0.0))
-        margin = min(FAR * float(wish.max()), TYPICAL * float(np.sqrt(whole.p @ wish**2)))
-        active = ((self._steps(margin) != 0.0) | (self._steps(-margin) != 0.0)) & (whole.p > 0.0)
-        return active, int(np.count_nonzero(active))
-
-    def _steps(self, shift: float) -> np.ndarray:
-        """How far every row's u would move if its score were shifted."""
-        out = np.empty(self.whole.n)
-        dual_steps(self.loss, self.whole.y, self.whole.q, self.whole.u, self.z, shift, 1.0, out)
-        return out
+        whole, active = self.whole, np.empty(self.whole.n, dtype=bool)
+        largest, typical = wishes(self.loss, whole.y, whole.p, whole.q, whole.u, self.z)
+        margin = min(FAR * largest, TYPICAL * typical)
+        count = moving_rows(self.loss, whole.y, whole.p, whole.q, whole.u, self.z, margin, active)
+        return active, count
 
     def narrow(self, active: np.ndarray) -> None:
         """Make the active rows the part."""
@@ -199,8 +184,9 @@ class Phases:
                 self.part = self.whole.take(order, self.renumbered, self.oracle.engine, self.room)
             self.v = self.renumbered.renamed(self.columns.original(self.v))
             self.columns = self.renumbered
+        self.share = self.part.stored / self.whole.stored
         if self.part is not self.whole:
-            self.oracle.passes += 0.5 * self.part.stored / self.whole.stored
+            self.oracle.passes += 0.5 * self.share
         self.inside, self.outside = active, read_only(np.where(active, 0.0, self.whole.p))
         self.part_z = self.z if self.part is self.whole else np.zeros(self.part.n)
         self.gains = np.zeros(self.part.n)

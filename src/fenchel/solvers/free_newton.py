@@ -82,16 +82,17 @@ class Newton:
         count = free.rows.size
         shift = free.rho + self.damping * self.scale
         x, held, work = np.zeros(count), np.zeros(count, dtype=bool), np.empty((4, count))
-        steps = int(max(min(STEPS, MOST_WORK / part.stored), 10))
+        stored = part.stored
+        steps = int(max(min(STEPS, MOST_WORK / stored), 10))
         first, taken = 0.0, 0
         for _ in range(GOES):
-            if taken * part.stored > MOST_WORK / GOES:
+            if taken * stored > MOST_WORK / GOES:
                 yield phases.latest._replace(primal=None, dual=np.nan)
             taken, first = solve_free(
                 part.rows, free.p, free.q, shift, 1.0 / phases.strength, phases.inverse_bias,
                 free.rows, free.r, held, x, first, steps, RESIDUAL, self.zeros, work,
             )  # fmt: skip
-            phases.oracle.passes += (taken + 0.5) * part.stored / phases.whole.stored
+            phases.oracle.passes += (taken + 0.5) * phases.share
             move = free.projection(x)
             clipped = ~held & (np.abs(move - x) > SAME * (np.abs(move) + np.abs(x) + SAME * np.abs(free.u)))
             x[clipped] = move[clipped]
