@@ -14,6 +14,7 @@ from fenchel.errors import InputError, UnknownNameError
 from fenchel.jit import kernel
 from fenchel.losses import derived, protocol, straight
 from fenchel.losses.special import power_slope, wright_omega
+from fenchel.typed import compilable
 
 INF = math.inf
 EPS = 2.0**-52
@@ -632,3 +633,20 @@ def test_check_finds_a_domain_wider_than_the_conjugate_and_a_smooth_claim_for_a_
         losses.check(Wide(), targets=[-1.0, 1.0])
     assert "dual_domain" in str(caught.value)
     assert "smoothness" in str(caught.value)
+
+
+def test_kernels_get_a_simpler_loss_where_one_is_the_same():
+    loss = losses.EpsilonInsensitive(0.3)
+    simple = compilable(loss)
+    assert type(simple) is not type(loss) and compilable(losses.EpsilonInsensitive(0.3, p=1.5)) == (0.3, 1.5)
+    nested = compilable(losses.Moreau(loss, 0.5))
+    assert type(nested.loss) is type(simple)
+    grid = sorted({*np.linspace(-2.0, 2.0, 41), 0.3, -0.3, 1.3, 0.7, np.nextafter(0.3, 1.0), 1e300, -1e300})
+    for y in (0.0, 1.0, -0.25):
+        assert simple.dual_domain(y) == loss.dual_domain(y)
+        for z in grid:
+            assert (simple.value(z, y), simple.slope(z, y)) == (loss.value(z, y), loss.slope(z, y))
+            assert simple.conjugate(z, y) == loss.conjugate(z, y)
+            for u in (-1.0, -0.4, 0.0, 1.0):
+                assert all(simple.dual_step(u, z, q, y) == loss.dual_step(u, z, q, y) for q in (1e-3, 0.5, 1.0, 1e3))
+    assert simple.smoothness() is loss.smoothness() is None

@@ -10,8 +10,10 @@ import fenchel
 from fenchel import losses
 from fenchel.data.accept import accept_matrix, take
 from fenchel.engines import Local
+from fenchel.kernels.envelope import bent_weight
 from fenchel.solvers import SemismoothNewton, row_reduction
 from fenchel.solvers.subsample import sizes, strided
+from fenchel.typed import compilable
 
 
 def classes(n=4000, d=6, seed=0, storage=np.asarray, **options):
@@ -93,3 +95,21 @@ def test_sub_samples_grow_and_are_spread():
     assert len(large) == 2 and small == large[1:]  # of little data no smaller sample is taken first
     sample = strided(1000, 100)
     assert np.array_equal(sample // 10, np.arange(100))
+
+
+@pytest.mark.parametrize(
+    "loss", [losses.Hinge(), losses.Quantile(0.9), losses.EpsilonInsensitive(0.2), losses.Absolute()], ids=repr
+)
+def test_the_weight_of_rows_that_bend_is_that_of_their_dual_steps(loss):
+    rng = np.random.default_rng(0)
+    y, p, z = np.where(rng.random(60) < 0.5, -1.0, 1.0), rng.random(60), 3.0 * rng.standard_normal(60)
+    compiled, counts = compilable(loss), []
+    for gamma in (1e-3, 0.1, 1.0, 30.0):
+        width = 1e-3 * gamma
+        bends = [
+            loss.dual_step(0.0, a + width, gamma, t) > loss.dual_step(0.0, a, gamma, t)
+            for a, t in zip(z, y, strict=True)
+        ]
+        assert bent_weight(compiled, y, p, z, gamma) == pytest.approx(p @ np.array(bends, dtype=float), rel=1e-12)
+        counts.append(sum(bends))
+    assert counts[0] < counts[-1]

@@ -65,9 +65,14 @@ def is_builtin(value: Any) -> bool:
 
 
 def compilable(value: Any) -> Any:
-    """The same value with every foreign NamedTuple class replaced by a twin of unique name."""
+    """The same value with every foreign NamedTuple class replaced by a twin of unique name.
+
+    A class may name a simpler one that is the same for its parameters, and compiles to faster code: `in_kernels()`.
+    """
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
         return value
+    if hasattr(value, "in_kernels"):
+        value = value.in_kernels()
     fields = [compilable(v) for v in value]
     cls: Any = type(value)
     if is_ours(cls) or cls in _TWINS.values():

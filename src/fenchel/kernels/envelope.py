@@ -99,6 +99,16 @@ def curved_along(loss, y, p, z, dz, t):
     return total, first, second
 
 
+@kernel(fastmath=True)
+def bent_weight(loss, y, p, z, gamma):
+    """The sum of p over the rows that bend at scores z if u0 = 0."""
+    total, width = 0.0, PROBE * gamma
+    for i in range(np.uint64(z.size)):
+        rise = dual_step(loss, 0.0, z[i] + width, gamma, y[i]) - dual_step(loss, 0.0, z[i], gamma, y[i])
+        total += p[i] if rise > 0.0 else 0.0
+    return total
+
+
 @kernel
 def bent_within(loss, y, p, z, u, reach, out):
     """out_i: whether row i counts and its loss is not linear with slope u within `reach` of its score."""

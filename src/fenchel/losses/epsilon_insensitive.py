@@ -9,6 +9,31 @@ from fenchel.losses.special import power, power_slope
 from fenchel.losses.targets import is_anything, require
 
 
+class _Tube(NamedTuple):
+    """EpsilonInsensitive with p = 1, without branches: loops over rows are vectorised."""
+
+    epsilon: float
+
+    def value(self, z, y):
+        return max(0.0, abs(z - y) - self.epsilon)
+
+    def slope(self, z, y):
+        return math.copysign(1.0, z - y) if abs(z - y) > self.epsilon else 0.0
+
+    def conjugate(self, u, y):
+        return u * y + self.epsilon * abs(u) if -1.0 <= u <= 1.0 else math.inf
+
+    def dual_step(self, u, z, q, y):
+        r = z + q * u - y
+        return math.copysign(min(1.0, max(0.0, abs(r) - self.epsilon) / q), r)
+
+    def dual_domain(self, y):
+        return -1.0, 1.0
+
+    def smoothness(self):
+        return None
+
+
 class EpsilonInsensitive(NamedTuple):
     """max(0, |z - y| - epsilon)^p / p, p >= 1
 
@@ -24,6 +49,9 @@ class EpsilonInsensitive(NamedTuple):
     valid_target = staticmethod(is_anything)
     target_rule = "any finite number"
     nonnegative = True
+
+    def in_kernels(self):
+        return _Tube(self.epsilon) if self.p == 1.0 else self
 
     def parameters_ok(self):
         require(0.0 <= self.epsilon < math.inf, "epsilon", "at least 0", self.epsilon)

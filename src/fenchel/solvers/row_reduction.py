@@ -55,7 +55,7 @@ class Reduction:
             return False
         if self.whole:
             self.remember(claim)
-            self.rows.u0[~bent] = self.rows.u[~bent]
+            np.copyto(self.rows.u0, self.rows.u, where=~bent)
         self.hand_back()
         self.count_passes()
         self.index = stay if self.index is None else self.index[stay]

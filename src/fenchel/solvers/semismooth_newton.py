@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.data.accept import size
+from fenchel.kernels.envelope import bent_weight
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.row_reduction import EARLY_KEEP, KEEP, Reduction
@@ -145,15 +146,13 @@ def first_gamma(oracle: Any, w: np.ndarray, b: float) -> float:
     """Twice the least, about, at which half of the rows bend: with none the first step would be a plain gradient step."""
     n = oracle.problem.n
     few = oracle.take(strided(n, PROBED)) if n > PROBED else oracle
-    p = few.problem.weights
-    probe, half = SmoothedProblem(few, w, b, 1.0, np.zeros(p.size)), 0.5 * float(p.sum())
+    problem = few.problem
+    z, half = few.scores(w) + b, 0.5 * float(problem.weights.sum())
     if half == 0.0:
         return 1.0
 
     def bent(gamma: float) -> bool:
-        probe.gamma = gamma
-        probe.look(fresh=False)
-        return float(p @ (probe.rows.t > 0.0)) >= half
+        return bent_weight(problem.compiled_loss, problem.y, problem.weights, z, gamma) >= half
 
     gamma = 1.0
     while bent(gamma) and gamma > 1e-18:
