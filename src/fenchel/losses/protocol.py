@@ -13,7 +13,7 @@ dual_domain(y)         (low, high): the closure of {u: loss*(u) < inf}          
 curvature(z, y)        second derivative, where the loss has one                        derived.curvature
 local_model(z, y)      (value, slope, curvature), where they share work                 each is called
 in_runs()              whether values of several rows at a time take less time each     False
-in_kernels()           a simpler loss that is the same for these parameters           the loss itself
+in_kernels()           a simpler loss that is the same for these parameters             the loss itself
 smoothness()           Lipschitz constant of the slope; inf: none; None: it jumps       derived.is_differentiable
 valid_target(y)        which targets are allowed (on arrays)                            every finite number is
 =====================  ===============================================================  ==========================
