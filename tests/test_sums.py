@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import sys
+import weakref
 from functools import partial
 
 import numpy as np
 import pytest
 
 import fenchel
-from fenchel.data.walk import walk
+from fenchel.data.walk import at_most, walk
 from fenchel.engines import Local, local
 from fenchel.oracle import Oracle
 
@@ -73,3 +74,26 @@ def test_passes_agree_whatever_the_cut(monkeypatch, kind):
         found = {Oracle(problem, Local(threads)).risk(np.ones(1))[0] for threads in (1, 2, 5)}
         assert len(found) == 1
         assert abs(found.pop() - exact) <= (longest + len(oracle.blocks)) * EPS * losses.sum()
+
+
+def test_the_certificate_adds_up_as_it_walks(monkeypatch):
+    """The sums of a block have as many entries as there are columns: of many blocks few are kept at a time."""
+    rng = np.random.default_rng(0)
+    problem = fenchel.Problem(rng.standard_normal((300, 4)), rng.standard_normal(300), loss="absolute", alpha=0.5)
+    alive, most, blocks = [], 0, 0
+
+    def watched(*arguments, least):
+        nonlocal most, blocks
+        for found in walk(*arguments, values=40):
+            parts = [part for part in found if isinstance(part, tuple) and isinstance(part[0], np.ndarray)]
+            alive.extend(weakref.ref(part[0]) for part in parts)
+            blocks += len(parts)
+            most = max(most, sum(ref() is not None for ref in alive))
+            del parts
+            yield found
+            del found
+
+    monkeypatch.setattr(judge, "walk", watched)
+    with at_most(1):
+        judge.certificate(problem, np.ones(4), 0.0, np.zeros(300))
+    assert blocks == 30 and most <= 2

@@ -88,7 +88,11 @@ def dual_at(problem: Any, u: np.ndarray, v: np.ndarray, spread: float, sums: Con
 
 def combined(problem: Any, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
     """(-sum_i p_i u_i x_i, the size that its rounding is proportional to)."""
-    return added(walk(problem.rows, problem.n, combiner(problem, p, u), least=WIDE * problem.d), problem.d)
+    total, spread = np.zeros(problem.d), 0.0
+    for v, more in walk(problem.rows, problem.n, combiner(problem, p, u), least=WIDE * problem.d):
+        total += v
+        spread += more
+    return total, spread
 
 
 def combiner(problem: Any, p: np.ndarray, u: np.ndarray) -> Callable[[slice, Any], tuple[np.ndarray, float]]:
@@ -100,15 +104,6 @@ def combiner(problem: Any, p: np.ndarray, u: np.ndarray) -> Callable[[slice, Any
         return v, combine_pass(rows, p[span], u[span], chunk, part, v)
 
     return work
-
-
-def added(parts: Iterable[tuple[np.ndarray, float]], d: int) -> tuple[np.ndarray, float]:
-    """The sums of what `combiner` found."""
-    total, spread = np.zeros(d), 0.0
-    for v, more in parts:
-        total += v
-        spread += more
-    return total, spread
 
 
 def conjugates(problem: Any, u: np.ndarray) -> Conjugates:
@@ -242,9 +237,14 @@ def all_sums(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) ->
         through = through_pass(problem.compiled_loss, *arguments)
         return risk, combine(span, rows), conjugated(problem, span, u), through
 
-    parts = walk(problem.rows, problem.n, work, least=WIDE * problem.d)
-    risks, vs, conjugate_sums, through = zip(*parts, strict=True)
-    return Sums(*risk_of(risks), *added(vs, problem.d), conjugates_of(conjugate_sums), sum(through))
+    v, spread, through_all, risks, conjugate_sums = np.zeros(problem.d), 0.0, 0.0, [], []
+    for risk, (part, more), conjugate, through in walk(problem.rows, problem.n, work, least=WIDE * problem.d):
+        v += part  # at once: many parts of v would be much memory
+        spread += more
+        through_all += through
+        risks.append(risk)
+        conjugate_sums.append(conjugate)
+    return Sums(*risk_of(risks), v, spread, conjugates_of(conjugate_sums), through_all)
 
 
 def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
