@@ -275,14 +275,15 @@ def test_threads_that_cannot_be_started_are_a_clear_error_and_leave_none_behind(
     begun, start = [], threading.Thread.start
 
     def limited(self):
-        if len(begun) == 3:
-            raise RuntimeError("can't start new thread")
-        begun.append(self)
+        if self.name.startswith("fenchel_"):
+            if len(begun) == 3:
+                raise RuntimeError("can't start new thread")
+            begun.append(self)
         start(self)
 
     monkeypatch.setattr(threading.Thread, "start", limited)
-    with pytest.raises(MemoryError, match="stacks of 12 threads"):
-        spread(abs, list(range(20)), threads=12)
+    with pytest.raises(MemoryError, match="stacks of 37 threads"):
+        spread(abs, list(range(40)), threads=37)
     for thread in begun:
         thread.join(10.0)
     assert len(begun) == 3 and not any(thread.is_alive() for thread in begun)
