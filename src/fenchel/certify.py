@@ -151,15 +151,27 @@ def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
 
 
 def balancing(u: np.ndarray, low: np.ndarray, high: np.ndarray, p: np.ndarray, keep_ends: bool) -> float | None:
-    """The shift after which sum p clip(u + shift, low, high) = 0: safeguarded Newton on a piecewise linear function.
-
-    With `keep_ends` only rows strictly inside move. None if no shift does it.
-    """
+    """The shift after which sum p clip(u + shift, low, high) = 0; with `keep_ends` only rows strictly inside move."""
     size, least, most = reach_pass(u, low, high, p, keep_ends)
+    sums = lambda shift: shift_pass(u, low, high, p, shift, keep_ends)  # noqa: E731
+    return shift_to_balance(sums, size, least, most, enough=1e-16)
+
+
+def shift_to_balance(
+    sums: Callable[[float], tuple[float, float]], size: float, least: float, most: float, enough: float
+) -> float | None:
+    """The root of a piecewise linear, rising function, by safeguarded Newton steps; None if there is none.
+
+    sums(shift) gives the function, sum p u' of the shifted u', and its slope, the weight of the rows that can still move. The
+    function goes from `least` to `most`; `size` is sum p |u|, and what is `enough` is relative to it. A function that is not
+    finite (its dual value will be none) counts as balanced.
+    """
+    if least > 1e-9 * size or most < -1e-9 * size:
+        return None
     left, right, shift, total = -math.inf, math.inf, 0.0, 0.0
     for _ in range(MOST_SHIFTS):
-        total, free = shift_pass(u, low, high, p, shift, keep_ends)
-        if abs(total) <= 1e-16 * size:
+        total, free = sums(shift)
+        if abs(total) <= enough * size or not math.isfinite(total):
             return shift
         left, right = (shift, right) if total < 0.0 else (left, shift)
         step = shift - total / free if free > 0.0 else math.nan
@@ -172,8 +184,7 @@ def balancing(u: np.ndarray, low: np.ndarray, high: np.ndarray, p: np.ndarray, k
         if step == shift or not math.isfinite(step):
             break
         shift = step
-    found = abs(total) <= 1e-9 * size and least <= 1e-9 * size and most >= -1e-9 * size
-    return shift if found else None
+    return shift if abs(total) <= 1e-9 * size else None
 
 
 def slopes_at(problem: Any, coef: np.ndarray, intercept: float) -> np.ndarray:

@@ -8,12 +8,13 @@ some rounds of sums.
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from fenchel.certify import SAFETY, Judge, blur, sum_of
+from fenchel.certify import SAFETY, Judge, blur, shift_to_balance, sum_of
 from fenchel.certify_passes import EPS
 from fenchel.cluster.judged import Share
 from fenchel.errors import InputError
@@ -22,8 +23,6 @@ from fenchel.result import Certificate
 from fenchel.set_certify import accept_mixture, set_certificate, slopes_mixture
 from fenchel.structured_oracle import LabelRecipe
 from fenchel.vector_certify import making_up
-
-ROUNDS = 100  # to find the shift
 
 
 def slopes_at(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixed:
@@ -114,28 +113,14 @@ def _certificate(
 def balancing_shift(team: Any, point: Any) -> tuple[bool, float]:
     """(whether rows at the ends of their domains stay there, the shift of the others) that makes sum p u = 0.
 
-    The same safeguarded Newton as that of `certify.balancing`, with a round of sums for every step.
+    With a round of sums for every step; what they leave is in the floor.
     """
     for keep_ends in (True, False):
-        left, right, shift = -np.inf, np.inf, 0.0
-        for _ in range(ROUNDS):
-            total, free, least, most, size = team.sum("balance_sums", point, keep_ends, shift)
-            if abs(total) <= 4.0 * EPS * size or not np.isfinite(total):  # the rest is in the floor; NaN gives no bound
-                return keep_ends, shift
-            if least > 1e-9 * size or most < -1e-9 * size:  # no shift does it
-                break
-            left, right = (shift, right) if total < 0.0 else (left, shift)
-            step = shift - total / free if free > 0.0 else np.nan
-            if not left < step < right:
-                if np.isfinite(left) and np.isfinite(right):
-                    step = 0.5 * (left + right)
-                else:
-                    reach = 2.0 * max(abs(shift), size, 1e-300)
-                    step = shift + reach if total < 0.0 else shift - reach
-            if step == shift or not np.isfinite(step):
-                break
-            shift = step
-        if abs(total) <= 1e-9 * size and least <= 1e-9 * size and most >= -1e-9 * size:
+        ask = partial(team.sum, "balance_sums", point, keep_ends)
+        *first, least, most, size = ask(0.0)
+        sums = lambda shift, ask=ask, first=first: ask(shift)[:2] if shift else first  # noqa: E731
+        shift = shift_to_balance(sums, size, least, most, enough=4.0 * EPS)
+        if shift is not None:
             return keep_ends, shift
     raise InputError("no dual point is balanced: the loss has no minimum over the intercept; use fit_intercept=False")
 
