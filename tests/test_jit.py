@@ -615,3 +615,56 @@ def test_methods_of_kernels_that_several_processes_compiled_are_not_taken_for_ea
         run("certificate", shift)
         here, there = map(float, run("both"))
         assert here == pytest.approx(there, rel=1e-12)
+
+
+SAME_BITS = """
+import hashlib
+import numpy as np, scipy.sparse as sp
+import fenchel
+
+X = sp.random_array((600, 300), density=0.1, rng=np.random.default_rng(0), format="csr")
+y = np.sign(X.sum(axis=1) - np.median(X.sum(axis=1)) + 0.1)
+found = hashlib.sha256()
+for solver in ("dual_ascent", "pairwise_ascent"):
+    problem = fenchel.Problem(X, y, loss="hinge", alpha=1e-3, fit_intercept=solver == "pairwise_ascent")
+    found.update(fenchel.solve(problem, solver=solver, tol=1e-6).coef.tobytes())
+print(found.hexdigest())
+"""
+
+
+def test_first_solve_which_compiles_has_the_bits_of_later_ones(tmp_path):
+    """Kernels that call kernels: the copies of the called ones are the same in both processes."""
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", SAME_BITS],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment(tmp_path / "cache"),
+        ).stdout
+        for _ in range(2)
+    )
+    assert first == second != ""
+
+
+@kernel(fastmath=True)
+def inner_sum(x):
+    total = 0.0
+    for k in range(np.uint64(x.size)):
+        total += x[k]
+    return total
+
+
+@kernel(fastmath=True)
+def outer_sum(x):
+    return inner_sum(x[: x.size // 2]) + inner_sum(x[x.size // 2 :])
+
+
+def test_kernel_shares_no_compiled_function_with_others():
+    """What one kernel holds of another under a name that the loader knows, could be the other's."""
+    assert outer_sum(np.arange(10.0)) == 45.0
+    (compiled,) = outer_sum.dispatcher.overloads.values()
+    shared = [
+        f.name for f in compiled.library._final_module.functions if f.linkage.name.startswith(("linkonce", "weak"))
+    ]
+    assert shared == []

@@ -15,7 +15,18 @@ from fenchel import losses, regularizers, solvers
 ROOT = Path(fenchel.__file__).parent
 REPOSITORY = ROOT.parent.parent
 LAYERS = [
-    {"errors", "result", "result_html", "typed", "jit", "jit_cache", "kernel_sources", "whole_file", "model_format"},
+    {
+        "errors",
+        "result",
+        "result_html",
+        "typed",
+        "jit",
+        "jit_cache",
+        "jit_library",
+        "kernel_sources",
+        "whole_file",
+        "model_format",
+    },
     {
         "projections",
         "losses",

@@ -34,9 +34,11 @@ class Kernel:
             from numba import njit
 
             from fenchel.jit_cache import DiskCache
+            from fenchel.jit_library import KernelCompiler
 
             typed.install()
-            compiled = njit(fastmath=set(FAST) if self.fastmath else False, **typed.JIT)(self.py_func)
+            fast = set(FAST) if self.fastmath else False
+            compiled = njit(fastmath=fast, pipeline_class=KernelCompiler, **typed.JIT)(self.py_func)
             compiled._cache = DiskCache(self.py_func)
             return compiled
 
