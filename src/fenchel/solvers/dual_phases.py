@@ -35,6 +35,8 @@ COARSE = {True: 1e-3, False: 1e-2}  # the largest gap to aim at, by the same: wi
 SURELY = 0.9  # of a gap that is aimed at
 JUMP, NEAR_JUMP = 30.0, 1e3  # times tol: a gap from which it is aimed at, whatever lies between; one below NEAR
 OFF = 0.8  # P - D, about, in units of the gain of an epoch: from 0.5 to 4 where the loss is differentiable
+FARTHEST_OFF = 20.0  # that is believed
+HALVES = 2.0  # an epoch of the rows that gained most divides the gap by this, about
 SHORT, SLOWING = 4, 0.8  # epochs that are made without a copy if they end the solve; what is left of their rate, about
 SELDOM = 4  # rounds after which all rows are looked at in any case
 MISSED = 2.0  # times the copy's gap: if that of all rows is more, some that were left out have begun to move
@@ -73,7 +75,7 @@ class Phases:
             self.v = form.change.combine(oracle, u) / -self.strength
         self.smooth = problem.smooth_loss
         self.worth = ALL_WORTH if problem.fit_intercept and not self.smooth else WORTH[self.smooth]
-        self.gap, self.pace = np.inf, Pace(COARSE[self.smooth], start.tol)
+        self.gap, self.pace, self.off = np.inf, Pace(COARSE[self.smooth], start.tol), OFF
 
     def first(self) -> Iterate:
         """The iterate to start from, without a pass over X if it is 0."""
@@ -88,8 +90,8 @@ class Phases:
         return max(min(count, int(MOST_WORK / self.part.stored)), 1)
 
     def epochs(self, count: int) -> None:
-        """Steps for all rows of the part, so many times."""
-        part, count = self.part, self.affordable(count)
+        """Steps for all rows of the part, so many times; 0: for those that gained most in the last one, once."""
+        part, count = self.part, min(self.affordable(count), count)
         self.b, self.centre, steps = dual_phase(
             self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, self.gains,
@@ -101,19 +103,29 @@ class Phases:
         """So many epochs over all rows at most, fewer if what one gained says that the gap may be tol; returns how many."""
         most = self.affordable(most)
         step = 1 if self.smooth else most  # at kinks a small gain says little
-        for done in range(0, most, step):
-            if done and self.may_be_within(tol):
-                return done
+        for done in range(step, most + 1, step):
             self.epochs(step)
+            left = self.left(tol) if self.smooth else np.inf
+            if 1.0 < left <= HALVES:
+                self.epochs(0)
+            if left <= HALVES:
+                return done
         return most
 
-    def may_be_within(self, tol: float) -> bool:
-        """Whether the gap may be tol, relative to P, to go by the gain of the last epoch."""
-        gap = OFF * float(self.gains.sum())
-        if gap > tol * self.scale:  # P where it began, which is larger
-            return False
+    def left(self, tol: float) -> float:
+        """The gap in units of tol P, to go by the gain of the last epoch; infinite where it is far more."""
+        gap = self.off * float(self.gains.sum())
+        if gap > HALVES * tol * self.scale:  # P where it began, which is larger
+            return np.inf
         w = apply_to(self.transfer, self.v)
-        return gap <= tol * abs(self.oracle.conjugates(self.whole.u) + 0.5 * self.strength * float(w @ w))
+        scale = abs(self.oracle.conjugates(self.whole.u) + 0.5 * self.strength * float(w @ w))
+        return gap / (tol * scale) if scale > 0.0 else np.inf
+
+    def learn(self, gap: float) -> None:
+        """How large the gap is beside the gain of the last epoch: that hardly changes from one to the next."""
+        gain = float(self.gains.sum())
+        if self.smooth and gain > 0.0:
+            self.off = min(max(gap / gain, OFF), FARTHEST_OFF)
 
     def look(self) -> Sums:
         """Sums over the part's rows: losses, conjugates, residuals (shares in the gap)."""
@@ -247,7 +259,9 @@ def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterat
         before, left = phases.gap, phases.pace.until(phases.gap, start.tol)
         most = int(left) if left <= SHORT else min(phases.pace.epochs(before), FIRST[phases.smooth] + look)
         epochs = phases.begin(most, start.tol)
-        yield phases.check(phases.look())
+        sums = phases.look()
+        phases.learn(sums[2])
+        yield phases.check(sums)
         phases.pace.learn(before, phases.gap, epochs)
         if phases.pace.until(phases.gap, start.tol) <= SHORT:
             continue  # a copy would not pay any more

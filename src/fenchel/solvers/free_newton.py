@@ -28,6 +28,7 @@ FLAT = 1e-6  # rho below this share of the probe is rounding
 SAME = 1e-6  # a relative change by the projection that is rounding
 DAMPING = 0.03  # at the start, relative to the mean q of the rows
 LEAST, MOST = 1e-12, 1e3  # ... and where it ends
+MOST_LEAST = 0.1  # that a step which had to be cut may set
 GOES = 5  # solves of a step
 STEPS = 200  # of conjugate gradients in a go, at most
 MOST_WORK = 1e8  # stored values to walk in a go, at most
@@ -71,7 +72,7 @@ class Newton:
     def __init__(self, phases: Any):
         self.phases = phases
         self.scale = float(np.mean(phases.whole.q))
-        self.damping = DAMPING
+        self.damping, self.least = DAMPING, LEAST
         self.zeros = np.zeros(phases.v.size)
         self.share = 1.0
 
@@ -128,11 +129,13 @@ class Newton:
             phases.b -= t * total * phases.inverse_bias
 
     def adapt(self, ratio: float) -> None:
-        """Damp less after a step that did well, more after one that had to be cut; `ratio` is of the gaps after and before."""
+        """Damp less after a step that did well, more after one that had to be cut, and never again as little as then;
+        `ratio` is of the gaps after and before."""
         if self.share < SHORT:
             factor = 3.0
+            self.least = max(self.least, min(factor * self.damping, MOST_LEAST))
         elif ratio < GOOD:
             factor = 0.1
         else:
             factor = 0.3 if self.share > FULL else 1.0
-        self.damping = min(max(self.damping * factor, LEAST), MOST)
+        self.damping = min(max(self.damping * factor, self.least), MOST)
