@@ -139,6 +139,50 @@ def test_the_first_look_comes_as_soon_as_the_gains_allow_it(loss, tol, epochs):
     assert (gap.primal - gap.dual) / gap.primal <= tol or tol == 1e-9
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("alpha", [1e-2, 1e-3, 1e-4])
+def test_gap_is_foretold_by_the_gain_of_an_epoch_once_it_was_looked_at(loss, alpha):
+    phases = phases_of(wide(loss, alpha=alpha))
+    phases.first()
+    phases.epochs(2)
+    phases.learn(phases.look()[2])
+    for _ in range(3):
+        phases.epochs(1)
+        left = phases.left(tol := phases.off * phases.gains.sum() / phases.scale)
+        found = phases.check(phases.look())
+        assert 0.25 <= left * tol * found.primal / (found.primal - found.dual) <= 4.0
+        phases.learn(found.primal - found.dual)
+    assert phases.left(1e-3 * tol) == np.inf
+
+
+def test_rows_that_gained_most_have_a_last_epoch_alone():
+    phases = phases_of(wide("squared_hinge", alpha=1e-3))
+    phases.epochs(2)
+    busy = phases.gains > BUSY * phases.gains.mean()
+    before, value, gap, passes = phases.whole.u.copy(), value_of(phases), phases.look()[2], phases.oracle.passes
+    phases.epochs(0)
+    assert (phases.oracle.passes - passes) * phases.whole.n == pytest.approx(np.count_nonzero(busy))
+    moved = phases.whole.u != before
+    assert moved.any() and not moved[~busy].any()
+    assert value_of(phases) > value
+    assert phases.look()[2] < gap
+
+
+def test_damping_at_which_a_step_had_to_be_cut_is_not_tried_again():
+    newton = Newton(phases_of(wide()))
+    newton.damping, newton.share = 1e-3, 0.1
+    newton.adapt(0.9)
+    assert newton.damping > 1e-3
+    newton.share = 1.0
+    for _ in range(20):
+        newton.adapt(0.1)  # steps that do well
+    assert newton.damping > 1e-3
+    fresh = Newton(newton.phases)
+    for _ in range(20):
+        fresh.adapt(0.1)
+    assert fresh.damping < 1e-9
+
+
 @pytest.mark.parametrize(
     ("tol", "gap", "aim"),
     [

@@ -12,6 +12,7 @@ from fenchel import choose, compat
 from fenchel import multiclass as M
 from fenchel import regularizers as R
 from fenchel.engines import Local
+from fenchel.kernels.vector_curvature import shares_of_face
 from fenchel.solvers import NewtonCG
 from fenchel.solvers.newton_system import System, conjugate_gradients, curvature, kronecker
 from fenchel.vector_oracle import VectorOracle
@@ -93,6 +94,19 @@ def test_faces_are_the_derivative_of_the_dual_step():
     expected = p.weights[:, None] * (right - left) / (2 * step)
     assert same.sum() > 15
     assert system.bent(S, dZ.copy())[same] == pytest.approx(expected[same], rel=1e-5, abs=1e-7)
+
+
+def test_roundings_at_the_end_of_a_face_make_no_curvature():
+    """u_y is minus the sum of the others: where that is 1 but for roundings, u + e_y has no entry there."""
+    y, p = np.array([2, 2, 2]), np.full(3, 1.0 / 3.0)
+    exact = np.array([[0.25, 0.75, -1.0], [1.0, 0.0, -1.0], [0.3, 0.2, -0.5]])
+    rounded = exact.copy()
+    rounded[:2, 2] = np.nextafter(-1.0, 0.0)
+    found = [np.empty((3, 3)), np.empty((3, 3))]
+    for U, S in zip((exact, rounded), found, strict=True):
+        shares_of_face(y, p, U, 0.1, S)
+    np.testing.assert_allclose(found[0], np.array([[1, 1, 0], [0, 0, 0], [1, 1, 1]]) / 0.3)
+    np.testing.assert_array_equal(found[1], found[0])
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,30 @@ def test_samples_weigh_one_and_are_rows_of_the_problem(storage):
         assert np.isin(point.z[s.weights > 0.0], X[:, 3]).all()
 
 
+@pytest.mark.parametrize(
+    ("columns", "loss", "handed_on"),
+    [(12, "squared_hinge", "none"), (120, "squared_hinge", "new"), (120, "logistic", "old")],
+)
+def test_factor_that_is_handed_on_from_a_sample(columns, loss, handed_on):
+    """None where one of all rows is cheap, else one of the sample's last Hessian where rows have become flat."""
+    X, y = many_rows(40_000)
+    X = sp.csr_matrix(np.tile(X, columns // 12) * (np.random.default_rng(4).random((y.size, columns)) < 0.1))
+    p = fenchel.Problem(X, y, loss=loss, alpha=1e-3)
+    oracle = Oracle(p)
+    passes, systems = Passes(oracle, next(samples(oracle))), Systems(p)
+    point = passes.look(np.full(columns, 0.5), 0.0)
+    systems.factor, systems.steps = (old := lambda v: v), 1
+    systems.hand_on(passes, point, Passes(oracle, p).costs)
+    assert systems.factor is old  # it has served well
+    systems.steps = 2
+    systems.hand_on(passes, point, Passes(oracle, p).costs)
+    if handed_on == "new":
+        v = np.linspace(-1.0, 1.0, columns)
+        assert systems.factor(hessian_at(passes, point)(v)) == pytest.approx(v, rel=1e-8, abs=1e-10)
+    else:
+        assert systems.factor is (old if handed_on == "old" else None)
+
+
 @STORAGES
 def test_threads_make_no_difference(storage):
     X, y = many_rows(30_000)

@@ -12,6 +12,7 @@ import numpy as np
 from fenchel.jit import kernel
 from fenchel.kernels.vector_passes import add_row, row_scores
 from fenchel.multiclass.protocol import dual_prox, value, value_and_slopes
+from fenchel.multiclass.transfers import SLACK
 
 
 @kernel(fastmath=True)
@@ -55,11 +56,14 @@ def shares_of_slopes(y, p, U, S):
 
 @kernel
 def shares_of_face(y, p, U, gamma, S):
-    """s = 1/gamma on the support of u + e_y; rows with a single entry there have no curvature, and s = 0."""
+    """s = 1/gamma on the support of u + e_y; rows with a single entry there have no curvature, and s = 0.
+
+    u_y is minus a sum, so it may be off -1 by some roundings where u ends on that face; the others are 0 exactly.
+    """
     for i in range(U.shape[0]):
         count, size = 0, p[i] / gamma
         for c in range(U.shape[1]):
-            inside = U[i, c] > (0.0 if c != y[i] else -1.0)
+            inside = U[i, c] > (0.0 if c != y[i] else SLACK - 1.0)
             count += inside
             S[i, c] = size if inside else 0.0
         if count < 2:

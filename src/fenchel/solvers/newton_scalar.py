@@ -40,7 +40,7 @@ def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
         return
     passes: Any = RemotePasses(oracle) if oracle.remote else Passes(oracle, problem)
     begin = Beginning(start.coef, start.intercept, np.inf)
-    for begin in beginnings(oracle, systems) if fresh else ():
+    for begin in beginnings(oracle, systems, passes) if fresh else ():
         yield Iterate(begin.w.copy(), begin.b, None, np.nan)
     first = passes.look(begin.w, begin.b)
     if not first.value <= begin.at_zero:  # rows that were left out can change everything
@@ -80,8 +80,8 @@ class Beginning(NamedTuple):
     at_zero: float
 
 
-def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
-    """Better and better ones, from samples of the rows."""
+def beginnings(oracle: Any, systems: Systems, whole: Any) -> Iterator[Beginning]:
+    """Better and better ones, from samples of the rows; `whole` are the passes over all of them."""
     w, b, at_zero = np.zeros(oracle.problem.d), 0.0, None
     for sample in samples(oracle):
         passes = Passes(oracle, sample)
@@ -93,6 +93,7 @@ def beginnings(oracle: Any, systems: Systems) -> Iterator[Beginning]:
             rough = ROUGH if point.h.all() else ROUGH_WITH_FLAT
             if decrement <= rough * w.size / sample.n * abs(point.value):
                 break
+        systems.hand_on(passes, point, whole.costs)
 
 
 def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Point, float]]:

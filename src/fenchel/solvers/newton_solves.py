@@ -23,6 +23,7 @@ AIM = 0.3  # of 1e-3, 1e-6, 1e-9 ...
 PATIENCE = 0.75  # of a factor's cost: what products may cost before it is renewed
 CHEAP = 10.0  # products with the Hessian: a factor that costs less is made at once
 MOST_STEPS = 250
+WORN, SAVED = 2, 3.0  # products of a system that show a factor to be old; those of all rows that a new one saves, about
 
 Apply = Callable[[np.ndarray], np.ndarray]
 
@@ -63,6 +64,7 @@ class Systems:
         self.problem = problem
         self.factor: Apply | None = None
         self.spent = 0.0  # on products since the factor was made
+        self.steps = 0  # products in the last system
         self.begin()
 
     def begin(self) -> None:
@@ -122,6 +124,7 @@ class Systems:
             daxpy(product, r, a=-rq / curved)
             steps += 1
             self.spent += H.costs.product
+        self.steps = steps
         return x
 
     def due(self, costs: Costs, fresh: bool) -> bool:
@@ -131,6 +134,16 @@ class Systems:
         if self.factor is None and cheap(costs):
             return True
         return self.spent >= PATIENCE * costs.factor or (self.strict and fresh)
+
+    def hand_on(self, passes: Passes, point: Point, costs: Costs) -> None:
+        """At the end of a sample, if the factor no longer fits: none, where one of all rows is cheap (`costs` are theirs), so
+        that it is made at once; else a new one, if rows have lost their curvature and it costs less than it saves."""
+        if self.factor is None or self.steps < WORN:
+            return
+        if costs.factor <= SAVED * costs.product:
+            self.factor = None
+        elif passes.costs.factor <= SAVED * costs.product and not point.h.all():
+            self.renew(hessian_at(passes, point))
 
     def renew(self, H: Hessian) -> bool:
         """A factor of this Hessian, if numbers allow."""
