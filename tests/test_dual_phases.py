@@ -144,9 +144,9 @@ def test_the_first_look_comes_as_soon_as_the_gains_allow_it(loss, tol, epochs):
 def test_gap_is_foretold_by_the_gain_of_an_epoch_once_it_was_looked_at(loss, alpha):
     phases = phases_of(wide(loss, alpha=alpha))
     phases.first()
-    phases.epochs(2)
+    phases.epochs(3)
     phases.learn(phases.look()[2])
-    for _ in range(3):
+    for _ in range(2):
         phases.epochs(1)
         left = phases.left(tol := phases.off * phases.gains.sum() / phases.scale)
         found = phases.check(phases.look())
