@@ -10,10 +10,11 @@ import fenchel
 from fenchel import losses as L
 from fenchel.certify import combined
 from fenchel.data.accept import accept_matrix
-from fenchel.kernels.curvature_passes import curved_pass, line_pass, newton_pass
+from fenchel.data.dense import LONG, is_long
+from fenchel.kernels.curvature_passes import bent_pass, curved_pass, line_pass, newton_pass
 from fenchel.kernels.dual_phase import moving_rows, wishes, young_sums
 from fenchel.kernels.gram import HELD, NARROW, add_gram, symmetric
-from fenchel.kernels.passes import conjugate_sum, loss_sums, risk_pass
+from fenchel.kernels.passes import combine_pass, conjugate_sum, loss_sums, risk_pass, scores_pass
 from fenchel.losses import protocol
 
 LOSSES = [L.Logistic(), L.Exponential(), L.SquaredHinge(), L.Huber(), L.Poisson()]
@@ -22,7 +23,7 @@ every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 
 def case(loss, storage, n=37, d=9):
     """Rows of 0 to d entries; two have no weight, and the loss of one of these overflows, whatever the loss."""
-    rng = np.random.default_rng(0)
+    rng, d = np.random.default_rng(0), LONG + 3 if storage == "long" else d
     X = rng.standard_normal((n, d)) * (np.arange(d) < rng.integers(0, d + 1, n)[:, None])
     y = np.where(rng.random(n) < 0.5, -1.0, 1.0) if "-1" in getattr(loss, "target_rule", "") else np.ones(n)
     weight = rng.random(n)
@@ -30,7 +31,8 @@ def case(loss, storage, n=37, d=9):
     offset = 0.1 * rng.standard_normal(n)
     offset[20] = -1e200 * y[20] if not isinstance(loss, L.Poisson) else 1e200
     p = fenchel.Problem(sp.csr_matrix(X) if storage == "csr" else X, y, loss=loss, sample_weight=weight, offset=offset)
-    return p, X, rng.standard_normal(d), 0.3
+    assert is_long(p.rows) == (storage == "long")
+    return p, X, rng.standard_normal(d) * np.sqrt(9.0 / d), 0.3
 
 
 def written_down(p, X, w, b):
@@ -43,7 +45,7 @@ def written_down(p, X, w, b):
     return total, u, h, X.T @ (p.weights * u), X.T @ (p.weights * h)
 
 
-@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("storage", ["dense", "csr", "long"])
 @every_loss
 def test_fused_passes_are_the_sums_written_down(loss, storage):
     p, X, w, b = case(loss, storage)
@@ -58,6 +60,20 @@ def test_fused_passes_are_the_sums_written_down(loss, storage):
     np.testing.assert_allclose([value, slopes], [total, p.weights @ u], rtol=1e-12, atol=1e-15)
     for found, want in ((got_u, u), (got_h, p.weights * h), (got, gradient), (got_bent, bent)):
         np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr", "long"])
+def test_products_with_rows_are_those_with_the_matrix(storage):
+    p, X, w, b = case(L.Logistic(), storage)
+    rng = np.random.default_rng(1)
+    u, h, z, got, bent = rng.standard_normal(p.n), rng.random(p.n), np.empty(p.n), np.zeros(p.d), np.ones(p.d)
+    u[[2, 8, 9, 10, 11]] = h[[4, 12, 13, 14, 15]] = 0.0  # one of four rows, and all of them
+    scores_pass(p.rows, (offset := rng.standard_normal(p.n)), w, z)
+    np.testing.assert_allclose(z, X @ w + offset, rtol=1e-12, atol=1e-14)
+    combine_pass(p.rows, p.weights, u, got)
+    np.testing.assert_allclose(got, X.T @ (p.weights * u), rtol=1e-12, atol=1e-15)
+    bent_pass(p.rows, h, w, b, bent)
+    np.testing.assert_allclose(bent, 1.0 + X.T @ (h * (X @ w + b)), rtol=1e-12, atol=1e-13)
 
 
 @every_loss

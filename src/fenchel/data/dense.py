@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from fenchel.data.transfer import apply
 from fenchel.typed import helper
 
 NARROW = 64  # columns: in wider rows it pays more to leave out those that do not count
+LONG = 1500  # columns, from which on vectors over them leave the nearest cache: see `kernels/long_rows.py`
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 @helper
@@ -19,6 +21,32 @@ def add_four(w, x, y, z, a, b, c, d, out):
     """out += a w + b x + c y + d z."""
     for k in range(out.size):
         out[k] += (a * w[k] + b * x[k]) + (c * y[k] + d * z[k])
+
+
+@helper
+def four_dots(rows, i, w):
+    """<x_k, w> of the four rows from i on, in one walk over w."""
+    X = rows.values
+    p, q, r, s = X[i], X[i + ONE], X[i + TWO], X[i + THREE]
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for k in range(w.size):
+        a += p[k] * w[k]
+        b += q[k] * w[k]
+        c += r[k] * w[k]
+        d += s[k] * w[k]
+    return a, b, c, d
+
+
+@helper
+def add_four_rows(rows, i, a, b, c, d, out):
+    """out += a x_i + b x_(i+1) + c x_(i+2) + d x_(i+3), in one walk over `out`; row by row if some do not count."""
+    X = rows.values
+    if a != 0.0 and b != 0.0 and c != 0.0 and d != 0.0:
+        add_four(X[i], X[i + ONE], X[i + TWO], X[i + THREE], a, b, c, d, out)
+        return
+    for k, factor in enumerate((a, b, c, d)):
+        if factor != 0.0:
+            axpy(rows, i + np.uint64(k), factor, out)
 
 
 class Dense(NamedTuple):
@@ -96,6 +124,11 @@ class Dense(NamedTuple):
 
     def row_parts(self, i):
         return None, self.values[i]
+
+
+def is_long(rows: Any) -> bool:
+    """Whether rows are dense, and so long that passes go through several at a time."""
+    return isinstance(rows, Dense) and rows.values.shape[1] >= LONG
 
 
 def copy_rows(X: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:

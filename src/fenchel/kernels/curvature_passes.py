@@ -5,28 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.data.dense import is_long
 from fenchel.data.rows import add_rows, axpy, dot
 from fenchel.jit import kernel
-from fenchel.kernels.passes import RUN, counted
+from fenchel.kernels.long_rows import bent_long_rows, newton_of_long_rows
+from fenchel.kernels.passes import RUN
+from fenchel.kernels.row_losses import STEEPEST, counted, model_rows
 from fenchel.losses.protocol import in_runs, local_model, value_and_slope
-from fenchel.typed import helper
-
-STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
-
-
-@helper
-def model_rows(loss, y, p, start, stop, z, u, h):
-    """Slopes u and curvatures h at the scores z of the rows start .. stop, 0 where p is; returns (sum p loss, sum p u)."""
-    total, slopes = 0.0, 0.0
-    for i in range(start, stop):
-        f, slope, curvature = local_model(loss, z[i], y[i])
-        counts = p[i] > 0.0
-        f = f if counts else 0.0
-        u[i] = slope if counts else 0.0
-        h[i] = min(curvature, STEEPEST) if counts else 0.0
-        total += p[i] * f
-        slopes += p[i] * u[i]
-    return total, slopes
 
 
 @kernel(fastmath=True)
@@ -74,15 +59,22 @@ def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
     bent += sum h x, which a free intercept needs, unless it is empty. Each row is fetched once.
     """
     kind = newton_by_runs if in_runs(loss) else newton_by_rows  # here, so that only one of them is compiled
+    kind = newton_of_long_rows if is_long(rows) else kind
     return kind(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent)
 
 
 @kernel(fastmath=True)
-def bent_pass(rows, h, v, shift, out):
-    """out += sum_i h_i (<x_i, v> + shift) x_i."""
+def bent_by_rows(rows, h, v, shift, out):
+    """`bent_pass`, row by row."""
     for i in range(np.uint64(h.size)):
         if h[i] != 0.0:
             axpy(rows, i, h[i] * (dot(rows, i, v) + shift), out)
+
+
+def bent_pass(rows, h, v, shift, out):
+    """out += sum_i h_i (<x_i, v> + shift) x_i."""
+    kind = bent_long_rows if is_long(rows) else bent_by_rows
+    kind(rows, h, v, shift, out)
 
 
 @kernel(fastmath=True)

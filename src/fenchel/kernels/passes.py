@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.data.dense import is_long
 from fenchel.data.rows import add_rows, axpy, dot, sqnorm
 from fenchel.jit import kernel
+from fenchel.kernels.long_rows import combine_long_rows, risk_of_long_rows, scores_of_long_rows
+from fenchel.kernels.row_losses import counted
 from fenchel.losses.protocol import conjugate, in_runs, slope, value_and_slope
-from fenchel.typed import helper
 
 RUN = np.uint64(16)  # rows, where they are gone through in runs: few enough for the nearest cache
-
-
-@helper
-def counted(p, f, u):
-    """(f, u), or zeros where p is 0, whatever they are. (Two sums with a condition each would not be vectorised.)"""
-    return (f, u) if p > 0.0 else (0.0, 0.0)
 
 
 @kernel(fastmath=True)
@@ -58,20 +54,33 @@ def risk_by_runs(loss, rows, y, p, offset, w, b, gradient):
 def risk_pass(loss, rows, y, p, offset, w, b, gradient):
     """gradient += sum_i p_i u_i x_i with u the slopes; returns (sum p loss, sum p u). Each row is fetched once."""
     kind = risk_by_runs if in_runs(loss) else risk_by_rows  # here, so that only one of them is compiled
+    kind = risk_of_long_rows if is_long(rows) else kind
     return kind(loss, rows, y, p, offset, w, b, gradient)
 
 
 @kernel(fastmath=True)
-def scores_pass(rows, offset, w, out):
-    """out_i = <x_i, w> + offset_i."""
+def scores_by_rows(rows, offset, w, out):
+    """`scores_pass`, row by row."""
     for i in range(np.uint64(out.size)):
         out[i] = dot(rows, i, w) + offset[i]
 
 
+def scores_pass(rows, offset, w, out):
+    """out_i = <x_i, w> + offset_i."""
+    kind = scores_of_long_rows if is_long(rows) else scores_by_rows
+    kind(rows, offset, w, out)
+
+
 @kernel(fastmath=True)
+def combine_by_rows(rows, p, u, out):
+    """`combine_pass`, as the storage likes it."""
+    add_rows(rows, np.uint64(0), np.uint64(p.size), p, u, out)
+
+
 def combine_pass(rows, p, u, out):
     """out += sum_i p_i u_i x_i."""
-    add_rows(rows, np.uint64(0), np.uint64(p.size), p, u, out)
+    kind = combine_long_rows if is_long(rows) else combine_by_rows
+    kind(rows, p, u, out)
 
 
 @kernel(fastmath=True)
