@@ -112,7 +112,10 @@ def test_rows_that_gain_most_have_epochs_of_their_own():
 
 
 @pytest.mark.parametrize(("others", "repeats"), [(0.0, REPEATS), (1.0, 1)])
-def test_with_differentiable_losses_they_have_them_as_long_as_they_gain_more_than_the_others(others, repeats):
+def test_with_differentiable_losses_they_have_them_as_long_as_they_gain_more_than_the_others(
+    monkeypatch, others, repeats
+):
+    monkeypatch.setitem(WORTH, True, (2.0, 0.0))  # whatever they gained before
     phases = phases_of(wide("logistic"))
     phases.epochs(1)
     phases.gains[:] = others
@@ -120,10 +123,11 @@ def test_with_differentiable_losses_they_have_them_as_long_as_they_gain_more_tha
     assert repeats_of(phases, 40) == pytest.approx(repeats)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize(("share", "repeats"), [(0.0, REPEATS), (1.1, 1)])
-def test_at_kinks_they_have_them_as_long_as_they_gain_their_share_of_the_most(monkeypatch, share, repeats):
-    monkeypatch.setitem(WORTH, False, (0.0, share))
-    phases = phases_of(wide("hinge"))
+def test_they_have_them_as_long_as_they_gain_their_share_of_the_most(monkeypatch, loss, share, repeats):
+    monkeypatch.setitem(WORTH, loss == "logistic", (0.0, share))
+    phases = phases_of(wide(loss))
     phases.epochs(1)
     phases.gains[:] = 1.0
     phases.gains[:40] = 1e3

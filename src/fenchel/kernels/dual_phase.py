@@ -22,7 +22,7 @@ BUSY = 1.0  # which gain so much of the mean gain at least,
 MOST_BUSY = 0.5  # and of which there is at most such a share;
 # and, by whether the loss is differentiable, only as long as an epoch gains so much of what as many steps on the other rows
 # gained, and of the most that one gained. (At kinks most rows gain nothing: what the others do says little of what is left.)
-WORTH = {True: (2.0, 0.0), False: (0.0, 0.35)}
+WORTH = {True: (2.0, 0.35), False: (0.0, 0.5)}
 ALL_WORTH = (0.0, 0.0)  # at kinks with a free intercept, whose balance these epochs keep
 
 

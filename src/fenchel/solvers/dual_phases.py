@@ -28,7 +28,7 @@ from fenchel.solvers.free_newton import Newton
 
 # Epochs over all rows before the first look at them, by whether the loss is differentiable; looks before a copy is made
 FIRST, LOOKS = {True: 4, False: 3}, 3
-EPOCHS, BETWEEN = 10, 2  # epochs before a look, at most; after a Newton step
+EPOCHS, BETWEEN = 10, 4  # epochs before a look, at most; after a Newton step
 SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
 COARSE = {True: 1e-3, False: 1e-2}  # the largest gap to aim at, by the same: with kinks the way there is long
@@ -44,7 +44,7 @@ SMALLER = 0.7  # share of the rows that is worth a copy
 MOST_WORK = 1e8  # stored values to walk before a solver gives an iterate
 BIAS = 0.1  # weight of the intercept beside the features of a row
 LIVELY = 10.0  # times the conjugate's curvature: how far the intercept goes at a time
-FAR, TYPICAL = 0.5, 10.0  # the margin, relative to the largest and to the mean wish of a row for another score
+FAR, TYPICAL = 0.5, 15.0  # the margin, relative to the largest and to the mean wish of a row for another score
 
 Sums = tuple[float, float, float]
 

@@ -29,10 +29,10 @@ SAME = 1e-6  # a relative change by the projection that is rounding
 DAMPING = 0.03  # at the start, relative to the mean q of the rows
 LEAST, MOST = 1e-12, 1e3  # ... and where it ends
 MOST_LEAST = 0.1  # that a step which had to be cut may set
-GOES = 5  # solves of a step
+GOES = 4  # solves of a step
 STEPS = 200  # of conjugate gradients in a go, at most
 MOST_WORK = 1e8  # stored values to walk in a go, at most
-RESIDUAL = 0.3  # of the linear system, relative to the first one
+RESIDUAL = 0.5  # of the linear system, relative to the first one
 HALVINGS, ENOUGH = 20, 0.1  # of a step that does not raise D by this share of what its slope promises
 GOOD, FULL, SHORT = 0.25, 0.9, 0.5  # the gap after a step relative to that before; the share of a step that is taken
 
