@@ -12,7 +12,7 @@ from fenchel.data.accept import accept_matrix, take
 from fenchel.engines import Local
 from fenchel.kernels.envelope import bent_weight
 from fenchel.solvers import SemismoothNewton, row_reduction
-from fenchel.solvers.subsample import sizes, strided
+from fenchel.solvers.subsample import drawn, sizes, strided
 from fenchel.typed import compilable
 
 
@@ -95,6 +95,11 @@ def test_sub_samples_grow_and_are_spread():
     assert len(large) == 2 and small == large[1:]  # of little data no smaller sample is taken first
     sample = strided(1000, 100)
     assert np.array_equal(sample // 10, np.arange(100))
+    X = sp.random_array((1000, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
+    by_length = drawn(accept_matrix(X)[1], 1000, 100)
+    assert np.array_equal(np.sort(by_length), sample)
+    assert (np.diff(np.diff(X.indptr)[by_length]) >= 0).all()
+    assert np.array_equal(drawn(accept_matrix(X.toarray())[1], 1000, 100), sample)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from fenchel.data.walk import VALUES, at_most, walk
 from fenchel.data.write_store import RowBlock
 from fenchel.engines import Local, local
 from fenchel.errors import InputError
+from fenchel.solvers.subsample import drawn, strided
 from fenchel.structured import Chain, Matching
 
 
@@ -46,6 +47,14 @@ def small_blocks(monkeypatch):
 
 def written(tmp_path, X, y, groups=None):
     return write_store.write_store(tmp_path / "rows", pieces(X, y, groups))
+
+
+def test_samples_of_rows_on_disk_are_in_the_order_in_which_they_lie(tmp_path):
+    X, y = data(True)
+    rows = accept_matrix(fenchel.open(written(tmp_path, X, y)))[1]
+    few = y.size // 5
+    assert np.array_equal(drawn(rows, y.size, few), strided(y.size, few))
+    assert not np.array_equal(drawn(accept_matrix(X)[1], y.size, few), strided(y.size, few))  # in memory by length
 
 
 @pytest.mark.parametrize("sparse", [False, True])

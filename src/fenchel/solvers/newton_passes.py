@@ -17,7 +17,7 @@ from fenchel.data.mapped import release
 from fenchel.engines.local import spans
 from fenchel.kernels.curvature_passes import bent_pass, line_pass, newton_pass
 from fenchel.kernels.gram import CHUNK, add_gram
-from fenchel.solvers.subsample import sizes, strided
+from fenchel.solvers.subsample import drawn, sizes
 
 STEP = 1 << 22  # stored values after which rows that are mapped from disk are let go of
 MOST_PARTS = 4  # of a Gram matrix: each has one of its own, whatever the number of threads
@@ -176,7 +176,7 @@ def samples(oracle: Any) -> Iterator[Any]:
     """Growing samples of the rows with weights that sum to 1; none if there are too few rows."""
     problem = oracle.problem
     for m in sizes(problem.n, problem.d, size(problem.rows)):
-        chosen = strided(problem.n, m)
+        chosen = drawn(problem.rows, problem.n, m)
         total = float(problem.weights[chosen].sum())
         if total > 0.0:
             yield oracle.take(chosen, 1.0 / total).problem

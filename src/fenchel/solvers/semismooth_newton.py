@@ -25,7 +25,7 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.row_reduction import EARLY_KEEP, KEEP, Reduction
 from fenchel.solvers.smoothed_problem import Claim, SmoothedProblem
-from fenchel.solvers.subsample import BENT, MOST_STEPS, ROUGH, sizes, smallest_gamma, strided
+from fenchel.solvers.subsample import BENT, MOST_STEPS, ROUGH, drawn, sizes, smallest_gamma, strided
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
 LONG = 6  # Newton steps
@@ -69,7 +69,7 @@ def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tu
     levels = sizes(problem.n, problem.d, size(problem.rows))
     scale = first_gamma(oracle, w, b) if levels and not problem.smooth_loss else 0.0
     for m in levels:
-        sample = strided(problem.n, m)
+        sample = drawn(problem.rows, problem.n, m)
         part = oracle.take(sample, 1.0 / max(float(problem.weights[sample].sum()), 1e-300))
         least = scale * smallest_gamma(problem.d, m)
         work = SmoothedProblem(part, w, b, max(gamma or scale, least), np.zeros(m))
