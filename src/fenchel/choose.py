@@ -9,15 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel import compat, solvers
-from fenchel.data.accept import take
+from fenchel.data.mapped import release
 from fenchel.errors import IncompatibleError
-from fenchel.kernels.passes import norms_pass
+from fenchel.kernels.passes import mean_square
 from fenchel.losses.protocol import curvature
 from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_start import dual_start_pays
 from fenchel.solvers.newton_passes import FACTOR, costs_of
 from fenchel.solvers.newton_system import FACTORED
-from fenchel.solvers.subsample import strided
 
 
 class Choice(NamedTuple):
@@ -93,10 +92,10 @@ def _coupling(problem: Any) -> tuple[float, float]:
 
 def _reach(problem: Any) -> float:
     """|x|^2 / (n alpha) on average over some rows: how far a dual step moves the score of its own row."""
-    some = strided(problem.n, min(problem.n, SOME))
-    norms = np.empty(some.size)
-    norms_pass(take(problem.rows, some), norms)
-    return float(norms.mean()) / (problem.n * problem.regularizer.alpha)
+    some = (np.arange(min(problem.n, SOME)) * (problem.n / min(problem.n, SOME))).astype(np.uint64)
+    mean = mean_square(problem.rows, some)
+    release(problem.rows)
+    return mean / (problem.n * problem.regularizer.alpha)
 
 
 def _cheap_factor(problem: Any) -> bool:

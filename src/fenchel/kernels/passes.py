@@ -90,6 +90,15 @@ def norms_pass(rows, out):
         out[i] = sqnorm(rows, i)
 
 
+@kernel(fastmath=True)
+def mean_square(rows, some):
+    """The mean of <x_i, x_i> over the rows of these numbers (unsigned)."""
+    total = 0.0
+    for k in range(np.uint64(some.size)):
+        total += sqnorm(rows, some[k])
+    return total / some.size
+
+
 @kernel
 def slopes_at(loss, y, z, b, out):
     """out_i = slope(z_i + b, y_i)."""

@@ -160,7 +160,11 @@ def costs_of(sample: Any) -> Costs:
     """Estimates for a problem or a sample of it."""
     rows, d = sample.rows, float(sample.d)
     dense = isinstance(rows, Dense)
-    products = 0.5 * (sample.n * d * d if dense else float(np.square(np.diff(rows.indptr), dtype=float).sum()))
+    if dense:
+        products = 0.5 * sample.n * d * d
+    else:
+        lengths = np.diff(rows.indptr).astype(float)
+        products = 0.5 * float(lengths @ lengths)
     walk = WALK[dense] * size(rows) + 2.0 * d
     gram = OUTER[dense] * products + (SCALE * size(rows) if dense else 0.0)
     too_large = d > MOST_FACTORED or (d > SMALL and d * d > LARGER * size(rows))
