@@ -1,7 +1,8 @@
 """Dual coordinate ascent for L2, Quadratic and ElasticNet, in phases.
 
 1. A few epochs over all rows, where they lie. Between epochs, here and later, the rows that gained most in the last one
-   have some of their own (`kernels/dual_phase.py`).
+   have some of their own (`kernels/dual_phase.py`). With a differentiable loss the gain of an epoch tells the gap, which is
+   looked at when it may be small enough; where it is nearly so, the rows that gained most have one more epoch first.
 2. Rows whose u would stay put even if their scores moved by some margin are left out. The others are copied, one behind
    the other in random order, the columns of wide sparse data renumbered by falling frequency. Epochs on the copy; from time
    to time all rows are looked at, and the copy is made anew when it has become too large, or too small.
