@@ -29,7 +29,9 @@ from fenchel.solvers.free_newton import Newton
 
 # Epochs over all rows before the first look at them, by whether the loss is differentiable; looks before a copy is made
 FIRST, LOOKS = {True: 4, False: 3}, 3
-EPOCHS, BETWEEN = 10, 4  # epochs before a look, at most; after a Newton step
+EPOCHS = 10  # before a look, at most
+# Epochs after a Newton step, by whether the intercept is free: then more of them upset its balance
+BETWEEN = {False: 4, True: 2}
 SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
 COARSE = {True: 1e-3, False: 1e-2}  # the largest gap to aim at, by the same: with kinks the way there is long
@@ -170,7 +172,8 @@ class Phases:
             dual = primal - residual - self.inverse_bias * total * total
         self.scale = abs(primal) or 1.0
         self.gap = (primal - dual) / self.scale
-        self.latest = Iterate(self.form.change.coef(w), self.b if free else 0.0, primal, dual, self.whole.u.copy())
+        u = self.whole.u + 0.0  # a copy, in which no 0 has a sign: a checkpoint would lose it
+        self.latest = Iterate(self.form.change.coef(w), self.b if free else 0.0, primal, dual, u)
         return self.latest
 
     def movable(self) -> tuple[np.ndarray, int]:
@@ -285,7 +288,7 @@ def rounds(phases: Phases, newton: Newton | None) -> Any:
         stepping = newton if looked > 0 and before < NEAR and phases.pace.slow else None
         if stepping:
             yield from stepping.step()
-        epochs = BETWEEN if stepping else phases.pace.epochs(before)
+        epochs = BETWEEN[phases.oracle.problem.fit_intercept] if stepping else phases.pace.epochs(before)
         phases.epochs(epochs)
         sums = phases.look()
         looked += 1
