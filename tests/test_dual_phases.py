@@ -16,7 +16,7 @@ from fenchel.oracle import Oracle
 from fenchel.solvers import DualAscent, dual_phases
 from fenchel.solvers.active_rows import AT_ONCE, Room, Unchanged, columns_of, take_rows
 from fenchel.solvers.base import Start
-from fenchel.solvers.dual_phases import Pace, Phases
+from fenchel.solvers.dual_phases import FARTHEST_OFF, OFF, Pace, Phases
 from fenchel.solvers.free_newton import Free, Newton
 from fenchel.solvers.transfers import make_form
 from problems import LOSSES, problem
@@ -157,6 +157,9 @@ def test_gap_is_foretold_by_the_gain_of_an_epoch_once_it_was_looked_at(loss, alp
         assert 0.25 <= left * tol * found.primal / (found.primal - found.dual) <= 4.0
         phases.learn(found.primal - found.dual)
     assert phases.left(1e-3 * tol) == np.inf
+    for ratio, believed in ((7.0, 7.0), (1e-3, OFF), (1e6, FARTHEST_OFF)):
+        phases.learn(ratio * phases.gains.sum())
+        assert phases.off == pytest.approx(believed)
 
 
 def test_rows_that_gained_most_have_a_last_epoch_alone():
