@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import fenchel
 from clock import TRIES
 from fenchel import Status, compat, losses, regularizers, solvers
-from fenchel.errors import SolveError
+from fenchel.errors import InputError, SolveError
 from fenchel.result import Iterate
 from problems import LOSSES, REGULARIZERS, data, problem
 
@@ -143,8 +143,10 @@ def test_failing_user_code_in_a_solver_keeps_the_best_iterate():
 
 def test_a_user_loss_that_does_not_compile_is_a_named_error():
     class Opens(NamedTuple):
+        opens: float = 0.0  # if not, it is the squared loss, in Python
+
         def value(self, z, y):
-            return float(open("nothing").read())
+            return 0.5 * (z - y) ** 2 if not self.opens else float(open("nothing").read())
 
         def slope(self, z, y):
             return z - y
@@ -153,6 +155,9 @@ def test_a_user_loss_that_does_not_compile_is_a_named_error():
     p = fenchel.Problem(X, y, loss=Opens(), alpha=0.1)
     with pytest.raises(SolveError, match=r"(?s)Opens|failed"):
         fenchel.solve(p, solver="bundle")
+    with pytest.raises(InputError, match=r"(?s)Opens is not a valid loss.*FileNotFoundError") as caught:
+        fenchel.Problem(X, y, loss=Opens(1.0), alpha=0.1)
+    assert str(caught.value).count("FileNotFoundError") == 1
 
 
 INTERRUPTED = """

@@ -27,12 +27,14 @@ from fenchel.certify_passes import (
     reach_pass,
     shift_pass,
     slopes_pass,
+    subgradient_pass,
     through_pass,
 )
 from fenchel.data.accept import accept_vector
 from fenchel.data.walk import stretches, walk
 from fenchel.errors import InputError
 from fenchel.result import Certificate
+from fenchel.typed import is_builtin, without
 
 CHUNK = 4096  # rows whose share of v is added up before it joins the total: its rounding stays near that of one chunk
 WIDE = 8  # stored values in a block, at least, for each column of the sums that it makes
@@ -56,6 +58,14 @@ class Conjugates(NamedTuple):
     total: float
     magnitude: float
     imbalance: float
+
+
+def certified_loss(problem: Any) -> Any:
+    """The loss as the certificate evaluates it: of a user's own loss `value` and `slope` alone, the rest is derived.
+
+    So an error in the user's `conjugate` or `dual_step` slows a solver down, but cannot make a lower bound false.
+    """
+    return without(problem.compiled_loss, ("conjugate", "dual_step"))
 
 
 def usable(problem: Any, u: np.ndarray) -> bool:
@@ -113,7 +123,8 @@ def conjugates(problem: Any, u: np.ndarray) -> Conjugates:
 
 def conjugated(problem: Any, span: slice, u: np.ndarray) -> tuple[float, float, float]:
     """conjugate_pass for some of the rows."""
-    return conjugate_pass(problem.compiled_loss, problem.y[span], problem.weights[span], problem.offset[span], u[span])
+    loss = certified_loss(problem)
+    return conjugate_pass(loss, problem.y[span], problem.weights[span], problem.offset[span], u[span])
 
 
 def conjugates_of(parts: Iterable[tuple[float, float, float]]) -> Conjugates:
@@ -212,7 +223,7 @@ def scored(
 ) -> tuple[float, float]:
     """primal_pass for some of the rows, whose scores and their sizes are written into z and size."""
     arguments = (problem.y[span], problem.weights[span], problem.offset[span], coef, intercept, z, size)
-    return primal_pass(problem.compiled_loss, rows, *arguments)
+    return primal_pass(certified_loss(problem), rows, *arguments)
 
 
 def risk_of(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
@@ -224,6 +235,20 @@ def risk_of(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
 def sum_of(totals: Sequence[float]) -> float:
     """Their sum, rounded once; infinite or NaN if one of them is."""
     return math.fsum(totals) if np.isfinite(totals).all() else float(np.sum(totals))
+
+
+def require_subgradients(problem: Any, span: slice, z: np.ndarray) -> None:
+    """Raise InputError where a value of a user's own loss lies below its tangent at one of the scores z."""
+    if is_builtin(problem.loss):
+        return
+    y = problem.y[span]
+    row, x = subgradient_pass(certified_loss(problem), y, problem.weights[span], z)
+    if row < z.size:
+        raise InputError(
+            f"loss {type(problem.loss).__name__} is not convex, or its slope is not a subgradient: for y={y[row]:.6g} the "
+            f"value at z={x:.6g} lies below the tangent at z={z[row]:.6g} (the score of row {span.start + row}). No "
+            "certificate can be given; fenchel.losses.check(loss, targets=y) lists what is wrong"
+        )
 
 
 class Sums(NamedTuple):
@@ -246,6 +271,7 @@ def all_sums(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) ->
         risk = scored(problem, span, rows, coef, intercept, z, size)
         arguments = (problem.y[span], problem.weights[span], z, size, u[span])
         through = through_pass(problem.compiled_loss, *arguments)
+        require_subgradients(problem, span, z)
         return risk, combine(span, rows), conjugated(problem, span, u), through
 
     v, spread, through_all, risks, conjugate_sums = np.zeros(problem.d), 0.0, 0.0, [], []

@@ -16,6 +16,9 @@ from fenchel.typed import helper
 
 EPS = float(np.finfo(float).eps)
 AT_ONCE = np.uint64(128)  # rows whose losses are found before they are added up
+# Points at which a tangent of a user's loss is compared with its value, from 2**-12 to 2**12 score sizes away
+NEARBY = 14
+UNEVEN = 1e-9  # of the sizes of the numbers, by which a value may lie below a tangent
 NEAR = np.uint64(32)  # rows that are gone through twice while they are in the cache
 
 
@@ -49,6 +52,22 @@ def slopes_pass(loss, y, z, u):
     """u_i = slope(z_i, y_i)."""
     for i in range(z.size):
         u[i] = slope(loss, z[i], y[i])
+
+
+@kernel
+def subgradient_pass(loss, y, p, z):
+    """(i, x): the first row and a score x with value(x) < value(z_i) + slope(z_i) (x - z_i); (n, nan) if there is none."""
+    for i in range(z.size):
+        if p[i] > 0.0:
+            f, g, noise = value(loss, z[i], y[i]), slope(loss, z[i], y[i]), abs(value(loss, 0.0, y[i]))
+            for k in range(NEARBY):
+                step = (1.0 + abs(z[i])) * 2.0 ** (4 * (k // 2) - 12)
+                x = z[i] + (step if k % 2 == 0 else -step)
+                there, rise = value(loss, x, y[i]), g * (x - z[i])
+                size = abs(there) + abs(f) + abs(rise)
+                if there < f + rise - UNEVEN * size - 64.0 * EPS * noise:
+                    return i, x
+    return z.size, np.nan
 
 
 @kernel(fastmath=True)  # a bound on roundings, which may itself be rounded in any order

@@ -101,7 +101,7 @@ def _fitted_at_kinks(problem: Any, coef: np.ndarray, z: np.ndarray, spread: floa
         free = np.flatnonzero((low < high) & (p > 0.0))
         if free.size * (columns.size + 1) > FEW:
             return
-        if free.size == before:
+        if free.size in (0, before):
             continue
         before, u = free.size, 0.5 * (low + high)
         u[free] = 0.0

@@ -18,7 +18,7 @@ from fenchel.data.mapped import release
 from fenchel.data.store import StoredRows
 from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
-from fenchel.typed import compilable, is_ours
+from fenchel.typed import compilable, is_builtin, is_ours
 
 DIGESTED = 1 << 22  # numbers at a time
 
@@ -87,6 +87,7 @@ class Problem:
         self.weights, self.total_weight = self._accept_weights(sample_weight)
         self.has_offset = offset is not None
         self.offset = read_only(accept_vector(offset, self.n, "offset") if self.has_offset else np.zeros(self.n))
+        losses.check_foreign(self.loss, self.some_targets())
         self.compiled_loss = compilable(self.loss)
         self._frozen = True
 
@@ -215,10 +216,7 @@ class Problem:
     @property
     def basis(self) -> str:
         """What a dual value of this problem rests on."""
-        inner = self.loss
-        while isinstance(inner, losses.Moreau):
-            inner = inner.loss
-        return "conjugate" if hasattr(inner, "conjugate") else "derived"
+        return "conjugate" if is_builtin(self.loss) else "derived"
 
     @cached_property
     def digest(self) -> str:

@@ -49,8 +49,8 @@ class Certificate:
     dual : float
         D at a feasible dual point, recomputed from the definitions: a lower bound on every P.
     basis : str
-        What the dual value rests on: ``"conjugate"`` (closed form) or ``"derived"`` (a bound computed from the loss's
-        own value and slope, which is valid if the loss is convex).
+        What the dual value rests on: ``"conjugate"`` (closed form) or ``"derived"`` (the conjugate of a loss of the user's
+        own, bounded from above by its values alone: valid if `value` is convex, which is tested at the scores of all rows).
     floor : float
         What rounding alone can contribute to the gap for these data; no smaller gap can be promised.
 

@@ -21,6 +21,7 @@ from typing import Any
 _FUNCTIONS: dict[str, tuple[Callable, Callable | None, bool]] = {}
 _HELPERS: list[Callable] = []
 _TWINS: dict[type, type] = {}
+_WITHOUT: dict[tuple[type, tuple[str, ...]], Any] = {}
 _COUNT = itertools.count()
 
 
@@ -67,11 +68,12 @@ def is_builtin(value: Any) -> bool:
 def compilable(value: Any) -> Any:
     """The same value with every foreign NamedTuple class replaced by a twin of unique name.
 
-    A class may name a simpler one that is the same for its parameters, and compiles to faster code: `in_kernels()`.
+    A class of Fenchel's may name a simpler one that is the same for its parameters, and compiles to faster code:
+    `in_kernels()`. A foreign class may not: the certificate is about the loss that the user wrote.
     """
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
         return value
-    if hasattr(value, "in_kernels"):
+    if is_ours(type(value)) and hasattr(value, "in_kernels"):
         value = value.in_kernels()
     fields = [compilable(v) for v in value]
     cls: Any = type(value)
@@ -80,6 +82,25 @@ def compilable(value: Any) -> Any:
     if cls not in _TWINS:
         _TWINS[cls] = type(f"{cls.__name__}_{next(_COUNT)}", (cls,), {"__module__": cls.__module__})
     return _TWINS[cls]._make(fields)  # type: ignore[attr-defined]
+
+
+def without(value: Any, methods: tuple[str, ...]) -> Any:
+    """The same value with these methods of every foreign class inside it hidden, so that what is derived takes their place.
+
+    >>> from fenchel.losses import Hinge
+    >>> without(Hinge(), ("conjugate",))  # a class of Fenchel's own keeps them
+    Hinge(margin=1.0)
+    """
+    if is_builtin(value) or not hasattr(value, "_fields"):
+        return value
+    cls: Any = type(value)
+    hidden = () if is_ours(cls) else tuple(name for name in methods if getattr(cls, name, None) is not None)
+    if hidden:
+        if (cls, hidden) not in _WITHOUT:
+            parts = {"__module__": cls.__module__, **dict.fromkeys(hidden)}
+            _WITHOUT[cls, hidden] = type(f"{cls.__name__}_{next(_COUNT)}", (cls,), parts)
+        cls = _WITHOUT[cls, hidden]
+    return cls._make(without(v, methods) for v in value)
 
 
 def waiting() -> bool:

@@ -100,6 +100,7 @@ class RowsOnCluster(OnCluster, Problem):
         self.n, self.d = self.facts.n, self.facts.d
         self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
         self.regularizer.validate(self.d)
+        losses.check_foreign(self.loss, self.some_targets())
         self.compiled_loss = compilable(self.loss)
 
     def dual_like(self, u: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certify import SAFETY, Judge, feasible
+from fenchel.certify import SAFETY, Judge, certified_loss, feasible, require_subgradients
 from fenchel.certify_passes import EPS, conjugate_pass, slopes_pass
 from fenchel.data.accept import accept_vector
 from fenchel.data.sums import add
@@ -63,8 +63,10 @@ def kernel_certificate(problem: Any, coef: np.ndarray, b: float, u: np.ndarray) 
     both, sizes = products(problem.gram, np.column_stack([coef, a]))
     norm, norm_size = square(both[:, 0], coef, sizes[:, 0])
     dual_norm, dual_size = square(both[:, 1], a, sizes[:, 1])
-    risk, magnitude = loss_pass(problem.compiled_loss, problem.y, p, both[:, 0] + b)
-    conjugates, dual_magnitude, imbalance = conjugate_pass(problem.compiled_loss, problem.y, p, problem.offset, u)
+    loss, z = certified_loss(problem), both[:, 0] + b
+    require_subgradients(problem, slice(0, problem.n), z)
+    risk, magnitude = loss_pass(loss, problem.y, p, z)
+    conjugates, dual_magnitude, imbalance = conjugate_pass(loss, problem.y, p, problem.offset, u)
     primal = risk + 0.5 * alpha * norm
     dual = -conjugates - 0.5 * dual_norm / alpha
     through = float(np.abs(a) @ (sizes[:, 0] + abs(b)))

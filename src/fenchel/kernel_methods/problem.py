@@ -61,6 +61,7 @@ class KernelProblem(Problem):
         self.weights, self.total_weight = self._accept_weights(sample_weight)
         self.has_offset = False
         self.offset = np.zeros(self.n)
+        losses.check_foreign(self.loss, self.some_targets())
         self.compiled_loss = compilable(self.loss)
         self._frozen = True
 

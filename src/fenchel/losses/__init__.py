@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.losses.absolute import Absolute
-from fenchel.losses.check import check
+from fenchel.losses.check import check, check_foreign
 from fenchel.losses.derived import is_differentiable
 from fenchel.losses.epsilon_insensitive import EpsilonInsensitive
 from fenchel.losses.exponential import Exponential
@@ -51,6 +51,7 @@ __all__ = [
     "Squared",
     "SquaredHinge",
     "check",
+    "check_foreign",
     "from_parameters",
     "make",
     "parameters",

@@ -1,28 +1,37 @@
-"""The defining inequalities of a loss, tried at many points: for the author of a loss, and for our own tests."""
+"""The defining inequalities of a loss, tried at many points: for the author of a loss, for a `Problem` with a loss that is not
+Fenchel's own, and for our own tests."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.losses import derived, protocol
+from fenchel.typed import is_builtin
+
+Test = Callable[[Any, Any, float], Iterator[str]]
 
 SCORES = [-30.0, -8.0, -3.0, -1.5, -1.0, -0.6, -0.25, -0.1, 0.0, 0.1, 0.3, 0.5, 0.9, 1.0, 1.2, 2.0, 4.0, 9.0, 30.0]
 TARGETS = [-2.5, -1.0, 0.0, 1.0, 2.0, 5.0]
 STEPS = [1e-3, 0.3, 1.0, 20.0]
+# Distances from 0 and from the target at which convexity is tried: 1e-6 to 1e8, and closer together in the middle.
+DISTANCES = 10.0 ** np.concatenate([np.arange(-6, -2, 1 / 8), np.arange(-2, 4, 1 / 32), np.arange(4, 8.1, 1 / 8)])
+MOST_TARGETS = 6  # of a problem's own that are tried
+_SOUND: set[Any] = set()  # foreign losses, with targets, in which nothing was found
 
 
 def check(loss: Any, targets: Any = None, rtol: float = 1e-8) -> None:
     """Raise InputError listing everything that is wrong with a loss; return None if nothing is.
 
-    Checked: numbers come back and are finite, value is convex and slope a subgradient, slope is nondecreasing, a
-    loss that calls itself `nonnegative` is, and, where the loss has them, that `value_and_slope`, `local_model`,
-    `conjugate`, `dual_step`, `quick_dual_step`, `dual_domain`, `curvature` and `smoothness` agree with value and slope.
+    Checked: numbers come back and are finite, value is convex and slope a subgradient (on a grid from 1e-6 to 1e8 around 0
+    and the target), slope is nondecreasing, a loss that calls itself `nonnegative` is, and, where the loss has them, that
+    `value_and_slope`, `local_model`, `conjugate`, `dual_step`, `quick_dual_step`, `dual_domain`, `curvature` and `smoothness`
+    agree with value and slope.
     `targets` are the y to try (default: a few numbers the loss allows).
 
     >>> from typing import NamedTuple
@@ -37,18 +46,77 @@ def check(loss: Any, targets: Any = None, rtol: float = 1e-8) -> None:
     if targets is None:
         allowed = getattr(loss, "valid_target", np.isfinite)
         targets = [y for y in TARGETS if allowed(y)] or [1.0]
+    _refuse(loss, _faults(TESTS, loss, targets, rtol))
+
+
+def check_foreign(loss: Any, targets: Any, rtol: float = 1e-8) -> None:
+    """Raise InputError if a loss that is not Fenchel's own is wrong for some of these targets.
+
+    Called for every `Problem`; a loss is tried once for its class, parameters and targets. As in `check`, except that a
+    value which overflows far from the target is no fault, and that methods which only guide solvers are not tried.
+
+    >>> from fenchel.losses import Hinge
+    >>> check_foreign(Hinge(), [-1.0, 1.0])  # nothing to do
+    """
+    if is_builtin(loss):
+        return
+    unique = sorted({float(y) for y in targets})
+    chosen = tuple(unique[k] for k in {round(j * (len(unique) - 1) / (MOST_TARGETS - 1)) for j in range(MOST_TARGETS)})
+    if (key := (_identity(loss), chosen)) in _SOUND:
+        return
+    tests = (_numbers, _convex_everywhere, _deterministic, _nonnegative, _fenchel_young, _fused)
+    _refuse(loss, _faults(tests, _Safe(loss), chosen, rtol))
+    _SOUND.add(key)
+
+
+def _identity(value: Any) -> Any:
+    """Classes and parameters: two losses of one name may be two classes."""
+    return (type(value), *map(_identity, value)) if isinstance(value, tuple) else value
+
+
+def _faults(tests: Sequence[Test], loss: Any, targets: Any, rtol: float) -> list[str]:
+    """The first fault that each test finds; those of the first test alone, which asks whether there are numbers at all."""
     faults: list[str] = []
-    for test in TESTS:
-        try:
-            found = next(test(loss, targets, rtol), None)
-        except Exception as error:
-            found = f"{test.__name__.strip('_')} raised {type(error).__name__}: {error}"
-        if found:
-            faults.append(found)
-        if faults and test is _finite:
+    for test in tests:
+        faults += _first_fault(test, loss, targets, rtol)
+        if faults and test is tests[0]:
             break
+    return faults
+
+
+def _first_fault(test: Test, loss: Any, targets: Any, rtol: float) -> list[str]:
+    try:
+        return [found for found in [next(test(loss, targets, rtol), None)] if found]
+    except Exception as error:
+        return [f"{test.__name__.strip('_')} raised {type(error).__name__}: {error}"]
+
+
+def _refuse(loss: Any, faults: list[str]) -> None:
     if faults:
         raise InputError(f"{type(loss).__name__} is not a valid loss:\n" + "\n".join(f"- {f}" for f in faults))
+
+
+class _Safe:
+    """A loss whose methods return inf (value, conjugate) or NaN (slope) where Python raises and compiled code does not."""
+
+    def __init__(self, loss: Any):
+        self.loss = loss
+        self.raised: set[tuple] = set()  # the arguments of slopes that did
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.loss, name)
+        if name not in ("value", "slope", "conjugate"):
+            return method
+
+        def call(*args: Any) -> Any:
+            try:
+                return method(*args)
+            except (OverflowError, ZeroDivisionError):
+                if name == "slope":
+                    self.raised.add(args)
+                return math.nan if name == "slope" else math.inf
+
+        return call
 
 
 def _finite(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
@@ -59,6 +127,58 @@ def _finite(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
                 yield f"{name} must return a number: at z={z}, y={y} it returned {type(got).__name__}"
             elif not math.isfinite(got):
                 yield f"{name} is {got} at z={z}, y={y}"
+
+
+def _numbers(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    """As `_finite`, around each target, where a value may overflow."""
+    finite = 0
+    for y, z in itertools.product(targets, [y + z for y in targets for z in SCORES]):
+        f, g = loss.value(z, y), loss.slope(z, y)
+        for name, got in (("value", f), ("slope", g)):
+            if not isinstance(got, (int, float, np.number)):
+                yield f"{name} must return a number: at z={z}, y={y} it returned {type(got).__name__}"
+        if math.isnan(f) or f == -math.inf:
+            yield f"value is {f} at z={z}, y={y}"
+        if math.isfinite(f) and not math.isfinite(g) and (z, y) not in loss.raised:
+            yield f"slope is {g} at z={z}, y={y}, where the value is {f:.6g}"
+        finite += math.isfinite(f) and math.isfinite(g)
+    if not finite:
+        yield "no value is finite at any score that was tried"
+
+
+def _convex_everywhere(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+    """On a fine grid of scores around 0 and around each target no value lies below the tangent at a neighbour: then none lies
+    below any tangent."""
+    loss = loss if isinstance(loss, _Safe) else _Safe(loss)
+    for y in targets:
+        z = np.unique([c + d for c in {0.0, y} for d in (*-DISTANCES, 0.0, *DISTANCES)])
+        f = np.array([float(loss.value(x, y)) for x in z.tolist()])
+        g = np.array([float(loss.slope(x, y)) for x in z.tolist()])
+        known = np.flatnonzero(np.isfinite(f))  # beyond, values have overflowed
+        if known.size and known.size <= known[-1] - known[0]:
+            yield f"value is infinite or NaN between scores at which it is finite (y={y:.6g}): not convex"
+        if (f == -math.inf).any():
+            yield f"value is -inf at z={z[np.argmin(f)]:.6g}, y={y:.6g}"
+        with np.errstate(all="ignore"):
+            yield from _below_tangents(z[known], f[known], g[known], y, rtol)
+
+
+def _below_tangents(z: np.ndarray, f: np.ndarray, g: np.ndarray, y: float, rtol: float) -> Iterator[str]:
+    """Where f at a point lies below the tangent at the point before or after it; first those about 1 from y, easy to read."""
+    # What terms as large as the values at smaller scores are rounded by
+    order, noise = np.argsort(np.abs(z)), np.empty(z.size)
+    noise[order] = 64 * np.finfo(float).eps * np.maximum.accumulate(np.abs(f[order]))
+    found = []
+    for at, to in ((slice(None, -1), slice(1, None)), (slice(1, None), slice(None, -1))):
+        rise = g[at] * (z[to] - z[at])
+        allowed = rtol * (np.abs(f[at]) + np.abs(f[to]) + np.abs(rise)) + noise[at] + noise[to]
+        wrong = np.flatnonzero(f[to] - f[at] - rise < -allowed)  # what is NaN has overflowed
+        found += [(z[at][k], g[at][k], z[to][k], f[to][k], f[at][k] + rise[k]) for k in wrong]
+    for x, slope, other, there, tangent in sorted(found, key=lambda fault: abs(abs(fault[0] - y) - 1.0)):
+        yield (
+            f"value is not convex, or slope is not a subgradient: at z={x:.6g}, y={y:.6g} the slope is {slope:.6g}, but "
+            f"value({other:.6g}) = {there:.6g} lies below the tangent {tangent:.6g}"
+        )
 
 
 def _subgradient(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
@@ -83,7 +203,7 @@ def _monotone(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
 
 def _deterministic(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
     for y, z in itertools.product(targets, SCORES):
-        if loss.value(z, y) != loss.value(z, y) or loss.slope(z, y) != loss.slope(z, y):
+        if not (_same(loss.value(z, y), loss.value(z, y)) and _same(loss.slope(z, y), loss.slope(z, y))):
             yield f"value or slope at z={z}, y={y} changes from call to call"
 
 
@@ -98,12 +218,13 @@ def _fused(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
         f, g = loss.value_and_slope(z, y)
         if not (_close(f, loss.value(z, y), rtol) and _close(g, loss.slope(z, y), rtol)):
             yield f"value_and_slope differs from value and slope at z={z}, y={y}"
+    whole = loss.loss if isinstance(loss, _Safe) else loss
     for y, z in itertools.product(targets, SCORES) if hasattr(loss, "local_model") else []:
         f, g, h = loss.local_model(z, y)
         if not (
             _close(f, loss.value(z, y), rtol)
             and _close(g, loss.slope(z, y), rtol)
-            and _close(h, protocol.curvature(loss, z, y), rtol)
+            and _close(h, protocol.curvature(whole, z, y), rtol)
         ):
             yield f"local_model differs from value, slope and curvature at z={z}, y={y}"
 
@@ -111,6 +232,8 @@ def _fused(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
 def _fenchel_young(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
     for y, z in itertools.product(targets, SCORES) if hasattr(loss, "conjugate") else []:
         u = loss.slope(z, y)
+        if not (math.isfinite(u) and math.isfinite(loss.value(z, y))):
+            continue  # what overflows is no fault; `_finite` has its say
         got, want = loss.conjugate(u, y), u * z - loss.value(z, y)
         if not abs(got - want) <= rtol * (1 + abs(u * z) + abs(loss.value(z, y))):
             yield f"conjugate(u={u:.6g}, y={y}) is {got:.6g}, but u z - value(z) at z={z} gives {want:.6g}"
@@ -192,24 +315,13 @@ def _smoothness(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
                 yield f"the slope changes faster than smoothness() = {constant} allows between z={a} and z={b} (y={y})"
 
 
+def _same(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
 def _close(a: float, b: float, rtol: float) -> bool:
-    return a == b or abs(a - b) <= rtol * (1 + abs(b))
+    return _same(a, b) or abs(a - b) <= rtol * (1 + abs(b))
 
 
-TESTS: list[Callable[[Any, Any, float], Iterator[str]]] = [
-    _finite,
-    _subgradient,
-    _monotone,
-    _deterministic,
-    _nonnegative,
-]
-TESTS += [
-    _fused,
-    _fenchel_young,
-    _conjugate_domain,
-    _dual_step,
-    _quick_dual_step,
-    _dual_domain,
-    _curvature,
-    _smoothness,
-]
+TESTS: list[Test] = [_finite, _subgradient, _monotone, _convex_everywhere, _deterministic, _nonnegative, _fused]
+TESTS += [_fenchel_young, _conjugate_domain, _dual_step, _quick_dual_step, _dual_domain, _curvature, _smoothness]

@@ -1,13 +1,16 @@
 """What a loss leaves out, computed from its value and slope alone.
 
-Both rest on bisection, because the slope of a convex function is nondecreasing.
+Both rest on bisection, because the slope of a convex function is nondecreasing. What the certificate needs, the conjugate,
+rests on nothing but the convexity of `value`.
 
 * The dual step is the root z' of z' + q slope(z') = z + q u, and u' = (z + q u - z') / q. The result is clipped to the
   slopes at the two ends of the final bracket: otherwise rounding leaves the domain by one ulp and the certificate is
   +inf.
-* The conjugate is bounded from above: with slope(a) <= u <= slope(b), u z - loss(z) is at most u z minus the larger of
-  the tangents at a and b, and the maximum of that is at their crossing. An upper bound of the conjugate gives a
-  lower bound D, so the certificate stays valid however coarse the bracket is.
+* The conjugate is bounded from above, which gives a lower bound D. The slopes only say where to look: where they cross u,
+  between a and b, the concave function g(z) = u z - loss(z) has its maximum. That this is so is then shown by values alone. On
+  either side g is evaluated at distances d, 16 d, 16^2 d, ..., from one rounding of z to a million times its size. If it rises
+  above its value at a and b by e at some distance, concavity allows at most 16 e before the next one, and if it still
+  rises at the last there is no bound. So a slope that is not the derivative of the value costs accuracy, never truth.
 * The domain is the range of slopes that are actually attained at finite scores: a subset, hence safe.
 """
 
@@ -21,6 +24,10 @@ from fenchel.typed import helper
 FARTHEST = 1022  # scores are tried up to 2**FARTHEST
 STEEPEST = 1e100  # steeper slopes do not count as dual variables: their squares, which envelopes need, overflow
 MOST_HALVINGS = 2200  # between any two doubles of one sign there are fewer than 2**64 others; this is a backstop
+EPS = 2.0**-52
+GROWTH = 16.0  # ratio of successive distances at which values are compared
+DISTANCES = 19  # from EPS (1 + |z|) to 2**20 (1 + |z|)
+ROUNDINGS = 8.0  # of the terms of u z - loss(z) that do not count as a rise
 
 
 @helper
@@ -65,6 +72,20 @@ def bracket(loss, u, y):
     return a, b
 
 
+@helper
+def largest_rise(loss, u, y, start, side, level):
+    """How far u z - loss(z) rises above `level` on one side of `start`; inf if it still does at the largest distance."""
+    largest, rise, distance = 0.0, 0.0, EPS * (1.0 + abs(start))
+    for _ in range(DISTANCES):
+        z = start + side * distance
+        f = value(loss, z, y)
+        rise = u * z - f - level - ROUNDINGS * EPS * (abs(u * z) + abs(f) + abs(level))
+        rise = math.inf if f == -math.inf else rise
+        largest = max(largest, rise) if rise > 0.0 else largest  # a value that is NaN is no rise
+        distance *= GROWTH
+    return math.inf if rise > 0.0 else largest
+
+
 def conjugate(loss, u, y):
     """An upper bound of sup over z of u z - loss(z, y), exact up to rounding; inf outside the range of slopes."""
     a, b = bracket(loss, u, y)
@@ -78,7 +99,10 @@ def conjugate(loss, u, y):
         crossing = (at_b - at_a + (u - left) * a - (u - right) * b) / (right - left)
         crossing = min(max(crossing, a), b)
         best = max(best, min(at_a + (u - left) * (crossing - a), at_b + (u - right) * (crossing - b)))
-    return best if best == best else math.inf
+    if not best < math.inf:
+        return math.inf
+    rise = max(largest_rise(loss, u, y, a, -1.0, best), largest_rise(loss, u, y, b, 1.0, best))
+    return best + GROWTH * rise
 
 
 def dual_step(loss, u, z, q, y):

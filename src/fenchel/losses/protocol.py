@@ -13,7 +13,7 @@ dual_domain(y)         (low, high): the closure of {u: loss*(u) < inf}          
 curvature(z, y)        second derivative, where the loss has one                        derived.curvature
 local_model(z, y)      (value, slope, curvature), where they share work                 each is called
 in_runs()              whether values of several rows at a time take less time each     False
-in_kernels()           a simpler loss that is the same for these parameters             the loss itself
+in_kernels()           a simpler loss that is the same (of Fenchel's own losses only)   the loss itself
 smoothness()           Lipschitz constant of the slope; inf: none; None: it jumps       derived.is_differentiable
 valid_target(y)        which targets are allowed (on arrays)                            every finite number is
 =====================  ===============================================================  ==========================
@@ -21,6 +21,9 @@ valid_target(y)        which targets are allowed (on arrays)                    
 `dual_step` is the exact maximisation of the dual over one row: z is the row's present score, u its present dual
 variable, and q > 0 says how fast the score falls as u grows. It is the proximal operator of q loss at z + q u. Of what it
 gains `quick_dual_step` must gain most, and all as steps become short: dual coordinate ascent makes many of them.
+
+The certificate of a loss that is not Fenchel's own uses `value` and `slope` alone: its `conjugate` and `dual_step` speed
+solvers up, and a fault in them cannot make a bound false.
 
 The functions below are what kernels call: `value(loss, z, y)` is `loss.value(z, y)` in Python and the compiled method
 inside a kernel (see `fenchel.typed`).

@@ -11,7 +11,7 @@ from fenchel.result import Status
 
 BASES = {
     "conjugate": "the conjugate of the loss in closed form",
-    "derived": "a bound derived from the loss's value and slope, which holds if the loss is convex",
+    "derived": "a bound computed from the values of the loss, which holds if the loss is convex",
     "planes": "cutting planes of the measure, recomputed from their scores",
     "exact max-oracle": "the exact maximum over all labels of every example",
     "bounded max-oracle": "an upper bound on the maximum over the labels of every example, so that the gap is a bound too",
@@ -20,7 +20,7 @@ BASES = {
 }
 PROOF = " This is a proof, not an estimate: it holds whatever the solver did."
 WEAKER = {
-    "derived": " This is a proof if the loss is convex; fenchel.losses.check tests that.",
+    "derived": " This is a proof if the loss is convex, which was tested on a grid and at the scores of all rows.",
     "approximate max-oracle": " The search for the worst label is approximate: the objective may be higher than shown, and the "
     "excess is an estimate, not a proof.",
 }
