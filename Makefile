@@ -40,13 +40,16 @@ format: $(VENV)/.installed ## let ruff put the files in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-.PHONY: docs check-package pin audit
+.PHONY: docs check-package check-lowest pin audit
 docs: $(VENV)/.installed ## build the documentation into docs/_build/html, with the gallery's pictures; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going --quiet -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 check-package: $(VENV)/.installed ## build wheel and sdist, install them into an empty environment, run what needs no extra there
 	$(BIN)/python tools/check_package.py
+
+check-lowest: $(VENV)/.installed ## the same with the lowest versions of the dependencies that are allowed
+	$(BIN)/python tools/check_package.py --lowest
 
 pin: $(VENV)/.installed ## write constraints.txt from what is installed now
 	$(BIN)/python tools/pin.py

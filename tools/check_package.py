@@ -1,7 +1,8 @@
 """Build wheel and source archive, install the wheel into an empty environment, run the tests that need no extra there.
 
-`make check-package`. Which tests need no extra is read from their imports, and from those of the helpers beside them: the
-standard library, Fenchel, its own dependencies and pytest. They are run from the unpacked source archive, so both are tried.
+`make check-package`; `make check-lowest` does it with the lowest versions of the dependencies that pyproject.toml allows.
+Which tests need no extra is read from their imports, and from those of the helpers beside them: the standard library, Fenchel,
+its own dependencies and pytest. They are run from the unpacked source archive, so both are tried.
 """
 
 from __future__ import annotations
@@ -65,8 +66,15 @@ def run(*words: str | Path, cwd: Path = ROOT) -> None:
         sys.exit(status)
 
 
+def lowest() -> str:
+    """A constraint file with the lowest version of every dependency that `pyproject.toml` allows."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    bounds = [(Requirement(text).name, Requirement(text).specifier) for text in project["dependencies"]]
+    return "".join(f"{name}=={spec.version}.*\n" for name, specs in bounds for spec in specs if spec.operator == ">=")
+
+
 def main(arguments: list[str]) -> None:
-    """All of it; `arguments` are other tests to run there, or options of pytest."""
+    """All of it; `arguments` are "--lowest", other tests to run there, or options of pytest."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         run(sys.executable, "-m", "build", "--no-isolation", "--outdir", place / "dist", ROOT)
@@ -76,7 +84,10 @@ def main(arguments: list[str]) -> None:
         (source,) = (place / "source").iterdir()
         venv.create(place / "empty", with_pip=True)
         python = place / "empty" / "bin" / "python"
-        pip = [python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt"]
+        (place / "lowest.txt").write_text(lowest(), encoding="utf-8")
+        constraints = place / "lowest.txt" if "--lowest" in arguments else ROOT / "constraints.txt"
+        arguments = [word for word in arguments if word != "--lowest"]
+        pip = [python, "-m", "pip", "install", "--quiet", "--constraint", constraints]
         run(*pip, wheel)
         run(python, "-c", "import fenchel; assert 'site-packages' in fenchel.__file__, fenchel.__file__", cwd=place)
         run(*pip, *RUNNER)
