@@ -20,6 +20,7 @@ LAYERS = [
         "result",
         "result_html",
         "typed",
+        "compile_clock",
         "jit",
         "jit_cache",
         "jit_library",

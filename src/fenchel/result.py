@@ -142,10 +142,12 @@ class Result:
     certificate : Certificate, recomputed from the definitions.
     status : Status; ``status.advice`` says what to do.
     tol : the relative gap that was asked for.
-    n_iter, passes, seconds : iterations, passes over the data and wall time, certificate included.
+    n_iter, passes, seconds : iterations, passes over the data and wall time, certificate included, compilation not.
     trace : tuple of TracePoint.
     solver : the solver that was used; `reason` says why it was chosen.
     settings : max_iter, max_time and threads of the solve, and its solvers with their parameters.
+    compile_seconds : what compiling kernels took during the solve, or reading those that were compiled before from disk. The
+        first solve of its kind on a machine has to wait for it; `seconds` and `max_time` do not count it.
     """
 
     coef: np.ndarray
@@ -162,6 +164,7 @@ class Result:
     reason: str
     problem: Problem = field(repr=False, compare=False)
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    compile_seconds: float = field(default=0.0, compare=False)
 
     @property
     def converged(self) -> bool:

@@ -6,12 +6,12 @@ A solver's numbers decide only *when* the certificate is recomputed. The status 
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fenchel.certify import judge_of
+from fenchel.compile_clock import CLOCK
 from fenchel.errors import InputError, SolveError
 from fenchel.pace import Pace
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
@@ -53,7 +53,8 @@ class Run:
         self.keeper: Keeper | None = keeper  # of checkpoints, if they are wanted
         self.max_iter = np.inf if max_iter is None else max_iter
         self.max_time = np.inf if max_time is None else max_time
-        self.began = time.perf_counter()
+        self.compiled = CLOCK.read()  # before this solve
+        self.began = CLOCK.other_time()
         self.earlier = 0.0  # seconds of the solve that this one goes on from
         self.trace: list[TracePoint] = []
         self.iteration = 0
@@ -74,8 +75,8 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Of the whole solve; a limit is for this call alone."""
-        return self.earlier + time.perf_counter() - self.began
+        """Of the whole solve, without what compiling took; a limit is for this call alone."""
+        return self.earlier + CLOCK.other_time() - self.began
 
     def through(self, choices: Choices, begin: Start, resume: bool = False) -> Result:
         """One solver after the other, as long as they end without an answer; or, to resume, from the one that was at work."""
@@ -257,7 +258,7 @@ class Run:
 
     def certify_best(self) -> bool:
         """Recompute the certificate of the best iterate; True if it holds at tol."""
-        began = time.perf_counter()
+        began = CLOCK.other_time()
         best = self.best
         assert best is not None
         u = self.dual_point()
@@ -271,7 +272,7 @@ class Run:
             found = Certificate(found.primal, old[0].dual, found.basis, max(found.floor, old[0].floor))
             point = old[2]
         self.certified = (found, best, point)
-        self.certify_seconds = max(0.7 * self.certify_seconds, time.perf_counter() - began)
+        self.certify_seconds = max(0.7 * self.certify_seconds, CLOCK.other_time() - began)
         self.certified_at = self.seconds
         return found.holds(self.tol)
 
@@ -325,7 +326,15 @@ class Run:
             certificate=found, status=status, tol=float(self.tol),
             n_iter=self.iteration, passes=self.oracle.passes, seconds=self.seconds, trace=tuple(self.trace),
             solver=" then ".join(self.names), reason="; then ".join(self.reasons), problem=self.problem,
-            settings=dict(self.settings),
+            settings=dict(self.settings), compile_seconds=self.compile_seconds(),
         )  # fmt: skip
         log.info("%s", result)
         return result
+
+    def compile_seconds(self) -> float:
+        """Spent on kernels since the solve began, which are not among its seconds."""
+        now = CLOCK.read()
+        seconds, kernels = now.seconds - self.compiled.seconds, now.kernels - self.compiled.kernels
+        if kernels:
+            log.info("compiled %d kernels in %.3g s", kernels, seconds)
+        return seconds
