@@ -4,7 +4,8 @@ For a differentiable loss the slopes at w are the dual point of w, and the gap t
 distance to the optimum. A loss with kinks has many slopes at a kink, and an optimal w has many rows exactly there: the
 right mixture must be found. Candidates are the slopes of the smoothed losses; for regularizers with a quadratic
 part the mixture at the kinks that fits -sum_i p_i u_i x_i = grad R(w) best, and exact coordinate steps from the best of
-all; for L1 the mixture that is best among those with |sum_i p_i u_i x_ij| <= alpha, a linear program. Nothing here is trusted: `certify` recomputes D at whatever comes out.
+all; for L1 the mixture that is best among those with |sum_i p_i u_i x_ij| <= alpha, a linear program. Nothing here is
+trusted: `certify` recomputes D at whatever comes out.
 """
 
 from __future__ import annotations

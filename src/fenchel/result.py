@@ -172,6 +172,19 @@ class Result:
         return self.status is Status.CERTIFIED
 
     @property
+    def advice(self) -> str:
+        """What to do, in a sentence or two: that of the status, with the rounding floor if tol is below it."""
+        c = self.certificate
+        asked = self.tol * abs(c.primal)
+        if self.status is not Status.STALLED or not asked < c.floor < np.inf:
+            return self.status.advice
+        enough = 1.1 * c.floor / abs(c.primal) if c.primal else np.inf
+        return (
+            f"The gap no longer shrinks: tol={self.tol:.3g} asks for a gap of {asked:.2g}, but rounding alone can contribute "
+            f"{c.floor:.2g} for these data (certificate.floor). Ask for tol={enough:.1g} or more, or centre and scale the features."
+        )
+
+    @property
     def digest(self) -> str:
         """sha256 of the data and the problem that was solved (computed when asked for)."""
         return self.problem.digest

@@ -30,7 +30,7 @@ def result_html(result: Result) -> str:
         rows["compiling"] = f"{result.compile_seconds:.3g} s besides"
     rows["coefficients"] = " \u00d7 ".join(str(size) for size in getattr(result.coef, "shape", ())) or "1"
     if not result.converged:
-        rows["advice"] = result.status.advice
+        rows["advice"] = result.advice
     sign = "\u2713" if result.converged else "!"
     return _table(f"{sign} {result.status.name}", rows)
 

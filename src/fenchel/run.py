@@ -42,6 +42,7 @@ class State(NamedTuple):
         return self.primal - self.dual
 
 
+NEAR_FLOOR = 100.0  # times the rounding floor, at which a gap that no longer shrinks is taken to have reached it
 RESERVE = 2.0  # times the last certificate's seconds that are kept for the next: it may have more to put together
 
 
@@ -67,6 +68,7 @@ class Run:
         self.certified: tuple[Certificate, Iterate, np.ndarray] | None = None
         self.certify_seconds = 0.0
         self.certified_at = 0.0
+        self.rested: Any = None  # the last rest in which the floor was looked at
         self.names: list[str] = []
         self.reasons: list[str] = []
         self.settings: dict[str, Any] = {"max_iter": max_iter, "max_time": max_time, "solvers": ()}
@@ -80,12 +82,13 @@ class Run:
 
     def through(self, choices: Choices, begin: Start, resume: bool = False) -> Result:
         """One solver after the other, as long as they end without an answer; or, to resume, from the one that was at work."""
+        self.oracle.require_minimum()
         self.choices, kept = choices, self.keeper.read() if self.keeper is not None and resume else None
         if kept is not None:
             begin, self.number, self.earlier = recall(self, kept), kept["number"], kept["seconds"]
         while (choice := choices.get(self.number)) is not None:
             status = self.with_solver(choice, begin, kept)
-            if status is not Status.STALLED and status is not Status.NONFINITE:
+            if (status is not Status.STALLED and status is not Status.NONFINITE) or self.cannot_promise():
                 break
             begin, kept = self.restart(begin), None
             self.number += 1
@@ -149,8 +152,11 @@ class Run:
             self.record(iterate)
             if iterate.primal is not None and not self.usable(iterate):
                 return Status.NONFINITE
-            if (self.due(iterate) or self.rehearse()) and self.certify_best():
-                return Status.CERTIFIED
+            if self.due(iterate) or self.rehearse():
+                if self.certify_best():
+                    return Status.CERTIFIED
+                if self.cannot_promise():
+                    return Status.STALLED
             if self.callback is not None and self.stop_asked(iterate, name):
                 return Status.STOPPED_BY_CALLBACK
             if self.iteration >= self.max_iter:
@@ -159,12 +165,32 @@ class Run:
             before, last, previous = now, now - before, last
             if now - self.earlier + self.last_certificate() + min(last, previous) >= self.max_time:
                 return Status.MAX_TIME  # the next iteration would end too late
-            if self.pace.stalled(self.iteration) or self.is_overtaken():
+            if self.pace.stalled(self.iteration) or self.is_at_floor() or self.is_overtaken():
                 return Status.STALLED
             if self.keeper is not None and self.cut_here(iterate, self.keeper):
                 return None
             self.iteration += 1
         return Status.STALLED
+
+    def is_at_floor(self) -> bool:
+        """Whether rounding forbids to promise tol, and the gap, not far from what rounding can contribute to it, has not
+        shrunk over a few evaluations: those that make sure elsewhere would be in vain."""
+        if self.rebuilds or self.best is None or not self.pace.rests():
+            return False
+        if self.rested != (self.number, self.pace.progress):  # once in every rest
+            self.rested = (self.number, self.pace.progress)
+            self.certify_best()
+            assert self.certified is not None
+            found = self.certified[0]
+            return found.floor > self.tol * abs(found.primal) and found.gap <= NEAR_FLOOR * found.floor
+        return False
+
+    def cannot_promise(self) -> bool:
+        """Whether no solver could show more: the gap is below the floor, and tol is too."""
+        if self.certified is None:
+            return False
+        found = self.certified[0]
+        return found.gap <= found.floor and found.floor > self.tol * abs(found.primal)
 
     def is_overtaken(self) -> bool:
         """Whether another solver would be there sooner, and there is one."""
@@ -315,6 +341,7 @@ class Run:
             self.best = Iterate(coef, 0.0, np.inf, -np.inf)
         if self.certified is None or self.certified[1] is not self.best or self.gap() < 0.5 * self.certified_gap:
             self.certify_best()
+        self.centre()
         assert self.certified is not None
         found, iterate, point = self.certified
         if found.holds(self.tol):
@@ -330,6 +357,20 @@ class Run:
         )  # fmt: skip
         log.info("%s", result)
         return result
+
+    def centre(self) -> None:
+        """Of intercepts that are equally good the middle one, unless the certificate there shows it to be worse."""
+        assert self.certified is not None
+        found, iterate, point = self.certified
+        if not np.isfinite(found.primal):
+            return
+        coef, b = self.oracle.middle_intercept(iterate.coef, iterate.intercept)
+        if b == iterate.intercept and coef is iterate.coef:
+            return
+        there, point = judge_of(self.problem).certificate(self.problem, coef, b, point)
+        if there.primal <= found.primal + found.floor and there.holds(self.tol) >= found.holds(self.tol):
+            self.best = iterate._replace(coef=coef, intercept=b, primal=there.primal)
+            self.certified = (there, self.best, point)
 
     def compile_seconds(self) -> float:
         """Spent on kernels since the solve began, which are not among its seconds."""

@@ -173,7 +173,7 @@ def _as_text(model: Any, results: list[Any], arguments: Namespace, problem: str)
     worst = model.certificate
     lines = {
         "problem": problem,
-        "status": f"{model.status.name}: {model.status.advice}",
+        "status": f"{model.status.name}: {_advice(model, results)}",
         "solver": " / ".join(sorted({result.reason for result in results})),
         "work": f"{sum(result.n_iter for result in results)} iterations, "
         f"{sum(result.passes for result in results):.4g} passes, {sum(result.seconds for result in results):.3g} s",
@@ -192,6 +192,11 @@ def _as_text(model: Any, results: list[Any], arguments: Namespace, problem: str)
     if arguments.report is not None:
         lines["report"] = arguments.report
     return "\n".join(f"{name:<8} {clean(text)}" for name, text in lines.items())
+
+
+def _advice(model: Any, results: list[Any]) -> str:
+    """That of the first result with the model's status: it may know more than the status."""
+    return next((result.advice for result in results if result.status is model.status), model.status.advice)
 
 
 def _some(labels: Any) -> str:
