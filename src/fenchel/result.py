@@ -181,7 +181,7 @@ class Result:
         enough = 1.1 * c.floor / abs(c.primal) if c.primal else np.inf
         return (
             f"The gap no longer shrinks: tol={self.tol:.3g} asks for a gap of {asked:.2g}, but rounding alone can contribute "
-            f"{c.floor:.2g} for these data (certificate.floor). Ask for tol={enough:.1g} or more, or centre and scale the features."
+            f"{c.floor:.2g} for these data (certificate.floor). Ask for tol={enough:.1g} or more, or scale the features."
         )
 
     @property
