@@ -20,6 +20,7 @@ LAYERS = [
         "result",
         "result_html",
         "typed",
+        "compile_clock",
         "jit",
         "jit_cache",
         "jit_library",
@@ -38,7 +39,7 @@ LAYERS = [
         "metrics",
         "sequence_metrics",
     },
-    {"problem", "vector_problem", "set_problem", "structured_problem", "kernels"},
+    {"problem", "vector_problem", "set_problem", "structured_problem", "kernels", "intercepts"},
     {
         "certify",
         "certify_passes",

@@ -2,9 +2,10 @@
 
 For a differentiable loss the slopes at w are the dual point of w, and the gap they give shrinks with the square of the
 distance to the optimum. A loss with kinks has many slopes at a kink, and an optimal w has many rows exactly there: the
-right mixture must be found. Candidates are the slopes of the smoothed losses, and for regularizers with a quadratic
+right mixture must be found. Candidates are the slopes of the smoothed losses; for regularizers with a quadratic
 part the mixture at the kinks that fits -sum_i p_i u_i x_i = grad R(w) best, and exact coordinate steps from the best of
-all. Nothing here is trusted: `certify` recomputes D at whatever comes out.
+all; for L1 the mixture that is best among those with |sum_i p_i u_i x_ij| <= alpha, a linear program. Nothing here is
+trusted: `certify` recomputes D at whatever comes out.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from fenchel.certify import dual_value, slopes_at
+from fenchel.certify import dual_value, primal_sums, slopes_at
 from fenchel.certify_passes import slopes_pass
 from fenchel.data.rows import axpy, mapped_dot, sqnorm
 from fenchel.data.transfer import Identity, Soft
 from fenchel.jit import kernel
 from fenchel.losses.protocol import dual_step, slope
-from fenchel.regularizers import L2, ElasticNet
+from fenchel.regularizers import L1, L2, ElasticNet
 
 SMOOTHINGS = 10.0 ** np.arange(-9, 1)
 ROUNDS = 30
@@ -28,6 +30,7 @@ SWEEPS = 200  # per round
 GOOD = 1e-9  # relative gap at which improving stops
 NEAR = 10.0 ** np.arange(-10, -1)  # how near to a kink, relative to the scores, counts as at it
 FEW = 5_000_000  # numbers in the least-squares problem of the kinks
+LARGEST_PROGRAM, LONGEST = 500_000, 10.0  # numbers in a linear program of the kinks, and seconds that it may take
 
 
 @kernel
@@ -72,6 +75,14 @@ def best_dual_point(problem: Any, coef: np.ndarray, intercept: float) -> np.ndar
             found = dual_value(problem, candidate)
             best = found if found.dual > best.dual else best
         best = _coordinate_steps(problem, intercept, best, *quadratic)
+    elif isinstance(problem.regularizer, L1):
+        primal = primal_sums(problem, coef, intercept, np.empty(problem.n), np.empty(problem.n))[0]
+        primal += problem.regularizer.value(coef)
+        for candidate in _programmed_at_kinks(problem, z, spread, primal):
+            found = dual_value(problem, candidate)
+            best = found if found.dual > best.dual else best
+            if primal - best.dual <= GOOD * abs(primal):
+                break
     return best.point
 
 
@@ -95,16 +106,8 @@ def _fitted_at_kinks(problem: Any, coef: np.ndarray, z: np.ndarray, spread: floa
 
     columns = np.flatnonzero(coef) if isinstance(problem.regularizer, ElasticNet) else np.arange(problem.d)
     gradient = strength * coef + (problem.regularizer.alpha - strength) * np.sign(coef)
-    p, before = problem.weights, 0
-    for near in NEAR * spread:
-        low, high = _slopes(problem, z - near), _slopes(problem, z + near)
-        free = np.flatnonzero((low < high) & (p > 0.0))
-        if free.size * (columns.size + 1) > FEW:
-            return
-        if free.size in (0, before):
-            continue
-        before, u = free.size, 0.5 * (low + high)
-        u[free] = 0.0
+    p = problem.weights
+    for free, low, high, u in _kinks(problem, z, spread, FEW // (columns.size + 1)):
         missing = (_combined(problem, u) - gradient)[columns]
         A = _dense(problem.X[free])[:, columns].T * p[free]
         if problem.fit_intercept:
@@ -112,6 +115,50 @@ def _fitted_at_kinks(problem: Any, coef: np.ndarray, z: np.ndarray, spread: floa
         unit = p[free].max()
         u[free] = lsq_linear(A / unit, missing / unit, bounds=(low[free], high[free])).x
         yield u
+
+
+def _programmed_at_kinks(problem: Any, z: np.ndarray, spread: float, primal: float) -> Iterator[np.ndarray]:
+    """Slopes at z, those of the rows near a kink chosen by the linear program
+
+    min over u, t >= 0 of sum_i p_i u_i (z_i - offset_i) + |P| t, |v_j| <= (1 + t) alpha, v = -sum_i p_i u_i x_i,
+
+    and sum_i p_i u_i = 0 with a free intercept. The first sum is -D up to a constant, as loss*(u) = u z - loss(z) for every u
+    between the slopes at a kink, and the second about what D loses when u is scaled by 1 / (1 + t) into the domain of R*.
+    """
+    from scipy.optimize import linprog
+
+    p, alpha = problem.weights, problem.regularizer.alpha
+    for free, low, high, u in _kinks(problem, z, spread, LARGEST_PROGRAM // problem.d):
+        fixed, slack = _combined(problem, u), np.full((problem.d, 1), -alpha)
+        A = sp.csr_matrix(problem.X[free], dtype=float).T.multiply(p[free])
+        both = sp.vstack([sp.hstack([A, slack]), sp.hstack([-A, slack])], format="csr")
+        balance = {}
+        if problem.fit_intercept:
+            balance = {"A_eq": np.append(p[free], 0.0)[None, :], "b_eq": [-float(p @ u)]}
+        found = linprog(
+            np.append(p[free] * (z - problem.offset)[free], abs(primal)), both, np.append(alpha + fixed, alpha - fixed),
+            bounds=[*zip(low[free], high[free], strict=True), (0.0, None)], method="highs", **balance,
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": LONGEST},
+        )  # fmt: skip
+        if found.x is not None:
+            u[free] = np.clip(found.x[:-1], low[free], high[free])
+            yield u
+
+
+def _kinks(problem: Any, z: np.ndarray, spread: float, most: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """(rows near a kink, the slopes of all rows on either side, those of the others with 0 for these), for every set of rows
+    that a nearness gives, up to `most` rows."""
+    before = 0
+    for near in NEAR * spread:
+        low, high = _slopes(problem, z - near), _slopes(problem, z + near)
+        free = np.flatnonzero((low < high) & (problem.weights > 0.0))
+        if free.size > most:
+            return
+        if free.size in (0, before):
+            continue
+        before, u = free.size, 0.5 * (low + high)
+        u[free] = 0.0
+        yield free, low, high, u
 
 
 def _slopes(problem: Any, z: np.ndarray) -> np.ndarray:

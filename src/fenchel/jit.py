@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from fenchel import typed
+from fenchel.compile_clock import CLOCK
 
 # Not `True`: tests for NaN and infinity must survive, because bounds of dual domains are infinite.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
@@ -30,7 +31,7 @@ class Kernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        with _LOCK:
+        with _LOCK, CLOCK:
             from numba import njit
 
             from fenchel.jit_cache import DiskCache
@@ -40,6 +41,7 @@ class Kernel:
             fast = set(FAST) if self.fastmath else False
             compiled = njit(fastmath=fast, pipeline_class=KernelCompiler, **typed.JIT)(self.py_func)
             compiled._cache = DiskCache(self.py_func)
+            compiled.compile = _timed(compiled)
             return compiled
 
     @property
@@ -51,12 +53,27 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         if typed.waiting():  # a module that was imported since may have brought the methods of these arguments
-            with _LOCK:
+            with _LOCK, CLOCK:
                 typed.install()
         return self.dispatcher(*args)
 
     def __repr__(self) -> str:
         return f"<kernel {self.py_func.__module__}.{self.__name__}>"
+
+
+def _timed(dispatcher: Any) -> Callable[[Any], Any]:
+    """The dispatcher's `compile`, which numba calls for every new signature, on the clock."""
+    whole, cache = dispatcher.compile, dispatcher._cache
+
+    def compile(signature: Any) -> Any:
+        with CLOCK:
+            before = cache.missed
+            found = whole(signature)
+        if cache.missed > before:
+            CLOCK.count()
+        return found
+
+    return compile
 
 
 def kernel(function: Callable | None = None, *, fastmath: bool = False) -> Any:

@@ -111,6 +111,7 @@ class DiskCache(_Cache):
         self._ours = py_func.__module__.split(".")[0] == "fenchel"
         self._enabled = True
         self._warned = False
+        self.missed = 0  # signatures that were not found on disk, and had to be compiled
 
     @property
     def cache_path(self) -> str:
@@ -128,10 +129,9 @@ class DiskCache(_Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
         path = self._path(sig, target_context)
-        if path is None or not path.exists():
-            return None
-        payload = self._read(path)
+        payload = None if path is None or not path.exists() else self._read(path)
         if payload is None:
+            self.missed += 1
             return None
         return compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
 

@@ -16,12 +16,13 @@ from fenchel.certify import feasible
 from fenchel.data.accept import read_only, take
 from fenchel.data.transfer import Identity
 from fenchel.engines.local import Local, spans
+from fenchel.intercepts import middle, refuse_without_minimum
 from fenchel.kernels import passes
 from fenchel.kernels.curvature_passes import curved_pass
 from fenchel.kernels.dual_epoch import dual_epoch
 from fenchel.kernels.dual_phase import row_scores
 from fenchel.kernels.gram import add_gram, symmetric
-from fenchel.kernels.intercept import balanced_plane, intercept_bracket, slope_sum
+from fenchel.kernels.intercept import balanced_plane, intercept_bracket, intercept_sums, slope_limits, slope_sum
 from fenchel.local_dual import LocalDual, Round
 
 
@@ -236,6 +237,27 @@ class Oracle:
             return 0.0
         low, high = self._bracket(z, z, np.inf, b)
         return low if self.losses_at(z, low)[0] <= self.losses_at(z, high)[0] else high
+
+    def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        """(w, the middle of the intercepts that are best at w); (w, b) if there is nothing to choose."""
+        if not self.problem.fit_intercept:
+            return w, b
+        z = self.scores(w)
+        return w, middle(lambda bs: self.intercept_sums(z, bs), b, float(np.max(np.abs(z), initial=0.0)))
+
+    def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(sum p slope, sum p |slope|) at scores z + b for every b: no pass over X."""
+        problem, total, size = self.problem, np.empty(bs.size), np.empty(bs.size)
+        intercept_sums(problem.compiled_loss, problem.y, problem.weights, z, bs, total, size)
+        return total, size
+
+    def require_minimum(self) -> None:
+        """Raise InputError if the risk has no minimum over the free intercept."""
+        problem = self.problem
+        if problem.fit_intercept:
+            falls, rises = slope_limits(problem.compiled_loss, problem.y, problem.weights)
+            if not falls < 0.0 < rises:
+                refuse_without_minimum(problem.loss, np.unique(problem.y[problem.weights > 0.0])[:16], falls, rises)
 
     def plane(self, w: np.ndarray, b: float, centre: tuple[np.ndarray, float] | None, reach: float) -> Plane:
         """A cutting plane of the risk at w with the intercept minimised out.

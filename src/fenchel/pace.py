@@ -72,6 +72,10 @@ class Pace:
         enough = self.evaluated - evaluated > STALL_CHECKS
         return enough and iteration - where > max(self.waits, where // 2)
 
+    def rests(self) -> bool:
+        """No progress over the last evaluations, few though they may be: as `stalled` saw it."""
+        return self.evaluated - self.progress[1] > STALL_CHECKS
+
     def too_slow(self, iteration: int, goal: float) -> bool:
         """Whether the gap has not halved for long, or the solver, going on as it did in the second half of its passes,
         would reach the goal later than the next one."""

@@ -114,7 +114,7 @@ class Problem:
     def _accept_weights(self, sample_weight: Any) -> tuple[np.ndarray, float]:
         if sample_weight is None:
             return read_only(np.full(self.n, 1.0 / self.n)), float(self.n)
-        s = accept_vector(sample_weight, self.n, "sample_weight")
+        s = accept_vector(sample_weight, self.n, "sample_weight", column=False)
         if (s < 0).any():
             row = int(np.argmax(s < 0))
             raise InputError(f"sample_weight of row {row} is {s[row]!r}: weights must be at least 0")

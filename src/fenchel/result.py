@@ -142,10 +142,12 @@ class Result:
     certificate : Certificate, recomputed from the definitions.
     status : Status; ``status.advice`` says what to do.
     tol : the relative gap that was asked for.
-    n_iter, passes, seconds : iterations, passes over the data and wall time, certificate included.
+    n_iter, passes, seconds : iterations, passes over the data and wall time, certificate included, compilation not.
     trace : tuple of TracePoint.
     solver : the solver that was used; `reason` says why it was chosen.
     settings : max_iter, max_time and threads of the solve, and its solvers with their parameters.
+    compile_seconds : what compiling kernels took during the solve, or reading those that were compiled before from disk. The
+        first solve of its kind on a machine has to wait for it; `seconds` and `max_time` do not count it.
     """
 
     coef: np.ndarray
@@ -162,11 +164,25 @@ class Result:
     reason: str
     problem: Problem = field(repr=False, compare=False)
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    compile_seconds: float = field(default=0.0, compare=False)
 
     @property
     def converged(self) -> bool:
         """True if the recomputed gap is at most tol."""
         return self.status is Status.CERTIFIED
+
+    @property
+    def advice(self) -> str:
+        """What to do, in a sentence or two: that of the status, with the rounding floor if tol is below it."""
+        c = self.certificate
+        asked = self.tol * abs(c.primal)
+        if self.status is not Status.STALLED or not asked < c.floor < np.inf:
+            return self.status.advice
+        enough = 1.1 * c.floor / abs(c.primal) if c.primal else np.inf
+        return (
+            f"The gap no longer shrinks: tol={self.tol:.3g} asks for a gap of {asked:.2g}, but rounding alone can contribute "
+            f"{c.floor:.2g} for these data (certificate.floor). Ask for tol={enough:.1g} or more, or scale the features."
+        )
 
     @property
     def digest(self) -> str:

@@ -26,9 +26,11 @@ def result_html(result: Result) -> str:
     """Status, certificate and work of a solve, and what to do if it is not certified."""
     rows: dict[str, Any] = {**_bounds(result.certificate), "asked for": f"{result.tol:.3g}", "solver": result.solver}
     rows["work"] = f"{result.n_iter} iterations, {result.passes:.4g} passes, {result.seconds:.3g} s"
+    if result.compile_seconds >= 0.0005:
+        rows["compiling"] = f"{result.compile_seconds:.3g} s besides"
     rows["coefficients"] = " \u00d7 ".join(str(size) for size in getattr(result.coef, "shape", ())) or "1"
     if not result.converged:
-        rows["advice"] = result.status.advice
+        rows["advice"] = result.advice
     sign = "\u2713" if result.converged else "!"
     return _table(f"{sign} {result.status.name}", rows)
 

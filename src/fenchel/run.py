@@ -6,12 +6,12 @@ A solver's numbers decide only *when* the certificate is recomputed. The status 
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fenchel.certify import judge_of
+from fenchel.compile_clock import CLOCK
 from fenchel.errors import InputError, SolveError
 from fenchel.pace import Pace
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
@@ -42,6 +42,7 @@ class State(NamedTuple):
         return self.primal - self.dual
 
 
+NEAR_FLOOR = 100.0  # times the rounding floor, at which a gap that no longer shrinks is taken to have reached it
 RESERVE = 2.0  # times the last certificate's seconds that are kept for the next: it may have more to put together
 
 
@@ -53,7 +54,8 @@ class Run:
         self.keeper: Keeper | None = keeper  # of checkpoints, if they are wanted
         self.max_iter = np.inf if max_iter is None else max_iter
         self.max_time = np.inf if max_time is None else max_time
-        self.began = time.perf_counter()
+        self.compiled = CLOCK.read()  # before this solve
+        self.began = CLOCK.other_time()
         self.earlier = 0.0  # seconds of the solve that this one goes on from
         self.trace: list[TracePoint] = []
         self.iteration = 0
@@ -66,6 +68,7 @@ class Run:
         self.certified: tuple[Certificate, Iterate, np.ndarray] | None = None
         self.certify_seconds = 0.0
         self.certified_at = 0.0
+        self.rested: Any = None  # the last rest in which the floor was looked at
         self.names: list[str] = []
         self.reasons: list[str] = []
         self.settings: dict[str, Any] = {"max_iter": max_iter, "max_time": max_time, "solvers": ()}
@@ -74,17 +77,18 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Of the whole solve; a limit is for this call alone."""
-        return self.earlier + time.perf_counter() - self.began
+        """Of the whole solve, without what compiling took; a limit is for this call alone."""
+        return self.earlier + CLOCK.other_time() - self.began
 
     def through(self, choices: Choices, begin: Start, resume: bool = False) -> Result:
         """One solver after the other, as long as they end without an answer; or, to resume, from the one that was at work."""
+        self.oracle.require_minimum()
         self.choices, kept = choices, self.keeper.read() if self.keeper is not None and resume else None
         if kept is not None:
             begin, self.number, self.earlier = recall(self, kept), kept["number"], kept["seconds"]
         while (choice := choices.get(self.number)) is not None:
             status = self.with_solver(choice, begin, kept)
-            if status is not Status.STALLED and status is not Status.NONFINITE:
+            if (status is not Status.STALLED and status is not Status.NONFINITE) or self.cannot_promise():
                 break
             begin, kept = self.restart(begin), None
             self.number += 1
@@ -148,8 +152,11 @@ class Run:
             self.record(iterate)
             if iterate.primal is not None and not self.usable(iterate):
                 return Status.NONFINITE
-            if (self.due(iterate) or self.rehearse()) and self.certify_best():
-                return Status.CERTIFIED
+            if self.due(iterate) or self.rehearse():
+                if self.certify_best():
+                    return Status.CERTIFIED
+                if self.cannot_promise():
+                    return Status.STALLED
             if self.callback is not None and self.stop_asked(iterate, name):
                 return Status.STOPPED_BY_CALLBACK
             if self.iteration >= self.max_iter:
@@ -158,12 +165,32 @@ class Run:
             before, last, previous = now, now - before, last
             if now - self.earlier + self.last_certificate() + min(last, previous) >= self.max_time:
                 return Status.MAX_TIME  # the next iteration would end too late
-            if self.pace.stalled(self.iteration) or self.is_overtaken():
+            if self.pace.stalled(self.iteration) or self.is_at_floor() or self.is_overtaken():
                 return Status.STALLED
             if self.keeper is not None and self.cut_here(iterate, self.keeper):
                 return None
             self.iteration += 1
         return Status.STALLED
+
+    def is_at_floor(self) -> bool:
+        """Whether rounding forbids to promise tol, and the gap, not far from what rounding can contribute to it, has not
+        shrunk over a few evaluations: those that make sure elsewhere would be in vain."""
+        if self.rebuilds or self.best is None or not self.pace.rests():
+            return False
+        if self.rested != (self.number, self.pace.progress):  # once in every rest
+            self.rested = (self.number, self.pace.progress)
+            self.certify_best()
+            assert self.certified is not None
+            found = self.certified[0]
+            return found.floor > self.tol * abs(found.primal) and found.gap <= NEAR_FLOOR * found.floor
+        return False
+
+    def cannot_promise(self) -> bool:
+        """Whether no solver could show more: the gap is below the floor, and tol is too."""
+        if self.certified is None:
+            return False
+        found = self.certified[0]
+        return found.gap <= found.floor and found.floor > self.tol * abs(found.primal)
 
     def is_overtaken(self) -> bool:
         """Whether another solver would be there sooner, and there is one."""
@@ -257,7 +284,7 @@ class Run:
 
     def certify_best(self) -> bool:
         """Recompute the certificate of the best iterate; True if it holds at tol."""
-        began = time.perf_counter()
+        began = CLOCK.other_time()
         best = self.best
         assert best is not None
         u = self.dual_point()
@@ -271,7 +298,7 @@ class Run:
             found = Certificate(found.primal, old[0].dual, found.basis, max(found.floor, old[0].floor))
             point = old[2]
         self.certified = (found, best, point)
-        self.certify_seconds = max(0.7 * self.certify_seconds, time.perf_counter() - began)
+        self.certify_seconds = max(0.7 * self.certify_seconds, CLOCK.other_time() - began)
         self.certified_at = self.seconds
         return found.holds(self.tol)
 
@@ -314,6 +341,7 @@ class Run:
             self.best = Iterate(coef, 0.0, np.inf, -np.inf)
         if self.certified is None or self.certified[1] is not self.best or self.gap() < 0.5 * self.certified_gap:
             self.certify_best()
+        self.centre()
         assert self.certified is not None
         found, iterate, point = self.certified
         if found.holds(self.tol):
@@ -325,7 +353,29 @@ class Run:
             certificate=found, status=status, tol=float(self.tol),
             n_iter=self.iteration, passes=self.oracle.passes, seconds=self.seconds, trace=tuple(self.trace),
             solver=" then ".join(self.names), reason="; then ".join(self.reasons), problem=self.problem,
-            settings=dict(self.settings),
+            settings=dict(self.settings), compile_seconds=self.compile_seconds(),
         )  # fmt: skip
         log.info("%s", result)
         return result
+
+    def centre(self) -> None:
+        """Of intercepts that are equally good the middle one, unless the certificate there shows it to be worse."""
+        assert self.certified is not None
+        found, iterate, point = self.certified
+        if not np.isfinite(found.primal):
+            return
+        coef, b = self.oracle.middle_intercept(iterate.coef, iterate.intercept)
+        if b == iterate.intercept and coef is iterate.coef:
+            return
+        there, point = judge_of(self.problem).certificate(self.problem, coef, b, point)
+        if there.primal <= found.primal + found.floor and there.holds(self.tol) >= found.holds(self.tol):
+            self.best = iterate._replace(coef=coef, intercept=b, primal=there.primal)
+            self.certified = (there, self.best, point)
+
+    def compile_seconds(self) -> float:
+        """Spent on kernels since the solve began, which are not among its seconds."""
+        now = CLOCK.read()
+        seconds, kernels = now.seconds - self.compiled.seconds, now.kernels - self.compiled.kernels
+        if kernels:
+            log.info("compiled %d kernels in %.3g s", kernels, seconds)
+        return seconds

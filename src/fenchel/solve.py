@@ -46,8 +46,9 @@ def solve(
     problem : Problem
     solver : "auto", a name, or a solver object with its parameters.
     tol : the relative gap (P - D) / |P| that the certificate must show.
-    max_iter, max_time : limits (seconds include the certificate); None means none. A solve always ends: when the gap no
-        longer shrinks the status is STALLED.
+    max_iter, max_time : limits (seconds include the certificate, but not the compilation of kernels, which only the first
+        solve of its kind needs: `Result.compile_seconds`); None means none. A solve always ends: when the gap no longer
+        shrinks the status is STALLED.
     callback : called with a `State` after every iteration; a true return value stops the solve.
     start : a Result, or (coef, intercept), or (coef, intercept, dual_point), to start from.
     engine : where the rows live; default `fenchel.engines.Local()`, all cores of this machine.

@@ -5,7 +5,7 @@ Dense rows go through BLAS, some at a time; sparse ones through the fused pass. 
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,14 @@ import scipy.sparse as sp
 from fenchel.data.accept import as_rows, block
 from fenchel.data.csr import csr_block
 from fenchel.data.dense import Dense
+from fenchel.intercepts import middle
 from fenchel.kernels import vector_passes as passes
 from fenchel.kernels.passes import combine_pass
 from fenchel.kernels.sparse_duals import sparse_combine, sparse_conjugates
 from fenchel.oracle import Oracle, Plane, PlaneRecipe
 from fenchel.vector_certify import feasible_matrix, making_up
 
+SWEEPS = 3  # over the intercepts
 CHUNK = 512  # dense rows that go through BLAS together: their scores stay in the cache
 
 
@@ -50,6 +52,34 @@ class VectorOracle(Oracle):
 
         value, gradient = self.engine.sum(work, self.blocks)
         return value, gradient.ravel(), 0.0
+
+    def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        """Each intercept in turn in the middle of those that are best, the others held; their mean, which is free, is 0.
+
+        For losses with kinks: for the others all but the mean are fixed by the data, or nearly.
+        """
+        problem = self.problem
+        if not problem.free or problem.smooth_loss:
+            return w, b
+        Z, changed = self.score_matrix(w), np.zeros(problem.outputs)
+        for _ in range(SWEEPS):
+            for c in range(problem.outputs):
+                size = float(np.max(np.abs(Z), initial=0.0))
+                step = middle(partial(self._class_intercept_sums, Z, c), 0.0, size)
+                Z[:, c] += step
+                changed[c] += step
+        if not changed.any():
+            return w, b
+        W = self.matrix(w).copy()
+        W[problem.features] += changed
+        W[problem.features] -= W[problem.features].mean()
+        return W.ravel(), b
+
+    def _class_intercept_sums(self, Z: np.ndarray, c: int, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(sum p u_c, sum p |u_c|), u the slopes after each of bs was added to the scores of class c."""
+        problem, total, size = self.problem, np.empty(bs.size), np.empty(bs.size)
+        passes.class_intercept_sums(problem.compiled_loss, problem.y, problem.weights, Z, c, bs, total, size)
+        return total, size
 
     def score_matrix(self, w: np.ndarray) -> np.ndarray:
         """The scores of every row, n x m."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +23,9 @@ def add_solving(group: Any, tol: str = "1e-6") -> None:
 def add_limits(group: Any) -> None:
     """Declare limits, solver and threads."""
     group.add_argument("--max-iter", type=int, metavar="N", help="at most so many iterations (per label)")
-    group.add_argument("--max-time", type=float, metavar="SECONDS", help="at most so long, reading excluded")
+    group.add_argument(
+        "--max-time", type=float, metavar="SECONDS", help="at most so long, reading and compiling excluded"
+    )
     group.add_argument("--threads", type=int, metavar="N", help="default: all cores; the answer does not depend on it")
 
 
@@ -62,17 +63,18 @@ def problems(arguments: Namespace, X: Any, task: Task, loss: Any, penalty: Any, 
 
 def solve_all(arguments: Namespace, wanted: list[Any]) -> list[Any]:
     """One Result per problem; after Ctrl-C the scores not yet fitted get their starting point, certified."""
+    from fenchel.compile_clock import CLOCK
     from fenchel.engines import Local
     from fenchel.result import Status
     from fenchel.solve import solve
 
-    engine, began = Local(arguments.threads), time.perf_counter()
+    engine, began = Local(arguments.threads), CLOCK.other_time()
     places, resume = places_of(arguments, len(wanted)), getattr(arguments, "resume", False)
 
     def fit(j: int, limit: int | None) -> Any:
         seconds = arguments.max_time
         if seconds is not None and j > 0:  # what is left is shared by the scores that are left
-            seconds = max((seconds - (time.perf_counter() - began)) / (len(wanted) - j), 1e-3 * seconds)
+            seconds = max((seconds - (CLOCK.other_time() - began)) / (len(wanted) - j), 1e-3 * seconds)
         keep = {"checkpoint": places[j], "resume": resume}
         return solve(wanted[j], arguments.solver, arguments.tol, limit, seconds, progress, engine=engine, **keep)
 

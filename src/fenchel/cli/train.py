@@ -56,8 +56,8 @@ them, the same and triples for each further column, and with a single column spe
 last column.
 
 JSON: status, tol, n, d, labels, model, fits: one per problem with status, solver, primal, dual, gap, relative_gap,
-iterations, passes, seconds. With -v: folds, rows, worst_relative_gap, and accuracy or mean_squared_error and
-squared_correlation."""
+iterations, passes, seconds, compile_seconds (what compiling took at the first run of its kind, not among the seconds).
+With -v: folds, rows, worst_relative_gap, and accuracy or mean_squared_error and squared_correlation."""
 EPILOG = """\
 exit status: 0 certified at tol, 3 the gap is above tol (the model is written), 130 Ctrl-C (the best iterate
 so far is certified and written), 1 error, 2 wrong usage
@@ -173,10 +173,11 @@ def _as_text(model: Any, results: list[Any], arguments: Namespace, problem: str)
     worst = model.certificate
     lines = {
         "problem": problem,
-        "status": f"{model.status.name}: {model.status.advice}",
+        "status": f"{model.status.name}: {_advice(model, results)}",
         "solver": " / ".join(sorted({result.reason for result in results})),
         "work": f"{sum(result.n_iter for result in results)} iterations, "
         f"{sum(result.passes for result in results):.4g} passes, {sum(result.seconds for result in results):.3g} s",
+        "compiled": f"{sum(result.compile_seconds for result in results):.3g} s, not counted above",
         "primal": f"{worst.primal:.12g}",
         "dual": f"{worst.dual:.12g}",
         "gap": f"{worst.gap:.3g}, relative {worst.relative_gap:.3g}, asked {model.tol:g}",
@@ -191,6 +192,11 @@ def _as_text(model: Any, results: list[Any], arguments: Namespace, problem: str)
     if arguments.report is not None:
         lines["report"] = arguments.report
     return "\n".join(f"{name:<8} {clean(text)}" for name, text in lines.items())
+
+
+def _advice(model: Any, results: list[Any]) -> str:
+    """That of the first result with the model's status: it may know more than the status."""
+    return next((result.advice for result in results if result.status is model.status), model.status.advice)
 
 
 def _some(labels: Any) -> str:
@@ -211,6 +217,7 @@ def outcome(model: Any, results: list[Any], arguments: Namespace) -> dict[str, A
             "iterations": result.n_iter,
             "passes": result.passes,
             "seconds": result.seconds,
+            "compile_seconds": result.compile_seconds,
         }
         for result in results
     ]

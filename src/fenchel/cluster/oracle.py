@@ -12,11 +12,14 @@ import numpy as np
 
 from fenchel.cluster.planes import DualPlanes, Planes
 from fenchel.engines.tree import added
+from fenchel.intercepts import middle, refuse_without_minimum
 from fenchel.local_dual import Round
 from fenchel.oracle import Kept, Mixed, Oracle, Plane
 from fenchel.set_oracle import SetOracle
 from fenchel.structured_oracle import LabelRecipe, StructuredOracle
 from fenchel.vector_oracle import VectorOracle
+
+AT_ONCE = 15  # intercepts that are tried in one question
 
 
 class Remote:
@@ -121,6 +124,19 @@ class RemoteRows(Remote, Oracle):
     def upper_gram(self, weights: np.ndarray) -> np.ndarray:
         self.passes += 0.5
         return self.team.sum("grams", shares=self.shares(weights))[0]
+
+    def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        if not self.problem.fit_intercept:
+            return w, b
+        ask = lambda bs: self.team.sum("slopes_at_intercepts", w, bs)[:2]  # noqa: E731
+        *_, size = self.team.sum("slopes_at_intercepts", w, np.zeros(1))
+        return w, middle(ask, b, float(size), AT_ONCE)
+
+    def require_minimum(self) -> None:
+        if self.problem.fit_intercept:
+            falls, rises = self.team.sum("limits_of_slopes")
+            if not falls < 0.0 < rises:
+                refuse_without_minimum(self.problem.loss, np.unique(self.problem.some_targets()), falls, rises)
 
 
 class RemoteSet(RemoteRows, SetOracle):

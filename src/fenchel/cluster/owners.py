@@ -35,6 +35,7 @@ SUMS = frozenset(
         "size", "digest", "basis", "risk", "risk_alone", "first_means", "mean_row", "masses", "forget",
         "newton_costs", "newton_look", "newton_bend", "newton_along", "newton_product", "newton_gram",
         "begin_local_dual", "local_dual_round", "balance_sums", "rows_share", "vector_rest", "vector_share",
+        "slopes_at_intercepts", "limits_of_slopes",
     }
 )  # fmt: skip
 # Where in an answer the owner's own loss stands; a question with none of it says nothing of how the owner fares.

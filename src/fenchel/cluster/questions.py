@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.kernels.intercept import slope_limits
 from fenchel.local_dual import LocalDual, Round
 
 
@@ -79,6 +80,17 @@ def masses(holder: Any) -> tuple[np.ndarray]:
 def first_means(holder: Any) -> tuple[np.ndarray, float]:
     """(sum p x, sum p offset)."""
     return holder.oracle.means
+
+
+def slopes_at_intercepts(holder: Any, w: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """(sum p slope, sum p |slope| for every intercept, sum p |score|)."""
+    z = holder.oracle.scores(w)
+    return *holder.oracle.intercept_sums(z, bs), float(holder.problem.weights @ np.abs(z))
+
+
+def limits_of_slopes(holder: Any) -> tuple[float, float]:
+    """What sum p slope tends to as the intercept goes to minus and to plus infinity."""
+    return slope_limits(holder.problem.compiled_loss, holder.problem.y, holder.problem.weights)
 
 
 def vector(holder: Any, name: str) -> np.ndarray:

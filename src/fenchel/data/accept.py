@@ -205,10 +205,10 @@ def _refuse_nonfinite(name: str, value: Any, row: int, column: int) -> None:
     )
 
 
-def accept_vector(values: Any, n: int, name: str) -> np.ndarray:
-    """A finite float64 vector of length n."""
+def accept_vector(values: Any, n: int, name: str, column: bool = True) -> np.ndarray:
+    """A finite float64 vector of length n; with `column` also an n x 1 matrix."""
     array = _array(values, name)
-    if array.ndim == 2 and array.shape[1] == 1:
+    if column and array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or array.size != n:
         raise InputError(f"{name} must be one-dimensional with one entry per row of X ({n}), got shape {array.shape}")

@@ -192,7 +192,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         warnings.warn(
             f"{type(self).__name__} did not reach its tolerance{which}: certified relative gap "
             f"{worst.certificate.relative_gap:.3g}, target tol={self.tol:.3g}, status {worst.status.name} "
-            f"({worst.solver}). {worst.status.advice}",
+            f"({worst.solver}). {worst.advice}",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -258,7 +258,7 @@ def accept_weights(sample_weight: Any, n: int) -> np.ndarray | None:
         return None
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n, sample_weight)
-    weights = accept_vector(sample_weight, n, "sample_weight")
+    weights = accept_vector(sample_weight, n, "sample_weight", column=False)
     if (weights < 0.0).any():
         row = int(np.argmax(weights < 0.0))
         raise InputError(f"sample_weight of row {row} is {float(weights[row])!r}: weights must be at least 0")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
+from fenchel.compile_clock import CLOCK
 from fenchel.result import Result, Status
 
 SHORTEST = 1e-9  # seconds: a limit must be positive even when the time is already gone
@@ -22,12 +22,12 @@ class Budget:
 
     def __init__(self, parts: int, max_iter: int | None, max_time: float | None):
         self.parts, self.max_iter, self.max_time = parts, max_iter, max_time
-        self.began = time.perf_counter()
+        self.began = CLOCK.other_time()
 
     def next(self) -> dict[str, Any]:
         share = self.max_time
         if isinstance(share, (int, float)) and share > 0:  # anything else is for `solve` to refuse
-            share = max((share - (time.perf_counter() - self.began)) / self.parts, SHORTEST)
+            share = max((share - (CLOCK.other_time() - self.began)) / self.parts, SHORTEST)
         self.parts -= 1
         return {"max_iter": self.max_iter, "max_time": share}
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import compute_class_weight
 
+from fenchel.errors import InputError
+
 
 def class_weighted(
     class_weight: Any, y: np.ndarray, weights: np.ndarray | None, classes: np.ndarray
@@ -25,7 +27,27 @@ def class_weighted(
         factors = relative.sum() / (classes.size * sums)  # by weight, so that weight k equals k repetitions
     else:
         factors = compute_class_weight(class_weight, classes=classes, y=y[s > 0.0])
+    if not all(0.0 <= factor < np.inf for factor in factors):
+        wrong = next(k for k, factor in enumerate(factors) if not 0.0 <= factor < np.inf)
+        raise InputError(
+            f"class_weight of {classes.tolist()[wrong]!r} is {float(factors[wrong])!r}: weights must be finite and at least 0"
+        )
     out = np.zeros(y.shape[0])
     for label, factor in zip(classes, factors, strict=True):
         np.multiply(s, factor, out=out, where=y == label)
     return out
+
+
+def weighted_classes(estimator: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray]:
+    """(the weights of rows times those of their classes, the classes that count): a weight of 0, of all rows of a class or of
+    the class itself, leaves it out."""
+    classes = np.unique(y if weights is None else y[weights > 0.0])
+    found = class_weighted(estimator.class_weight, y, weights, classes)
+    classes = np.unique(y if found is None else y[found > 0.0])
+    if classes.size < 2:
+        only = f"every row that counts is of class {classes.tolist()[0]!r}" if classes.size else "no row counts"
+        raise InputError(
+            f"{type(estimator).__name__} can't train when only one class is present: {only}; it needs samples of at least 2 "
+            "classes with a weight above 0"
+        )
+    return found, classes

@@ -14,7 +14,7 @@ from fenchel import losses, multiclass
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import accept_weights, total_weight
 from fenchel.estimators.callbacks import View
-from fenchel.estimators.class_weight import class_weighted
+from fenchel.estimators.class_weight import weighted_classes
 from fenchel.estimators.joint import JointEstimator, best, has_free_intercepts
 from fenchel.estimators.path import Path, path
 from fenchel.estimators.probability import has_probability, probabilities
@@ -167,13 +167,7 @@ class Classifier(ClassifierMixin, JointEstimator):
         X, y = self._training_rows(X, y=y)
         check_classification_targets(y)
         weights = accept_weights(sample_weight, X.shape[0])
-        classes = np.unique(y if weights is None else y[weights > 0.0])
-        if classes.size < 2:
-            raise InputError(
-                f"Classifier can't train when only one class is present: every row that counts is of class "
-                f"{classes.tolist()[0]!r}; it needs samples of at least 2 classes"
-            )
-        return X, y, class_weighted(self.class_weight, y, weights, classes), classes
+        return X, y, *weighted_classes(self, y, weights)
 
     def _is_joint(self) -> bool:
         return multiclass.is_vector_loss(self.loss)

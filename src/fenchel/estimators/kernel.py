@@ -21,7 +21,7 @@ from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import accept_weights, total_weight
 from fenchel.estimators.budget import Budget
 from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, with_callbacks
-from fenchel.estimators.class_weight import class_weighted
+from fenchel.estimators.class_weight import weighted_classes
 from fenchel.estimators.classifier import NAMES
 from fenchel.estimators.probability import has_probability, probabilities
 from fenchel.estimators.regressor import NAMES as REGRESSION_NAMES
@@ -122,7 +122,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             warnings.warn(
                 f"{type(self).__name__} did not reach its tolerance in {len(bad)} of {len(results)} problems: certified "
                 f"relative gap {worst.certificate.relative_gap:.3g}, target tol={self.tol:.3g}, status "
-                f"{worst.status.name}. {worst.status.advice}",
+                f"{worst.status.name}. {worst.advice}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -229,15 +229,10 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         X, y = self._rows(X, y=y)
         check_classification_targets(y)
         weights = accept_weights(sample_weight, X.shape[0])
-        classes = np.unique(y if weights is None else y[weights > 0.0])
-        if classes.size < 2:
-            raise InputError(
-                "KernelClassifier can't train when only one class is present: every row that counts is of class "
-                f"{classes.tolist()[0]!r}"
-            )
+        weights, classes = weighted_classes(self, y, weights)
         positives = classes[1:] if classes.size == 2 else classes
         targets = [np.where(y == label, 1.0, -1.0) for label in positives]
-        self._fit(X, targets, self.loss, class_weighted(self.class_weight, y, weights, classes))
+        self._fit(X, targets, self.loss, weights)
         self.classes_ = classes
         return self
 

@@ -37,8 +37,12 @@ class MeasureEstimator(LinearEstimator):
     """Fits coefficients to a measure; there is no free intercept in that problem."""
 
     def _set_problem(self, X: Any, y: np.ndarray, measure: Any, groups: Any = None) -> Callable[[], Problem]:
-        regularizer = self._regularizer(float(X.shape[0]))
+        regularizer = self._regularizer_for(X)
         return lambda: Problem(X, y, loss=measure, regularizer=regularizer, groups=groups)
+
+    def _regularizer_for(self, X: Any) -> Any:
+        """The regularizer that the parameters ask for on rows X."""
+        return self._regularizer(float(X.shape[0]))
 
     def _set_start(self, d: int) -> tuple[Any, ...] | None:
         """The previous fit's coefficients, if asked for and of the same shape."""

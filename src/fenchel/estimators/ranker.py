@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 from fenchel import metrics
@@ -12,8 +13,10 @@ from fenchel.errors import InputError
 from fenchel.estimators.measured import MeasureEstimator, measure_of
 from fenchel.measures import ERU, MRR, NDCG, BreakEven, Measure, PrecisionAtK, RecallAtK, ROCArea, WinnerTakesAll
 from fenchel.measures.queries import split
+from fenchel.regularizers import DEFAULT_ALPHA, L2
 
 NAMES = ["break_even", "eru", "mrr", "ndcg", "precision_at_k", "recall_at_k", "roc_area", "winner_takes_all"]
+STRENGTH = 1e-3  # of L2, as a share of the sum of the features' variances
 
 
 class Ranker(MeasureEstimator):
@@ -31,10 +34,13 @@ class Ranker(MeasureEstimator):
         PrecisionAtK(5), RecallAtK(5), ERU(neutral, half_life), ...; for roc_area, break_even, mrr and those at k a row is
         relevant if y > 0.
     regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
-    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
+    alpha : strength of a regularizer given by name. When neither alpha nor C is given, that of l2 is 1e-3 times the sum of
+        the variances of the features, whatever units they are in, and that of the others 1e-4. A much smaller one is much
+        work: the bounds are far from the measures, and the number of iterations grows with 1 / alpha.
     C : the other way to say it: alpha = 1 / (C n). Not both.
     l1_ratio : for regularizer="elastic_net" only.
-    tol : the relative gap (P - D) / |P| that the certificate must show.
+    tol : the relative gap (P - D) / |P| that the certificate must show. 1e-3 is far below the difference between the bound
+        and the measure.
     solver : "auto", a name or a solver object.
     max_iter, max_time : limits; None means none. max_time is in seconds.
     warm_start : start from the previous fit's coefficients.
@@ -65,7 +71,7 @@ class Ranker(MeasureEstimator):
     """
 
     def __init__(
-        self, measure="ndcg", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto", max_iter=None,
+        self, measure="ndcg", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-3, solver="auto", max_iter=None,
         max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
         self.measure = measure
@@ -94,6 +100,11 @@ class Ranker(MeasureEstimator):
         self.intercept_ = 0.0
         return self
 
+    def _regularizer_for(self, X: Any) -> Any:
+        if self.alpha is None and self.C is None and isinstance(self.regularizer, str) and self.regularizer == "l2":
+            return L2(STRENGTH * total_variance(X) or DEFAULT_ALPHA)
+        return super()._regularizer_for(X)
+
     def predict(self, X):
         """<x, w>: the higher, the further to the front."""
         return self._raw_scores(X)
@@ -106,6 +117,20 @@ class Ranker(MeasureEstimator):
         z = self.predict(X)
         queries = accept_queries(qid, z.size)
         return metric(measure_of(self.measure, NAMES, "ranking"), np.asarray(y, dtype=float), z, queries)
+
+
+def total_variance(X: Any) -> float:
+    """The sum of the variances of the columns.
+
+    >>> total_variance(np.array([[0.0, 1.0], [2.0, 1.0]]))
+    1.0
+    """
+    means = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    if sp.issparse(X):
+        values = X.data.astype(np.float64) - means[X.indices]
+        stored = np.bincount(X.indices, minlength=X.shape[1])
+        return float((values @ values + (X.shape[0] - stored) @ means**2) / X.shape[0])
+    return float(X.var(axis=0, dtype=np.float64).sum())
 
 
 def accept_queries(qid: Any, n: int) -> np.ndarray:

@@ -41,6 +41,11 @@ class KernelOracle(Oracle):
         self.problem = problem
         self.passes = 0.0
 
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """K c."""
+        self.passes += np.count_nonzero(w) / self.problem.n
+        return products(self.problem.gram, w[:, None])[0][:, 0]
+
 
 @dataclass(frozen=True)
 class KernelAscent(Solver):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from fenchel.data.sums import add
 from fenchel.jit import kernel
-from fenchel.losses.protocol import slope, value_and_slope
+from fenchel.losses.protocol import dual_domain, slope, value_and_slope
 
 MOST_DOUBLINGS = 60
 MOST_STEPS = 200
@@ -19,6 +20,31 @@ def slope_sum(loss, y, p, z, centre, reach, b):
         if p[i] > 0.0:
             total += p[i] * slope(loss, min(max(z[i] + b, centre[i] - reach), centre[i] + reach), y[i])
     return total
+
+
+@kernel
+def intercept_sums(loss, y, p, z, b, total, size):
+    """total_k = sum p slope(z + b_k) and size_k = sum p |slope(z + b_k)|, the totals with compensation."""
+    for k in range(b.size):
+        found, correction, size[k] = 0.0, 0.0, 0.0
+        for i in range(z.size):
+            if p[i] > 0.0:
+                term = p[i] * slope(loss, z[i] + b[k], y[i])
+                size[k] += abs(term)
+                found, correction = add(found, correction, term)
+        total[k] = found + correction
+
+
+@kernel
+def slope_limits(loss, y, p):
+    """(sum p low, sum p high): what the slopes of all rows tend to on either side."""
+    low, high = 0.0, 0.0
+    for i in range(y.size):
+        if p[i] > 0.0:
+            lower, upper = dual_domain(loss, y[i])
+            low += p[i] * lower
+            high += p[i] * upper
+    return low, high
 
 
 @kernel

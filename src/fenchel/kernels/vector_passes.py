@@ -40,6 +40,21 @@ def row_scores(rows, i, W, features, z):
             z[c] += w[c]
 
 
+@kernel
+def class_intercept_sums(loss, y, p, Z, c, b, total, size):
+    """total_k = sum p u_c and size_k = sum p |u_c|, u the slopes at the scores with b_k added to that of class c."""
+    z, u = np.empty(Z.shape[1]), np.empty(Z.shape[1])
+    for k in range(b.size):
+        total[k], size[k] = 0.0, 0.0
+        for i in range(Z.shape[0]):
+            if p[i] > 0.0:
+                z[:] = Z[i]
+                z[c] += b[k]
+                slopes(loss, z, y[i], u)
+                total[k] += p[i] * u[c]
+                size[k] += p[i] * abs(u[c])
+
+
 @kernel(fastmath=True)
 def vector_combine(rows, p, U, features, out):
     """out += sum_i p_i x_i u_i'."""

@@ -82,7 +82,7 @@ def refuse_weights(weights: Any, n: int, name: str) -> None:
     """Accept weights only if they say nothing."""
     if weights is None:
         return
-    weights = accept_vector(weights, n, "sample_weight")
+    weights = accept_vector(weights, n, "sample_weight", column=False)
     if weights[0] <= 0.0 or (weights != weights[0]).any():
         row = int(np.argmax(weights != weights[0])) if weights[0] > 0.0 else 0
         raise InputError(

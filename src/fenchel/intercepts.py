@@ -1,0 +1,158 @@
+"""Which intercept, where several are equally good: the middle; and where none is best, an error.
+
+For given scores z the risk F(b) = sum_i p_i loss(z_i + b, y_i) is convex in b, and its minimisers are an interval [l, r] with
+S(b) = sum_i p_i slope(z_i + b, y_i) < 0 before it, 0 inside it and > 0 behind it. It has a width where no row has a kink or
+curvature inside it and the weights on both sides balance: the median of an even number of rows; hinge losses of as many
+rows of either label, all of which violate their margin. Solvers stop anywhere in it. What is reported is
+
+    (l + r) / 2    if both ends are finite,
+    the finite end if the other one is not (rows of one label and a loss that becomes 0),
+
+at the same objective. Of several intercepts each is put into the middle in turn, the others being held, and at last the mean
+of all is taken off where that changes no loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from fenchel.errors import InputError
+
+ROUNDING = 1e-12  # |S| up to this share of sum p |slope| counts as 0
+NARROW = 1e-8  # intervals up to this share of the size of the scores count as one point: the solver's is kept
+SHARP = 1e-14  # of that size, to which ends are found
+FARTHEST = 64  # doublings of the first step, from NARROW on, before a side counts as infinite
+MOST_ROUNDS = 400
+TAILS = (1e-2, 1e-5, 1e-8)  # distances of a slope from its limit; a limit that is approached and never reached needs
+EVENLY = 0.98  # about as many score units from the second to the third as from the first to the second
+
+Sums = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def middle(sums: Sums, b: float, size: float, at_once: int = 1) -> float:
+    """The middle of the interval of best intercepts, or b if they are one point.
+
+    sums(array of intercepts) gives S and sum p |slope| at each of them, `at_once` at a time; `size` is that of the scores.
+
+    >>> kinks = np.array([0.0, 1.0, 3.0, 7.0])  # of the absolute loss: the best are between 1 and 3
+    >>> slopes = lambda bs: np.sign(bs[:, None] - kinks)
+    >>> round(middle(lambda bs: (slopes(bs).sum(axis=1), np.abs(slopes(bs)).sum(axis=1)), 1.0, 7.0), 9)
+    2.0
+    """
+    low, high = interval(sums, b, size, at_once)
+    if np.isfinite(low) and np.isfinite(high):
+        return low + 0.5 * (high - low) if high - low > NARROW * _unit(b, size) else b
+    if np.isfinite(low) or np.isfinite(high):
+        return low if np.isfinite(low) else high
+    return b
+
+
+def interval(sums: Sums, b: float, size: float, at_once: int = 1) -> tuple[float, float]:
+    """The ends of the interval of best intercepts, infinite where it has none; (b, b) if it is narrower than NARROW."""
+    unit = _unit(b, size)
+    known = _Known(sums)
+    known.ask([b])
+    for side in (-1.0, 1.0):
+        strides = NARROW * unit * 2.0 ** np.arange(FARTHEST)
+        for k in range(0, FARTHEST, at_once):
+            known.ask(b + side * strides[k : k + at_once])
+            if np.isfinite(known.before if side < 0.0 else known.behind):
+                break
+    before, behind = known.before, known.behind  # infinite: nothing there is worse than the best
+    for _ in range(MOST_ROUNDS):
+        if known.first <= known.last or known.behind - known.before <= NARROW * unit:
+            break
+        known.ask(_between(known.before, known.behind, at_once))
+    if known.first > known.last:
+        return b, b
+    for outer, inner in (("before", "first"), ("behind", "last")):
+        for _ in range(MOST_ROUNDS):
+            ends = getattr(known, outer), getattr(known, inner)
+            if not np.isfinite(ends).all() or abs(ends[1] - ends[0]) <= SHARP * unit:
+                break
+            known.ask(_between(min(ends), max(ends), at_once))
+            if ends == (getattr(known, outer), getattr(known, inner)):
+                break  # neighbours among the doubles
+    return (known.first if np.isfinite(before) else -np.inf), (known.last if np.isfinite(behind) else np.inf)
+
+
+class _Known:
+    """What the signs of S so far say: the last point before the interval, its first and last known, the first behind."""
+
+    def __init__(self, sums: Sums):
+        self.sums = sums
+        self.before, self.behind = -np.inf, np.inf
+        self.first, self.last = np.inf, -np.inf
+
+    def ask(self, bs: Iterable[float]) -> None:
+        points = np.asarray(list(bs), dtype=float)
+        points = points[(points > self.before) & (points < self.behind)]
+        if not points.size:
+            return
+        total, most = self.sums(points)
+        for point, s, m in zip(points, total, most, strict=True):
+            if s < -ROUNDING * m:
+                self.before = max(self.before, float(point))
+            elif s > ROUNDING * m:
+                self.behind = min(self.behind, float(point))
+            else:
+                self.first, self.last = min(self.first, float(point)), max(self.last, float(point))
+
+
+def _between(a: float, b: float, count: int) -> np.ndarray:
+    return a + (b - a) * np.arange(1, count + 1) / (count + 1)
+
+
+def _unit(b: float, size: float) -> float:
+    found = max(abs(b), size)
+    return found if 0.0 < found < np.inf else 1.0
+
+
+def refuse_without_minimum(loss: Any, targets: np.ndarray, falls: float, rises: float) -> None:
+    """Raise InputError if F(b) has no minimum: `falls` and `rises` are S at minus and plus infinity, targets those that count.
+
+    A loss whose slope comes to 0 at a finite score (the hinges) has one even then.
+    """
+    for limit, side in ((falls, -1.0), (rises, 1.0)):
+        if side * limit > 0.0 or (limit == 0.0 and all(_reaches_0(loss, y, side) for y in targets)):
+            continue
+        name, rule = type(loss).__name__, getattr(loss, "target_rule", "")
+        if "+1" in rule:
+            what = f"all rows that count have the label {targets[0]:+.0f}"
+            advice = "pass fit_intercept=False, or rows of both labels"
+        else:
+            what = f"all rows that count have the target {targets[0]:g}" if len(targets) == 1 else "for these targets"
+            advice = "pass fit_intercept=False, or rows with other targets"
+        raise InputError(
+            f"{what}: with a free intercept the loss {name} has no minimum, because its values go on falling as the "
+            f"intercept goes to {'plus' if side > 0.0 else 'minus'} infinity; {advice}"
+        )
+
+
+def _reaches_0(loss: Any, y: float, side: float) -> bool:
+    """Whether the slope, which tends to 0 on this side, is 0 from some score on."""
+    scores = [_score_at(loss, y, side, tail) for tail in TAILS]
+    first, second = abs(scores[1] - scores[0]), abs(scores[2] - scores[1])
+    return second <= max(EVENLY * first, 1e-9 * (1.0 + abs(scores[2])))
+
+
+def _score_at(loss: Any, y: float, side: float, tail: float) -> float:
+    """Where the slope is `tail` away from 0, by bisection."""
+    near, far = -side, side
+    for _ in range(FARTHEST):
+        if side * loss.slope(near, y) <= -tail:
+            break
+        near *= 2.0
+    for _ in range(FARTHEST):
+        if side * loss.slope(far, y) >= -tail:
+            break
+        far *= 2.0
+    for _ in range(MOST_ROUNDS):
+        between = near + 0.5 * (far - near)
+        if between in (near, far):
+            break
+        near, far = (between, far) if side * loss.slope(between, y) < -tail else (near, between)
+    return far
