@@ -125,6 +125,7 @@ KINDS = {
     "free vector": "several intercepts are free (the method cannot balance the dual variables of several scores)",
     "set": "loss `{name}` is of all scores together (the method needs a loss for each row)",
     "structured": "loss `{name}` is of structured outputs (the method is written for scores of rows)",
+    "kernel": "the features are those of a kernel (the method needs rows of features)",
     "structured log": "loss `{name}` is a log-loss of structured outputs (the method is not written for it)",
 }
 

@@ -55,6 +55,10 @@ class Kernel:
                 typed.install()
         return self.dispatcher(*args)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the compiled code, which is made or found on disk where it arrives."""
+        return {name: part for name, part in self.__dict__.items() if name != "dispatcher"}
+
     def __repr__(self) -> str:
         return f"<kernel {self.py_func.__module__}.{self.__name__}>"
 

@@ -24,6 +24,7 @@ ORACLES = {
     "vector": "vector_oracle.VectorOracle",
     "set": "set_oracle.SetOracle",
     "structured": "structured_oracle.StructuredOracle",
+    "kernel": "kernel_methods.ascent.KernelOracle",
 }
 
 
@@ -43,7 +44,7 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem, or a `fenchel.kernel_methods.KernelProblem`.
     solver : "auto", a name, or a solver object with its parameters.
     tol : the relative gap (P - D) / |P| that the certificate must show.
     max_iter, max_time : limits (seconds include the certificate); None means none. A solve always ends: when the gap no
@@ -98,13 +99,15 @@ def _keeper(checkpoint: Any, problem: Any, solver: str | Solver, choices: Choice
 def _oracle(problem: Any, engine: Any) -> Any:
     if hasattr(engine, "oracle"):  # its rows are elsewhere
         return engine.oracle(problem)
-    module, name = ORACLES[problem.family].split(".")
+    module, name = ORACLES[problem.family].rsplit(".", 1)
     return getattr(import_module(f"fenchel.{module}"), name)(problem, engine)
 
 
 def _choices(problem: Any, solver: str | Solver, remote: bool, tol: float) -> Choices:
     from fenchel import choose, compat, solvers
 
+    if problem.family == "kernel":
+        return import_module("fenchel.kernel_methods.solve").kernel_choices(problem, solver, remote)
     if solver == "auto":
         source = choose.offers(problem, remote, tol)
     else:

@@ -51,13 +51,24 @@ def run(arguments: Namespace) -> int:
     quality = _of_sequences(model, arguments) if model.family == "structured" else _of_rows(model, arguments)
     found = intervals(quality, arguments.resamples, arguments.seed, arguments.level)
     if arguments.json:
-        about = {"task": quality.task, "unit": quality.unit, "count": quality.size, "status": model.status.name}
-        about |= {"relative_gap": model.certificate.relative_gap, "resamples": arguments.resamples}
+        about = {
+            "task": quality.task,
+            "unit": quality.unit,
+            "count": quality.size,
+            "status": None,
+            "relative_gap": None,
+        }
+        if hasattr(model, "certificate"):
+            about |= {"status": model.status.name, "relative_gap": model.certificate.relative_gap}
+        about |= {"resamples": arguments.resamples}
         metrics = {name: estimate._asdict() for name, estimate in found.items()}
         print(as_json({**about, "seed": arguments.seed, "level": arguments.level, "metrics": metrics}))
         return 0
     print(clean(f"{quality.task}: {quality.size} {quality.unit} of {arguments.data}"))
-    print(f"model: {model.status.name}, relative gap {model.certificate.relative_gap:.3g}, asked {model.tol:g}")
+    if hasattr(model, "certificate"):
+        print(f"model: {model.status.name}, relative gap {model.certificate.relative_gap:.3g}, asked {model.tol:g}")
+    else:
+        print(clean(f"model: {model.algorithm}, an online learner: no certificate"))
     between = f"{arguments.level:.4g} interval"
     rows = [[name.replace("_", " "), _shown(e.value), _interval(e)] for name, e in found.items()]
     print(table(["metric", "value", between], rows))
@@ -65,6 +76,8 @@ def run(arguments: Namespace) -> int:
 
 
 def _of_rows(model: Any, arguments: Namespace) -> Any:
+    if model.family == "features":
+        raise InputError(f"{arguments.model} holds features of a kernel: they predict nothing that could be compared")
     from fenchel.cli.quality import quality_of
     from fenchel.cli.tasks import places_of
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -98,6 +99,9 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     def predict(self, X):
         """+1 for normal rows, -1 for novel ones."""
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
+
+    def _meaning(self) -> dict[str, Any]:
+        return {"thresholds": [self.offset_]}
 
 
 def threshold(scores: np.ndarray, weights: np.ndarray | None, share: float, tol: float) -> float:

@@ -116,3 +116,6 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
         """The level between whose thresholds the score is."""
         scores = self._raw_scores(X)
         return self.classes_[labels_at(self.thresholds_, scores)]
+
+    def _meaning(self) -> dict[str, Any]:
+        return {"thresholds": self.thresholds_}
