@@ -24,6 +24,7 @@ from fenchel.engines import Local
 from fenchel.errors import InputError
 from fenchel.estimators.budget import Budget
 from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, View, with_callbacks
+from fenchel.estimators.plain_state import PlainState
 from fenchel.model import Model, plain_label
 from fenchel.model_parts import linear_scores
 from fenchel.problem import Problem
@@ -33,7 +34,7 @@ from fenchel.solve import solve
 log = logging.getLogger("fenchel.estimators")
 
 
-class LinearEstimator(CallbackSupportMixin, BaseEstimator):
+class LinearEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
     """Base of the linear estimators; a subclass says which loss, which targets and how scores become predictions."""
 
     # Parameters of every subclass.

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fenchel.data.accept import accept_matrix
 from fenchel.errors import InputError
 from fenchel.estimators.kernel import kernel_params
+from fenchel.estimators.plain_state import PlainState
 from fenchel.kernel_features import KernelFeatures, cholesky_features
 from fenchel.kernel_methods.gram import BLOCK, refuse_indefinite, require_diagonal
 from fenchel.kernel_methods.kernel_function import KernelFunction
@@ -18,7 +19,7 @@ from fenchel.kernel_methods.kernel_function import KernelFunction
 ROUNDING = 1e-8  # a residual below minus this share of the largest diagonal is not rounding
 
 
-class IncompleteCholesky(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class IncompleteCholesky(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Features Phi with Phi Phi' ~ K and trace(K - Phi Phi') <= tolerance * trace(K), K the kernel matrix of the rows.
 
     One row after another becomes a pivot, always the one whose k(x, x) is worst explained so far; the residual

@@ -23,6 +23,7 @@ from fenchel.estimators.budget import Budget
 from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, with_callbacks
 from fenchel.estimators.class_weight import class_weighted
 from fenchel.estimators.classifier import NAMES
+from fenchel.estimators.plain_state import PlainState
 from fenchel.estimators.probability import has_probability, probabilities
 from fenchel.estimators.regressor import NAMES as REGRESSION_NAMES
 from fenchel.kernel_methods import KernelProblem, solve_kernel
@@ -35,7 +36,7 @@ from fenchel.regularizers import DEFAULT_ALPHA, L2
 from fenchel.result import Result
 
 
-class KernelEstimator(CallbackSupportMixin, BaseEstimator):
+class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
     """Base of the two; a subclass says which targets and how scores become predictions."""
 
     loss: Any
