@@ -164,7 +164,7 @@ COST = np.array([[0, 1, 3, 6], [1, 0, 1, 3], [3, 1, 0, 1], [9, 3, 1, 0]], dtype=
 @pytest.mark.parametrize("cost", [None, COST])
 def test_ordinal_classifier_is_the_stated_problem(cost):
     names = np.array(["1 bad", "2 poor", "3 fair", "4 good"])
-    model = OrdinalClassifier(cost, alpha=0.01).fit(X, names[LEVELS])
+    model = OrdinalClassifier(cost, levels=names, alpha=0.01).fit(X, names[LEVELS])
     problem = Problem(X, LEVELS, Ordinal(cost), L2(0.01))
     found = certify(problem, model.coef_, 0.0, model.dual_point_)
     assert found.primal == model.objective_

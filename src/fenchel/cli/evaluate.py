@@ -17,6 +17,7 @@ regression: RMSE, MAE, R2; quantile: pinball loss and the share of targets at or
     Poisson: mean deviance.  novelty: the share of rows that are called novel
 rankings: NDCG, NDCG at 10 (or the measure's k), MRR, over queries in which something is relevant
 sequences: accuracy of tokens and of whole sequences; precision, recall and F1 of spans
+Labels of DATA that the model does not know count as wrong.
 Intervals are percentiles of the bootstrap: rows (queries, sequences) are drawn with replacement, the
 model stays as it is. Equal seeds give equal intervals.
 JSON: task, unit, count, status and relative_gap (of the model), resamples, seed, level,
@@ -79,7 +80,7 @@ def _of_rows(model: Any, arguments: Namespace) -> Any:
     if model.family == "features":
         raise InputError(f"{arguments.model} holds features of a kernel: they predict nothing that could be compared")
     from fenchel.cli.quality import quality_of
-    from fenchel.cli.tasks import places_of
+    from fenchel.cli.tasks import places_or_beyond
 
     ranking = model.family == "set" and model.labels is None
     data = read_for(model, arguments, qid=ranking)
@@ -87,8 +88,23 @@ def _of_rows(model: Any, arguments: Namespace) -> Any:
         raise InputError(f"{arguments.data} has no target to compare with: it has the features of the model only")
     if model.labels is None and data.words is not None:
         raise InputError(f"{arguments.data}: the target holds words, but the model predicts numbers")
-    y = data.y if model.labels is None else places_of(data, model.labels, arguments.data)
+    if model.labels is None:
+        return quality_of(model, data.X, data.y, data.qid)
+    y, strange = places_or_beyond(data, model.labels, arguments.data)
+    if strange:
+        _warn_of(strange, int((y >= len(model.labels)).sum()), y.size, arguments)
     return quality_of(model, data.X, y, data.qid)
+
+
+def _warn_of(strange: list[Any], rows: int, total: int, arguments: Namespace) -> None:
+    """Of labels that were not in training."""
+    from fenchel.cli.terminal import complain
+
+    some = ", ".join(map(str, strange[:5])) + (", ..." if len(strange) > 5 else "")
+    complain(
+        f"{rows} of the {total} rows of {arguments.data} have labels that {arguments.model} does not know ({some}): no "
+        "prediction can be right there, and they count as wrong (ROC area and mean level error are of the other rows)"
+    )
 
 
 def _of_sequences(model: Any, arguments: Namespace) -> Any:
