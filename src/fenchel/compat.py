@@ -130,7 +130,7 @@ KINDS = {
 }
 
 
-REMOTE = "the rows are on a cluster (the method looks at them one by one)"
+REMOTE = "the rows are on a cluster ({why})"
 
 
 def missing(solver: Solver | type[Solver], problem: Any, remote: bool = False) -> list[str]:
@@ -144,7 +144,7 @@ def _lacks(solver: Solver | type[Solver], problem: Any, remote: bool) -> Iterato
         yield KINDS[problem.kind], problem.loss
         return
     if (remote or getattr(problem, "remote", False)) and problem.kind not in solver.remote:
-        yield REMOTE, problem
+        yield REMOTE.format(why=solver.at_home), problem
     for words, table, thing in (
         (solver.needs.loss, LOSS, problem.loss),
         (solver.needs.regularizer, REGULARIZER, problem.regularizer),

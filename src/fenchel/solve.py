@@ -56,7 +56,8 @@ def solve(
         seconds (and at most a few percent of the time), and when it ends. A killed solve loses no more than that, or, with
         a solver that goes on from its last restart (`fenchel.checkpoint`), a third of its iterations (slow ones: half).
     resume : go on from the checkpoint, if there is one: to the same bits as a solve with `checkpoint` that was never
-        stopped. A damaged file is skipped with a warning in the log; one of another problem or solver is a CheckpointError.
+        stopped. A damaged file is skipped with a warning in the log; one of another problem, solver or version is a
+        CheckpointError.
         `max_iter` counts the iterations before, `max_time` does not count the seconds before; `start` is then not used.
 
     Returns

@@ -34,6 +34,26 @@ class Quality(NamedTuple):
     metrics: list[Metric]
 
 
+OTHER_NAMES = {"auc": "roc_area", "roc_auc": "roc_area", "f1_score": "f1"}  # as other programs call them
+
+
+def named_metric(quality: Quality, name: str | None) -> Metric:
+    """The metric that is meant, in any of the ways that programs print it; None: the most telling one.
+
+    >>> named_metric(Quality("regression", "rows", 1, [mean_of("mean_level_error", False, [1.0])]), "Mean level-error").name
+    'mean_level_error'
+    """
+    if name is None:
+        return quality.metrics[0]
+    plain = name.strip().lower().replace(" ", "_").replace("-", "_").replace("@", "_at_")
+    plain = plain.removeprefix("cv_")
+    found = [m for m in quality.metrics if m.name == plain or m.name == OTHER_NAMES.get(plain)]
+    if not found:
+        known = ", ".join(metric.name.replace("_", " ") for metric in quality.metrics)
+        raise InputError(f"--metric {name}: there is none of this name for {quality.task}; known: {known}")
+    return found[0]
+
+
 def mean_of(name: str, more_is_better: bool, parts: Any, sizes: Any = None) -> Metric:
     """sum of parts / sum of sizes (1 each if not given).
 
