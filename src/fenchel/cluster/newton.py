@@ -44,9 +44,9 @@ def newton_along(holder: Any, name: str, point: int, new: int, t: float) -> tupl
 
 
 def newton_squares(holder: Any, name: str, number: int) -> tuple[float]:
-    """(sum z^2,): a sum, which owners give, where the largest |score| would be about a single row."""
-    z = _point(holder, name, number).z
-    return (float(z @ z),)
+    """(sum p z^2,): a sum, which owners give, where the largest |score| would be about a single row."""
+    passes, z = holder.kept[name][0], _point(holder, name, number).z
+    return (float(passes.sample.weights @ (z * z)),)
 
 
 def newton_product(holder: Any, name: str, number: int, v: np.ndarray, shift: float) -> tuple[np.ndarray]:

@@ -111,7 +111,7 @@ class Passes:
         return float(point.h.sum())
 
     def farthest(self, point: Point) -> float:
-        """The largest |score|: what is asked for is a distance that no score exceeds."""
+        """The largest |score|."""
         return float(np.abs(point.z).max())
 
     def product(self, point: Point, v: np.ndarray, shift: float) -> np.ndarray:

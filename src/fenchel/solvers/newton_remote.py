@@ -69,7 +69,7 @@ class RemotePasses:
         return float(point.h)
 
     def farthest(self, point: Point) -> float:
-        """sqrt(sum z^2), which no |score| exceeds."""
+        """sqrt(sum p z^2), how far scores typically are."""
         return math.sqrt(self.team.sum("newton_squares", self.name, point.z)[0])
 
     def product(self, point: Point, v: np.ndarray, shift: float) -> np.ndarray:
