@@ -62,11 +62,8 @@ bench: $(VENV)/.installed ## peers and Fenchel side by side (installs the peers)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks
 
-experiments: $(VENV)/.installed ## rerun the papers' experiments (two hours or so); tables and plots in experiments/out
-	$(BIN)/python -m experiments.usunier_frank_wolfe --rows 4000 --iterations 300 --halves 3 --folds 1
-	for name in table1_winnow table2_reuters figures_reuters pragam_comparison bmrm_comparison \
-		measures_gain hierarchies ocr_letters saddle_frank_wolfe conll_chunking label_sets word_alignment; do \
-		$(BIN)/python -m experiments.$$name || exit 1; done
+experiments: $(VENV)/.installed ## rerun the papers' experiments (two hours or so; FENCHEL_DATA has the data); see experiments/out
+	$(BIN)/python -m experiments
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) build dist docs/_build docs/gallery docs/api/names .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -36,6 +36,14 @@ class Topics(NamedTuple):
     names: list[str]
 
 
+class DataMissing(SystemExit):
+    """A data set is not there: ends a script with a sentence, and lets `python -m experiments` go on to the next one."""
+
+    def __init__(self, path: Path):
+        super().__init__(f"missing: {path}; set FENCHEL_DATA to the folder with the data sets, or use --small")
+        self.path = path
+
+
 def folder() -> Path:
     named = os.environ.get("FENCHEL_DATA")
     return Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -45,7 +53,7 @@ def content(file: str) -> bytes:
     """The bytes of a file of the data folder, unpacked."""
     path = folder() / file
     if not path.is_file():
-        raise SystemExit(f"missing: {path}; set FENCHEL_DATA to the folder with the data sets, or use --small")
+        raise DataMissing(path)
     return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
 
 

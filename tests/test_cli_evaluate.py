@@ -222,7 +222,6 @@ FAILURES = {
     "no model": (["nothing", "two"], "nothing: No such file"),
     "no model file": (["two", "two"], "cannot be read as a model"),
     "wide": (["m", "wide"], "9 features"),
-    "strange label": (["m", "three"], "label 0, which the model does not know"),
     "level": (["m", "two", "--level", "1"], "--level must be between 0 and 1"),
     "resamples": (["m", "two", "--resamples", "-1"], "--resamples must be at least 0"),
     "seed": (["m", "two", "--seed", "-1"], "--seed must be at least 0"),

@@ -54,7 +54,8 @@ LAYERS = [
     {"solvers", "choose", "compat", "pace"},
     {"solve", "run", "run_state", "checkpoint", "checkpoint_format", "cluster", "instances", "kernel_methods"},
     {"estimators", "model", "model_check", "model_file", "model_parts"}
-    | {"structured_model", "structured_check", "structured_file"},
+    | {"structured_model", "structured_check", "structured_file", "model_plain", "online_model"}
+    | {"kernel_model", "kernel_features", "kernel_file"},
     {"report", "cli"},
 ]
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}

@@ -160,7 +160,7 @@ def test_losses_and_regularizers_of_your_own_are_refused_before_a_file_is_made(t
         fenchel.save(tmp_path / "m", small_model(regularizer=Tilt(1.0)))
     with pytest.raises(InputError, match="not a built-in loss"):
         fenchel.save(tmp_path / "m", small_model(loss=object()))
-    with pytest.raises(InputError, match="Model or a Result"):
+    with pytest.raises(InputError, match="a Result or a fitted estimator"):
         fenchel.save(tmp_path / "m", {"coef": 1})
     assert list(tmp_path.iterdir()) == []
 

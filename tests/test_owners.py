@@ -94,6 +94,19 @@ def test_questions_about_single_rows_are_refused_with_the_owners_name(client, sh
         fenchel.solve(problem(client, loss="hinge", fit_intercept=True), solver="bundle")
 
 
+@pytest.mark.parametrize("delta", [1e-3, 1e-2, 0.1])
+def test_newton_asks_owners_for_sums_also_where_no_row_has_curvature(client, shards, delta):
+    """At w = 0 every row is on a straight part of the Huber loss: the first step needs to know how far scores reach."""
+    X, y = data()
+    huber = fenchel.losses.Huber(delta)
+    together = fenchel.solve(problem(client, loss=huber, alpha=0.1, fit_intercept=True), solver="newton_cg", tol=1e-6)
+    assert together.status.name == "CERTIFIED"
+    home = fenchel.solve(fenchel.Problem(X, y, loss=huber, alpha=0.1, fit_intercept=True), tol=1e-8)
+    assert together.certificate.primal == pytest.approx(home.certificate.primal, rel=1e-5)
+    asked = [json.loads(line)["question"] for name in NAMES for line in shards[name].diary.read_text().splitlines()]
+    assert "newton_squares" in asked
+
+
 def test_a_shard_and_its_block_cannot_be_copied(client, shards):
     X, y = data()
     shard = owners.Shard("dog", X, y)

@@ -164,7 +164,7 @@ COST = np.array([[0, 1, 3, 6], [1, 0, 1, 3], [3, 1, 0, 1], [9, 3, 1, 0]], dtype=
 @pytest.mark.parametrize("cost", [None, COST])
 def test_ordinal_classifier_is_the_stated_problem(cost):
     names = np.array(["1 bad", "2 poor", "3 fair", "4 good"])
-    model = OrdinalClassifier(cost, alpha=0.01).fit(X, names[LEVELS])
+    model = OrdinalClassifier(cost, levels=names, alpha=0.01).fit(X, names[LEVELS])
     problem = Problem(X, LEVELS, Ordinal(cost), L2(0.01))
     found = certify(problem, model.coef_, 0.0, model.dual_point_)
     assert found.primal == model.objective_
@@ -183,7 +183,7 @@ def test_ordinal_classifier_is_the_stated_problem(cost):
 
 
 def test_two_levels_are_the_roc_area():
-    ordinal = OrdinalClassifier(alpha=0.1, tol=1e-8).fit(X, TWO)
+    ordinal = OrdinalClassifier(levels=["no", "yes"], alpha=0.1, tol=1e-8).fit(X, TWO)
     area = MeasureClassifier("roc_area", alpha=0.1, tol=1e-8).fit(X, TWO)
     assert ordinal.objective_ == pytest.approx(area.objective_, rel=1e-7)
     np.testing.assert_allclose(ordinal.coef_, area.coef_[0], atol=1e-3)
@@ -364,5 +364,5 @@ def test_thresholds_are_kept_in_the_file(tmp_path):
         with pytest.raises(InputError, match="labels must be|thresholds must be"):
             fenchel.Model.from_result(result, labels=["a", "b", "c", "d"], thresholds=wrong)
     hinge = solve(Problem(X, SIGNS, alpha=0.1))
-    with pytest.raises(InputError, match="for measures only"):
+    with pytest.raises(InputError, match="for measures and novelty only"):
         fenchel.Model.from_result(hinge, labels=["a", "b"], thresholds=[0.0])

@@ -387,8 +387,10 @@ def test_bad_sequences_are_refused_when_predicting():
         for method in (fitted.predict, fitted.predict_marginals):
             with pytest.raises(InputError, match=message):
                 method(xs)
-    with pytest.raises(InputError, match="label 'X' of sequence 1, token 0 was not in training"):
-        model.score(X[:2], [y[0], ["X"] * len(y[1])])
+    right = sum(a == b for a, b in zip(y[0], model.predict(X[:1])[0], strict=True))
+    assert model.score(X[:2], [y[0], ["X"] * len(y[1])]) == right / (
+        len(y[0]) + len(y[1])
+    )  # an unknown label is a miss
     with pytest.raises(InputError, match="sequence 0 has . tokens in X, but 9 labels"):
         model.score(X[:1], [["D"] * 9])
     assert by_name.predict([[{"unknown": 1.0}]])[0][0] in LABELS

@@ -22,6 +22,7 @@ _HOME = {
     "HierarchicalClassifier": "estimators.hierarchical",
     "IncompleteCholesky": "estimators.incomplete_cholesky",
     "KernelClassifier": "estimators.kernel",
+    "KernelModel": "kernel_model",
     "KernelRegressor": "estimators.kernel",
     "MatchingModel": "estimators.matching_model",
     "MeasureClassifier": "estimators.measure_classifier",
@@ -29,6 +30,7 @@ _HOME = {
     "MultiLabelClassifier": "estimators.multi_label",
     "NoveltyDetector": "estimators.novelty",
     "OnlineClassifier": "estimators.online",
+    "OnlineModel": "online_model",
     "OrdinalClassifier": "estimators.ordinal",
     "Path": "estimators.path",
     "Problem": "problem",
@@ -87,6 +89,10 @@ class _Package(ModuleType):
         if isinstance(value, ModuleType) and _HOME.get(name) == name:
             value = getattr(value, name)
         super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, as pickling treats plain modules: so functions that mention the package can travel (joblib, Dask, Spark)."""
+        return import_module, (self.__name__,)
 
 
 sys.modules[__name__].__class__ = _Package

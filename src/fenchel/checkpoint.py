@@ -13,9 +13,10 @@ A solver is a generator, and where a generator stands cannot be written to a fil
   that what goes on in memory and what would be read later are the same.
 
 In the file (`model_format.py`: JSON and raw arrays, sha256 over all of it) are the digest of the problem, the solver with its
-settings and the state: iterates, trace and pace, but no certificate, which is always recomputed. It is written every
-`seconds`, and less often where writing would take more than a few percent of the time. What cannot be written or read is
-logged as a warning, and the solve goes on, or starts anew: a checkpoint never costs a fit.
+settings, the versions of Fenchel and NumPy (another one may take other steps) and the state: iterates, trace and pace, but no
+certificate, which is always recomputed. It is written every `seconds`, and less often where writing would take more than a few
+percent of the time. What cannot be written or read is logged as a warning, and the solve goes on, or starts anew: a checkpoint
+never costs a fit.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from typing import Any
 
 from fenchel.checkpoint_format import pack, unpack
@@ -88,7 +90,11 @@ class Keeper:
         settings = accept_checkpoint(checkpoint)
         self.path, self.seconds = os.fsdecode(settings.path), settings.seconds
         check_writable(self.path)
-        self.identity = {"problem": problem.digest, "solver": solver if isinstance(solver, str) else repr(solver)}
+        self.identity = {
+            "problem": problem.digest,
+            "solver": solver if isinstance(solver, str) else repr(solver),
+            "versions": {name: version(name) for name in ("fenchel", "numpy")},
+        }
         self.written_at, self.cost = time.perf_counter(), 0.0
         self.leg = settings.leg or first_leg(problem)
         self.next_cut = self.leg
@@ -164,6 +170,12 @@ class Keeper:
                 f"the checkpoint {self.path} was made by solver {header.get('solver')}, and {self.identity['solver']} cannot "
                 "go on from it: ask for that solver, name another file, or remove this one"
             )
+        if header.get("versions") != self.identity["versions"]:
+            raise CheckpointError(
+                f"the checkpoint {self.path} was written by {_shown(header.get('versions'))}, and this is "
+                f"{_shown(self.identity['versions'])}, which may take other steps: resume it with the versions that wrote it, "
+                "name another file, or remove this one"
+            )
         try:
             state = unpack(header["state"], arrays)
             self.next_cut = state["next_cut"]
@@ -182,6 +194,17 @@ class Keeper:
             if not stat.S_ISREG(found.st_mode):
                 raise ModelFileError("it is not a plain file")
             return decode(file, found.st_size)
+
+
+def _shown(versions: Any) -> str:
+    """Versions in words.
+
+    >>> _shown({"fenchel": "0.1.0", "numpy": "2.0"}), _shown(None)
+    ('fenchel 0.1.0 and numpy 2.0', 'a Fenchel that did not say its version')
+    """
+    if not isinstance(versions, dict):
+        return "a Fenchel that did not say its version"
+    return " and ".join(f"{name} {number}" for name, number in sorted(versions.items()))
 
 
 def first_leg(problem: Any) -> int:

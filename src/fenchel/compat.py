@@ -125,11 +125,12 @@ KINDS = {
     "free vector": "several intercepts are free (the method cannot balance the dual variables of several scores)",
     "set": "loss `{name}` is of all scores together (the method needs a loss for each row)",
     "structured": "loss `{name}` is of structured outputs (the method is written for scores of rows)",
+    "kernel": "the features are those of a kernel (the method needs rows of features)",
     "structured log": "loss `{name}` is a log-loss of structured outputs (the method is not written for it)",
 }
 
 
-REMOTE = "the rows are on a cluster (the method looks at them one by one)"
+REMOTE = "the rows are on a cluster ({why})"
 
 
 def missing(solver: Solver | type[Solver], problem: Any, remote: bool = False) -> list[str]:
@@ -143,7 +144,7 @@ def _lacks(solver: Solver | type[Solver], problem: Any, remote: bool) -> Iterato
         yield KINDS[problem.kind], problem.loss
         return
     if (remote or getattr(problem, "remote", False)) and problem.kind not in solver.remote:
-        yield REMOTE, problem
+        yield REMOTE.format(why=solver.at_home), problem
     for words, table, thing in (
         (solver.needs.loss, LOSS, problem.loss),
         (solver.needs.regularizer, REGULARIZER, problem.regularizer),

@@ -6,9 +6,11 @@ the engine. numba is imported at the first call of a kernel, not by `import fenc
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 from fenchel import typed
@@ -57,6 +59,13 @@ class Kernel:
                 typed.install()
         return self.dispatcher(*args)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, as functions are pickled; a kernel that is nowhere to be found by the function it was made from."""
+        module, name = self.py_func.__module__, self.__name__
+        if getattr(sys.modules.get(module), name, None) is self:
+            return _named, (module, name)
+        return Kernel, (self.py_func, self.fastmath)
+
     def __repr__(self) -> str:
         return f"<kernel {self.py_func.__module__}.{self.__name__}>"
 
@@ -74,6 +83,10 @@ def _timed(dispatcher: Any) -> Callable[[Any], Any]:
         return found
 
     return compile
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
 
 
 def kernel(function: Callable | None = None, *, fastmath: bool = False) -> Any:

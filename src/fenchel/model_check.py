@@ -29,7 +29,9 @@ def check(model: Any) -> None:
         and bool(np.isfinite(intercept).all()),
         "intercept must be 0 when fit_intercept is False": model.fit_intercept or not intercept.any(),
         "labels must be None or as many different numbers or strings as there are classes": _good_labels(model),
-        "thresholds must be one less than the labels, finite and ascending, for measures only": _good_thresholds(model),
+        "thresholds must be one less than the labels, ascending, for measures and novelty only": _good_thresholds(
+            model
+        ),
         f"certificates, statuses, solvers and digests must have {fits} entries": {fits}
         == {len(part) for part in (model.certificates, model.statuses, model.solvers, model.digests)},
         "tol must be a number greater than 0": 0.0 < model.tol < np.inf,
@@ -39,6 +41,8 @@ def check(model: Any) -> None:
         or _good_dual(model.dual_points, model, k),
         "constant must be None or a finite number, with a weight beside those of the features": model.constant is None
         or (bool(np.isfinite(model.constant)) and model.d >= 1),
+        "target must be None or a string, dropped a tuple of strings": isinstance(model.target, (str, type(None)))
+        and all(isinstance(name, str) for name in model.dropped),
         f"feature_names must be None or {model.d} strings": model.feature_names is None
         or (len(model.feature_names) == model.d and all(isinstance(name, str) for name in model.feature_names)),
     }
@@ -65,6 +69,11 @@ def _good_labels(model: Any) -> bool:
         count = classes_known(model.loss) or k
     elif model.family == "set":
         count = len(model.thresholds or ()) + 1
+    return good_names(labels, count)
+
+
+def good_names(labels: Any, count: int) -> bool:
+    """Whether labels are `count` different strings, or so many different numbers."""
     words = all(isinstance(label, str) for label in labels)
     numbers = all(isinstance(label, (int, float)) and np.isfinite(label) for label in labels)
     return len(labels) == count == len(set(labels)) and (words or numbers)
@@ -74,6 +83,8 @@ def _good_thresholds(model: Any) -> bool:
     cuts = model.thresholds
     if cuts is None:
         return model.family != "set" or model.labels is None
+    if type(innermost(model.loss)).__name__ == "Novelty":
+        return len(cuts) == 1 and bool(np.isfinite(cuts[0]))
     ascending = bool(np.isfinite(cuts).all()) and all(a <= b for a, b in pairwise(cuts))
     return model.family == "set" and model.labels is not None and len(cuts) > 0 and ascending
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel import losses, measures, multiclass
 from fenchel.errors import InputError, UnknownNameError
@@ -45,6 +46,34 @@ def class_scores(loss: Any, Z: np.ndarray) -> np.ndarray:
     """(n, classes) from (n, scores): sums over paths for the losses of a tree, else the scores themselves."""
     loss = innermost(loss)
     return loss.class_scores(Z) if hasattr(loss, "class_scores") else Z
+
+
+ROWS_AT_ONCE = 1 << 14  # float32 rows whose scores are computed together: numpy up-casts what it multiplies
+
+
+def linear_scores(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
+    """X coef' + intercept: (n,), or (n, k) if coef is (k, d). Estimators and models compute it here, hence to the same bits.
+
+    >>> linear_scores(np.array([[1.0, 2.0]]), np.array([3.0, -1.0]), 0.5)
+    array([1.5])
+    """
+    lines = np.atleast_2d(coef).T
+    if X.dtype == np.float64:
+        z = np.asarray(X @ lines)
+    else:
+        starts = range(0, max(X.shape[0], 1), ROWS_AT_ONCE)
+        z = np.concatenate([np.asarray(X[a : a + ROWS_AT_ONCE] @ lines) for a in starts])
+    return (z if coef.ndim == 2 else z[:, 0]) + intercept
+
+
+def model_rows(X: Any, d: int) -> Any:
+    """Rows as a model takes them: a float matrix with d columns, dense or sparse."""
+    X = X if sp.issparse(X) else np.asarray(X)
+    X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
+    if X.ndim != 2 or X.shape[1] != d:
+        got = f"{X.shape[1]} features" if X.ndim == 2 else f"{X.ndim} dimension(s)"
+        raise InputError(f"X has {got}, but the model has {d} features; pass rows with the same features")
+    return X
 
 
 def classes_known(loss: Any) -> int | None:

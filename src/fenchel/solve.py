@@ -24,6 +24,7 @@ ORACLES = {
     "vector": "vector_oracle.VectorOracle",
     "set": "set_oracle.SetOracle",
     "structured": "structured_oracle.StructuredOracle",
+    "kernel": "kernel_methods.ascent.KernelOracle",
 }
 
 
@@ -43,7 +44,7 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem, or a `fenchel.kernel_methods.KernelProblem`.
     solver : "auto", a name, or a solver object with its parameters.
     tol : the relative gap (P - D) / |P| that the certificate must show.
     max_iter, max_time : limits (seconds include the certificate, but not the compilation of kernels, which only the first
@@ -56,7 +57,8 @@ def solve(
         seconds (and at most a few percent of the time), and when it ends. A killed solve loses no more than that, or, with
         a solver that goes on from its last restart (`fenchel.checkpoint`), a third of its iterations (slow ones: half).
     resume : go on from the checkpoint, if there is one: to the same bits as a solve with `checkpoint` that was never
-        stopped. A damaged file is skipped with a warning in the log; one of another problem or solver is a CheckpointError.
+        stopped. A damaged file is skipped with a warning in the log; one of another problem, solver or version is a
+        CheckpointError.
         `max_iter` counts the iterations before, `max_time` does not count the seconds before; `start` is then not used.
 
     Returns
@@ -99,13 +101,15 @@ def _keeper(checkpoint: Any, problem: Any, solver: str | Solver, choices: Choice
 def _oracle(problem: Any, engine: Any) -> Any:
     if hasattr(engine, "oracle"):  # its rows are elsewhere
         return engine.oracle(problem)
-    module, name = ORACLES[problem.family].split(".")
+    module, name = ORACLES[problem.family].rsplit(".", 1)
     return getattr(import_module(f"fenchel.{module}"), name)(problem, engine)
 
 
 def _choices(problem: Any, solver: str | Solver, remote: bool, tol: float) -> Choices:
     from fenchel import choose, compat, solvers
 
+    if problem.family == "kernel":
+        return import_module("fenchel.kernel_methods.solve").kernel_choices(problem, solver, remote)
     if solver == "auto":
         source = choose.offers(problem, remote, tol)
     else:

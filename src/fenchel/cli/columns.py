@@ -137,7 +137,7 @@ def _problem(arguments: Namespace, data: Any, templates: Any, chain: Any, penalt
     rows = encoder.fit_transform(template_attributes(templates, data.sentences))
     chain = replace(chain, classes=len(labels), edge_features=templates.edges)
     regularizer = penalty.scaled(alpha_of(arguments, len(rows)))
-    numbers = numbered(data.labels, labels, lambda i, t: "")
+    numbers = numbered(data.labels, labels)
     return encoder, Problem(rows, numbers, loss=chain, regularizer=regularizer), labels
 
 

@@ -65,7 +65,7 @@ def configure(parser: CleanParser) -> None:
     parser.add_argument("--solver", metavar="NAMES", default="auto", help="default: auto")
     add_strength(parser)
     add_solving(parser)
-    add_reading(parser)
+    add_reading(parser, training=True)
     add_drop(parser)
     add_report(parser)
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")

@@ -17,6 +17,7 @@ regression: RMSE, MAE, R2; quantile: pinball loss and the share of targets at or
     Poisson: mean deviance.  novelty: the share of rows that are called novel
 rankings: NDCG, NDCG at 10 (or the measure's k), MRR, over queries in which something is relevant
 sequences: accuracy of tokens and of whole sequences; precision, recall and F1 of spans
+Labels of DATA that the model does not know count as wrong.
 Intervals are percentiles of the bootstrap: rows (queries, sequences) are drawn with replacement, the
 model stays as it is. Equal seeds give equal intervals.
 JSON: task, unit, count, status and relative_gap (of the model), resamples, seed, level,
@@ -51,13 +52,24 @@ def run(arguments: Namespace) -> int:
     quality = _of_sequences(model, arguments) if model.family == "structured" else _of_rows(model, arguments)
     found = intervals(quality, arguments.resamples, arguments.seed, arguments.level)
     if arguments.json:
-        about = {"task": quality.task, "unit": quality.unit, "count": quality.size, "status": model.status.name}
-        about |= {"relative_gap": model.certificate.relative_gap, "resamples": arguments.resamples}
+        about = {
+            "task": quality.task,
+            "unit": quality.unit,
+            "count": quality.size,
+            "status": None,
+            "relative_gap": None,
+        }
+        if hasattr(model, "certificate"):
+            about |= {"status": model.status.name, "relative_gap": model.certificate.relative_gap}
+        about |= {"resamples": arguments.resamples}
         metrics = {name: estimate._asdict() for name, estimate in found.items()}
         print(as_json({**about, "seed": arguments.seed, "level": arguments.level, "metrics": metrics}))
         return 0
     print(clean(f"{quality.task}: {quality.size} {quality.unit} of {arguments.data}"))
-    print(f"model: {model.status.name}, relative gap {model.certificate.relative_gap:.3g}, asked {model.tol:g}")
+    if hasattr(model, "certificate"):
+        print(f"model: {model.status.name}, relative gap {model.certificate.relative_gap:.3g}, asked {model.tol:g}")
+    else:
+        print(clean(f"model: {model.algorithm}, an online learner: no certificate"))
     between = f"{arguments.level:.4g} interval"
     rows = [[name.replace("_", " "), _shown(e.value), _interval(e)] for name, e in found.items()]
     print(table(["metric", "value", between], rows))
@@ -65,8 +77,10 @@ def run(arguments: Namespace) -> int:
 
 
 def _of_rows(model: Any, arguments: Namespace) -> Any:
+    if model.family == "features":
+        raise InputError(f"{arguments.model} holds features of a kernel: they predict nothing that could be compared")
     from fenchel.cli.quality import quality_of
-    from fenchel.cli.tasks import places_of
+    from fenchel.cli.tasks import places_or_beyond
 
     ranking = model.family == "set" and model.labels is None
     data = read_for(model, arguments, qid=ranking)
@@ -74,8 +88,23 @@ def _of_rows(model: Any, arguments: Namespace) -> Any:
         raise InputError(f"{arguments.data} has no target to compare with: it has the features of the model only")
     if model.labels is None and data.words is not None:
         raise InputError(f"{arguments.data}: the target holds words, but the model predicts numbers")
-    y = data.y if model.labels is None else places_of(data, model.labels, arguments.data)
+    if model.labels is None:
+        return quality_of(model, data.X, data.y, data.qid)
+    y, strange = places_or_beyond(data, model.labels, arguments.data)
+    if strange:
+        _warn_of(strange, int((y >= len(model.labels)).sum()), y.size, arguments)
     return quality_of(model, data.X, y, data.qid)
+
+
+def _warn_of(strange: list[Any], rows: int, total: int, arguments: Namespace) -> None:
+    """Of labels that were not in training."""
+    from fenchel.cli.terminal import complain
+
+    some = ", ".join(map(str, strange[:5])) + (", ..." if len(strange) > 5 else "")
+    complain(
+        f"{rows} of the {total} rows of {arguments.data} have labels that {arguments.model} does not know ({some}): no "
+        "prediction can be right there, and they count as wrong (ROC area and mean level error are of the other rows)"
+    )
 
 
 def _of_sequences(model: Any, arguments: Namespace) -> Any:

@@ -16,7 +16,7 @@ json: everything that is in the model, every number written so that it is read b
     {"header": {...}, "arrays": {name: nested lists}}; infinities are the words "inf" and "-inf".
 onnx: a graph in double precision with the input X (rows, features) and the outputs label (or prediction),
     scores, and probabilities where the loss has them (needs pip install 'fenchel[onnx]').
-Models of sequences are written as json only.
+Models of sequences and with a kernel are written as json only.
 
 exit status: 0 done, 1 error, 2 wrong usage
 
@@ -45,10 +45,9 @@ def run(arguments: Namespace) -> int:
 
     check_output(arguments.output)
     model: Any = load(arguments.model)
-    if arguments.format != "json" and model.family == "structured":
-        raise InputError(
-            f"--format {arguments.format} has no place for a model of {type(model.loss).__name__}: use json"
-        )
+    if arguments.format != "json" and model.family in ("structured", "kernel", "features"):
+        what = f"model of {type(model.loss).__name__}" if model.family == "structured" else "kernel"
+        raise InputError(f"--format {arguments.format} has no place for a {what}: use json")
     if arguments.format == "liblinear":
         from fenchel.cli.export_liblinear import liblinear_text
 

@@ -112,7 +112,7 @@ def model_of(results: list[Any], data: Rows, task: Task, constant: float | None,
 
     return Model.from_results(
         results, labels=task.labels, index_base=data.index_base, keep_dual=keep_dual, constant=constant,
-        feature_names=data.features, thresholds=_thresholds(task, results[0]),
+        feature_names=data.features, thresholds=_thresholds(task, results[0]), target=data.target, dropped=data.dropped,
     )  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def configure(parser: CleanParser) -> None:
     add_loss(problem, types=False)
     problem.add_argument("--penalty", metavar="NAME", help="default: l2")
     add_solving(problem)
-    add_reading(problem)
+    add_reading(problem, training=True)
     add_drop(problem)
     add_intercept(parser.add_rare_group("intercept and weights"))
     add_loss_parameters(parser.add_rare_group("parameters of the loss and the penalty"))
@@ -92,6 +92,7 @@ def run(arguments: Namespace) -> int:
     task = arrange(data, loss, arguments.data)
     if task.targets[0] is None:
         raise InputError("a path needs targets to compare with, and the novelty loss has none")
+    _require_metric(arguments, data, task, loss, penalty, alphas[0])
     with Progress(arguments.tol, arguments.quiet) as progress:
         points, metric = _points(arguments, data, task, loss, penalty, alphas, progress)
     best, one_se = choose(points, metric.more_is_better)
@@ -192,15 +193,25 @@ def _metric(
     arguments: Namespace, results: list[Any], data: Any, task: Any, X: Any, y: Any, rows: Any
 ) -> tuple[Any, int]:
     """(the metric of a model on rows that it has not seen, how many units there are)."""
-    from fenchel.cli.quality import quality_of
+    from fenchel.cli.quality import named_metric, quality_of
 
     model = model_of(results, data, task, asked_constant(arguments), keep_dual=False)
     quality = quality_of(model, X, y, None if task.groups is None else task.groups[rows])
-    known = {metric.name: metric for metric in quality.metrics}
-    name = arguments.metric or quality.metrics[0].name
-    if name not in known:
-        raise InputError(f"--metric {name}: there is none of this name for {quality.task}; known: {', '.join(known)}")
-    return known[name], quality.size
+    return named_metric(quality, arguments.metric), quality.size
+
+
+def _require_metric(arguments: Namespace, data: Any, task: Any, loss: Any, penalty: Any, alpha: float) -> None:
+    """Complain of an unknown --metric before the work rather than after it: the metrics of any model are those of all."""
+    if arguments.metric is None:
+        return
+    import numpy as np
+
+    from fenchel.solve import solve
+
+    wanted = problems(arguments, data.X, task, loss, penalty.scaled(alpha), asked_weights(arguments, task))
+    truth = data.y if task.labels is None else places_of(data, task.labels, arguments.data)
+    start = [solve(problem, max_iter=0) for problem in wanted]
+    _metric(arguments, start, data, task, data.matrix, truth, np.arange(truth.size))
 
 
 def _print(arguments: Namespace, points: list[Point], metric: str, best: int, one_se: int, chosen: int) -> None:
@@ -223,5 +234,5 @@ def _print(arguments: Namespace, points: list[Point], metric: str, best: int, on
         print(as_json({**about, **named, "model": arguments.model, "points": points_only}))
         return
     shown = ("alpha", "status", "relative_gap", "nonzero", "cv", "se", "marks")
-    header = ["alpha", "status", "relative gap", "weights", f"cv {metric}", "se", ""]
+    header = ["alpha", "status", "relative gap", "weights", f"cv {metric.replace('_', ' ')}", "se", ""]
     print(table(header, [[row[key] for key in shown] for row in rows]))

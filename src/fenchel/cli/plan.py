@@ -40,7 +40,7 @@ def configure(parser: CleanParser) -> None:
     parser.add_argument("--latency", type=float, metavar="SECONDS", help="of a round trip")
     parser.add_argument("--measure", action="store_true", help="measure the constants of this machine first")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    add_reading(rare := parser.add_rare_group("reading DATA"))
+    add_reading(rare := parser.add_rare_group("reading DATA"), training=True)
     add_drop(rare)
     add_svmlight(rare)
 

@@ -57,6 +57,12 @@ def run(arguments: Namespace) -> int:
         from fenchel.cli import columns_use
 
         return columns_use.predict(model, arguments)
+    if model.family == "features":
+        from fenchel.errors import InputError
+
+        raise InputError(
+            f"{arguments.model} holds features of a kernel and predicts nothing: see fenchel.load(...).transform"
+        )
     if arguments.proba:
         model.probabilities(np.zeros((0, model.d)))  # before the data are read: can it at all?
     if arguments.top_k is not None:

@@ -34,6 +34,26 @@ class Quality(NamedTuple):
     metrics: list[Metric]
 
 
+OTHER_NAMES = {"auc": "roc_area", "roc_auc": "roc_area", "f1_score": "f1"}  # as other programs call them
+
+
+def named_metric(quality: Quality, name: str | None) -> Metric:
+    """The metric that is meant, in any of the ways that programs print it; None: the most telling one.
+
+    >>> named_metric(Quality("regression", "rows", 1, [mean_of("mean_level_error", False, [1.0])]), "Mean level-error").name
+    'mean_level_error'
+    """
+    if name is None:
+        return quality.metrics[0]
+    plain = name.strip().lower().replace(" ", "_").replace("-", "_").replace("@", "_at_")
+    plain = plain.removeprefix("cv_")
+    found = [m for m in quality.metrics if m.name == plain or m.name == OTHER_NAMES.get(plain)]
+    if not found:
+        known = ", ".join(metric.name.replace("_", " ") for metric in quality.metrics)
+        raise InputError(f"--metric {name}: there is none of this name for {quality.task}; known: {known}")
+    return found[0]
+
+
 def mean_of(name: str, more_is_better: bool, parts: Any, sizes: Any = None) -> Metric:
     """sum of parts / sum of sizes (1 each if not given).
 
@@ -50,7 +70,8 @@ def _ratio(a: float, b: float) -> float:
 
 
 def quality_of(model: Any, X: Any, y: np.ndarray, groups: Any = None) -> Quality:
-    """Metrics of a `fenchel.Model`; y holds the places of labels among `model.labels`, or targets."""
+    """Metrics of a model; y holds the places of labels among `model.labels`, or targets. Places beyond are labels that
+    the model does not know, which no prediction can meet."""
     if model.labels is not None:
         return Quality("classification", "rows", y.size, _classification(model, X, y.astype(int)))
     if model.family == "set":
@@ -69,24 +90,27 @@ def _inner(loss: Any) -> Any:
 
 def _classification(model: Any, X: Any, y: np.ndarray) -> list[Metric]:
     labels = len(model.labels)
+    known, size = y < labels, max(labels, int(y.max()) + 1)
     place = {label: k for k, label in enumerate(model.labels)}
     found = np.array([place[label] for label in model.predict(X).tolist()])
     metrics = [
         mean_of("accuracy", True, found == y),
-        Metric("balanced_accuracy", True, lambda c: _balanced(c, y, found, labels)),
-        Metric("f1" if labels == 2 else "f1_macro", True, lambda c: _f1(c, y, found, labels)),
+        Metric("balanced_accuracy", True, lambda c: _balanced(c, y, found, size)),
+        Metric("f1" if labels == 2 else "f1_macro", True, lambda c: _f1(c, y, found, size, labels == 2)),
     ]
     if model.thresholds is not None and labels > 2:
-        return [*metrics, mean_of("mean_level_error", False, np.abs(found - y))]
-    scores = model.label_scores(X)
+        return [*metrics, mean_of("mean_level_error", False, np.where(known, np.abs(found - y), 0), known)]
+    scores, nearest = model.label_scores(X), np.where(known, y, 0)
     if labels == 2:
         z = scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]
-        metrics.append(roc_area(z, y == 1))
+        area = roc_area(z, y == 1)
+        metrics.append(area._replace(value=lambda counts: area.value(counts * known)))
     else:
         k = min(getattr(_inner(model.loss), "k", 5), labels - 1)
-        metrics += [mean_of(f"top_{k}_accuracy", True, among_the_best(scores, y, k))] if k > 1 else []
+        best = among_the_best(scores, nearest, k) * known
+        metrics += [mean_of(f"top_{k}_accuracy", True, best)] if k > 1 else []
     if hasattr(model.loss, "probability"):
-        p = model.probabilities(X)[np.arange(y.size), y]
+        p = model.probabilities(X)[np.arange(y.size), nearest] * known
         metrics.append(mean_of("log_loss", False, -np.log(np.clip(p, SMALLEST, 1.0 - SMALLEST))))
     return metrics
 
@@ -101,10 +125,10 @@ def _balanced(counts: Counts, y: np.ndarray, found: np.ndarray, size: int) -> fl
     return float(np.mean(right[total > 0] / total[total > 0]))
 
 
-def _f1(counts: Counts, y: np.ndarray, found: np.ndarray, size: int) -> float:
+def _f1(counts: Counts, y: np.ndarray, found: np.ndarray, size: int, of_two: bool) -> float:
     """2 true positives / (labels that are + labels that are predicted): of label 1 of two, else the mean over labels."""
     right, both = _sums(counts * (found == y), y, size), _sums(counts, y, size) + _sums(counts, found, size)
-    if size == 2:
+    if of_two:
         return float(2.0 * right[1] / both[1]) if both[1] > 0 else 0.0
     return float(np.mean(2.0 * right[both > 0] / both[both > 0]))
 

@@ -23,6 +23,8 @@ class Rows(NamedTuple):
     index_base: int | None = None
     words: list[str] | None = None
     features: list[str] | None = None
+    target: str | None = None  # the columns of a table that became y, and that were left out
+    dropped: tuple[str, ...] = ()
 
     @property
     def matrix(self) -> Any:
@@ -30,13 +32,14 @@ class Rows(NamedTuple):
         return self.X.X if hasattr(self.X, "folder") else self.X
 
 
-def add_reading(group: Any, target: bool = True) -> None:
+def add_reading(group: Any, target: bool = True, training: bool = False) -> None:
     """Declare how DATA is read."""
     group.add_argument(
         "--format", choices=FORMATS, metavar="NAME", help="svmlight, csv, tsv or parquet (default: by the name of DATA)"
     )
     if target:
-        group.add_argument("--target", metavar="COLUMN", help="tables: the column to be predicted (default: the last)")
+        own = "the last" if training else "that of the model, or the one beside its features"
+        group.add_argument("--target", metavar="COLUMN", help=f"tables: the column to be predicted (default: {own})")
         group.add_argument("--group", metavar="COLUMN", help="tables: the column of queries, whole numbers")
 
 
@@ -125,6 +128,7 @@ def _read_table(arguments: Namespace, kind: str, qid: Any, model: Any = None, ne
         sys.stdin.buffer.read() if path == "-" else path, kind, arguments.target, group,
         features=None if model is None else model.feature_names, drop=getattr(arguments, "drop", ()), need_target=need_target,
         as_words=model is not None and _has_words(model), name=path,
+        trained_on=(None, ()) if model is None else (model.target, model.dropped),
     )  # fmt: skip
     if model is not None and model.feature_names is None and arguments.target is None:
         _by_place(table, model)
@@ -132,7 +136,10 @@ def _read_table(arguments: Namespace, kind: str, qid: Any, model: Any = None, ne
     X, y = np.concatenate([part.X for part in parts]), np.concatenate([part.y for part in parts])
     groups = [part.groups for part in parts if part.groups is not None]
     asked = np.concatenate(groups) if groups and qid else None
-    return Rows(X, None if table.target is None else y, asked, None, table.labels, table.features)
+    dropped = tuple(getattr(arguments, "drop", ()))
+    return Rows(
+        X, None if table.target is None else y, asked, None, table.labels, table.features, table.target, dropped
+    )
 
 
 def _by_place(table: Any, model: Any) -> None:

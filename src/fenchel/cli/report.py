@@ -50,6 +50,8 @@ def _rows(models: list[Any], arguments: Namespace) -> Any:
 
     first = models[0]
     for name, model in zip(arguments.models, models, strict=True):
+        if not hasattr(model, "certificate"):
+            raise InputError(f"{name} is no answer to a problem and has no certificate: there is nothing to report")
         if model.family == "structured":
             raise InputError(f"--data: {name} is a model of sequences; see fenchel evaluate")
         if (model.labels, model.d, model.feature_names) != (first.labels, first.d, first.feature_names):

@@ -48,7 +48,7 @@ def arrange(data: Any, loss: Any, path: str, labels: Sequence[Any] | None = None
         return Task(None if found is None else list(found), targets(data.y, task, found, path))
     found = list(labels or _labels_for(loss, data.y, path))
     _require_labels(data.y, found, path)
-    places = np.searchsorted(np.array(found), data.y)
+    places = _places(data.y, found)
     if family == "vector" or type(loss).__name__ == "Ordinal":
         return Task(found, [places if family == "vector" else places.astype(float)])
     return Task(found, [np.where(places == 1, 1.0, -1.0)])
@@ -70,7 +70,8 @@ def _arrange_words(data: Any, loss: Any, path: str, labels: Sequence[Any] | None
         words, y = list(labels), places_of(data, labels, path).astype(float)
     elif len(words) < 2:
         raise InputError(f"{path} has one label only ({words[0]!r}): a classifier needs two, or use --loss novelty")
-    _require_unordered(loss, path, words)
+    if labels is None:
+        _require_unordered(loss, path, words)
     task = arrange(
         data._replace(words=None, y=y), loss, path, None if labels is None else list(range(len(words))), ranking
     )
@@ -85,8 +86,7 @@ def places_of(data: Any, labels: Sequence[Any], path: str) -> np.ndarray:
         raise InputError(f"{path} has {have} as labels, but those of the model are {want}: {list(labels)[:10]}")
     if not words:
         _require_labels(data.y, labels, path)
-        order = np.argsort(labels)
-        return order[np.searchsorted(np.array(labels)[order], data.y)]
+        return _places(data.y, labels)
     place = {label: k for k, label in enumerate(labels)}
     found = np.array([place.get(word, -1) for word in data.words])[data.y.astype(int)]
     if (found < 0).any():
@@ -94,6 +94,23 @@ def places_of(data: Any, labels: Sequence[Any], path: str) -> np.ndarray:
         word = data.words[int(data.y[row])]
         raise InputError(f"{path}: row {row + 1} has the label {word!r}, which the model does not know")
     return found
+
+
+def _places(y: np.ndarray, labels: Sequence[Any]) -> np.ndarray:
+    """Where numbers are among the labels, whose order may be any."""
+    order = np.argsort(labels)
+    return order[np.minimum(np.searchsorted(np.array(labels)[order], y), len(labels) - 1)]
+
+
+def places_or_beyond(data: Any, labels: Sequence[Any], path: str) -> tuple[np.ndarray, list[Any]]:
+    """(the place of every row's label among those of a model, the labels that it does not know: their places come after)."""
+    words = isinstance(labels[0], str)
+    if words != (data.words is not None):
+        return places_of(data, labels, path), []  # which says what is wrong
+    own = data.words if words else np.unique(data.y).tolist()
+    strange = [label for label in own if label not in set(labels)]
+    everything = [*labels, *strange]
+    return places_of(data, everything, path), strange
 
 
 def _require_unordered(loss: Any, path: str, words: Sequence[str]) -> None:

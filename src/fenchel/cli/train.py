@@ -80,7 +80,7 @@ def configure(parser: CleanParser) -> None:
     add_intercept(problem)
     add_solving(problem, "1e-6; with --columns 1e-3")
     files = parser.add_argument_group("files and output")
-    add_reading(files)
+    add_reading(files, training=True)
     add_drop(files)
     files.add_argument("--columns", action="store_true", help="DATA is a CoNLL column file: label its tokens")
     files.add_argument("-v", dest="folds", type=int, metavar="K", help="K-fold cross-validation, no model (liblinear)")

@@ -18,7 +18,7 @@ P and D are recomputed from the definitions, for the coefficients and the dual p
 rows of DATA. The certificate holds if (P - D) / |P| is at most tol and P and D are those that the model
 states. Coefficients that were edited, or other data, give another P. The digest tells whether problem
 and data are the same to the last bit. A model trained with weights of labels (-wi) needs them again.
-JSON: holds, tol, fits: one per problem with holds, same_digest, primal, dual, relative_gap,
+JSON: holds, tol, fits: one per problem with holds, same_digest (null: none is stated), primal, dual, relative_gap,
 stated_primal, stated_dual.
 
 exit status: 0 the certificate holds, 3 the gap is above tol, 4 P or D is not what the model states,
@@ -33,7 +33,7 @@ class Check(NamedTuple):
 
     stated: Any
     found: Any
-    same_digest: bool
+    same_digest: bool | None  # None: the model states none
     rebuilt: bool  # the dual point was built from the coefficients
     status: int
 
@@ -56,6 +56,9 @@ def run(arguments: Namespace) -> int:
     from fenchel.model_file import load
 
     model: Any = load(arguments.model)
+    if not hasattr(model, "tol"):
+        what = "the weights of an online learner" if model.family == "online" else "features of a kernel"
+        raise InputError(f"{arguments.model} holds {what}: they minimise nothing, so there is no certificate to verify")
     tol = model.tol if arguments.tol is None else arguments.tol
     if not 0.0 < tol < math.inf:
         raise InputError(f"--tol must be a number greater than 0, got {tol!r}")
@@ -91,12 +94,8 @@ def _require_all_labels(model: Any, task: Any, path: str) -> None:
 
 def _check(model: Any, X: Any, y: Any, groups: Any, weight: Any, j: int, tol: float) -> Check:
     from fenchel.certify import certify
-    from fenchel.problem import Problem
 
-    problem = Problem(
-        X, y, loss=model.loss, regularizer=model.regularizer, fit_intercept=model.fit_intercept, groups=groups,
-        sample_weight=weight,
-    )  # fmt: skip
+    problem = _problem(model, X, y, groups, weight)
     stated = model.certificates[j]
     coef, intercept, point = _fit(model, j)
     usable = point is not None and _shape(point) == problem.dual_shape
@@ -108,7 +107,30 @@ def _check(model: Any, X: Any, y: Any, groups: Any, weight: Any, j: int, tol: fl
         if other.dual > found.dual:
             found, rebuilt = other, True
     status = MISMATCH if not same else HOLDS if found.holds(tol) else GAP_LEFT
-    return Check(stated, found, problem.digest == model.digests[j], rebuilt, status)
+    digest = model.digests[j]
+    return Check(stated, found, None if digest is None else problem.digest == digest, rebuilt, status)
+
+
+def _problem(model: Any, X: Any, y: Any, groups: Any, weight: Any) -> Any:
+    from fenchel.errors import InputError
+
+    if model.family != "kernel":
+        from fenchel.problem import Problem
+
+        return Problem(
+            X, y, loss=model.loss, regularizer=model.regularizer, fit_intercept=model.fit_intercept, groups=groups,
+            sample_weight=weight,
+        )  # fmt: skip
+    from fenchel.kernel_methods import KernelProblem
+
+    if X.shape[0] != model.n:
+        raise InputError(
+            f"DATA has {X.shape[0]} rows, but the model was fitted to {model.n}: a kernel's coefficients belong to those rows"
+        )
+    return KernelProblem(
+        X, y, loss=model.loss, alpha=model.regularizer.alpha, fit_intercept=model.fit_intercept, sample_weight=weight,
+        kernel=model.kernel, kernel_params=model.kernel_params,
+    )  # fmt: skip
 
 
 def _fit(model: Any, j: int) -> tuple[Any, Any, Any]:
@@ -116,9 +138,10 @@ def _fit(model: Any, j: int) -> tuple[Any, Any, Any]:
     point = model.dual_points
     if model.family == "set" and point is not None:
         point = (point[:, 0], point[:, 1:])
+    coef = model.full_coef if model.family == "kernel" else model.coef
     if model.k == 1 or model.family == "vector":
-        return model.coef, model.intercept, point
-    return model.coef[j], float(model.intercept[j]), None if point is None else point[j]
+        return coef, model.intercept, point
+    return coef[j], float(model.intercept[j]), None if point is None else point[j]
 
 
 def _shape(point: Any) -> tuple[int, ...]:
@@ -141,7 +164,7 @@ def _as_text(model: Any, checks: list[Check], tol: float, status: int) -> str:
     for j, check in enumerate(checks):
         if len(checks) > 1:
             lines.append(f"label    {model.labels[j]} against the rest")
-        lines.append("digest   " + ("data and problem are those of the model" if check.same_digest else DIFFERENT))
+        lines.append("digest   " + DIGEST[check.same_digest])
         lines.append(f"primal   {check.found.primal:.12g} (stated: {check.stated.primal:.12g})")
         point = "for a dual point built from the coefficients" if check.rebuilt else "for the stored dual point"
         lines.append(f"dual     {check.found.dual:.12g} (stated: {check.stated.dual:.12g}) {point}")
@@ -152,7 +175,11 @@ def _as_text(model: Any, checks: list[Check], tol: float, status: int) -> str:
     return "\n".join(clean(line) for line in [*lines, BELOW_ROUNDING if rounding else VERDICT[status]])
 
 
-DIFFERENT = "DIFFERENT: not the data of the model to the last bit (other rows, order, precision or storage)"
+DIGEST = {
+    True: "data and problem are those of the model",
+    False: "DIFFERENT: not the data of the model to the last bit (other rows, order, precision or storage)",
+    None: "none in the model: it was saved from an estimator, which does not keep its rows",
+}
 VERDICT = {
     HOLDS: "HOLDS    the coefficients are within the stated gap of the optimum",
     GAP_LEFT: "FAILS    the gap is above the tolerance",

@@ -43,9 +43,10 @@ def newton_along(holder: Any, name: str, point: int, new: int, t: float) -> tupl
     return passes.along(passes.line(points[point], points[new]), t)
 
 
-def newton_farthest(holder: Any, name: str, number: int) -> tuple[tuple[float]]:
-    """The largest |score|, in a tuple of its own."""
-    return ((float(np.abs(_point(holder, name, number).z).max()),),)
+def newton_squares(holder: Any, name: str, number: int) -> tuple[float]:
+    """(sum p z^2,): a sum, which owners give, where the largest |score| would be about a single row."""
+    passes, z = holder.kept[name][0], _point(holder, name, number).z
+    return (float(passes.sample.weights @ (z * z)),)
 
 
 def newton_product(holder: Any, name: str, number: int, v: np.ndarray, shift: float) -> tuple[np.ndarray]:

@@ -5,6 +5,7 @@ The target column may hold words: they become 0, 1, ... in the order of the alph
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,7 +18,11 @@ from fenchel.data.table_source import TableSource
 from fenchel.data.write_store import RowBlock
 from fenchel.errors import InputError
 
+INDEX_NAMES = ("", "__index_level_0__")  # of pandas' index, in text and in Parquet
 LOOKED_AT = 100_000  # rows, for the one that is named in a message
+
+
+log = logging.getLogger("fenchel")
 
 
 class Table:
@@ -30,6 +35,9 @@ class Table:
     drop : columns that are not looked at.
     need_target : if False, a target is read only if one is named; otherwise `y` of the blocks is NaN.
     as_words : read the target as words even if it looks like numbers.
+    trained_on : the target and the dropped columns of the table that a model was made from, which this one may have too.
+
+    A column without a name, as pandas writes its index, is no feature unless `features` says so.
     """
 
     def __init__(
@@ -45,6 +53,7 @@ class Table:
         need_target: bool = True,
         as_words: bool = False,
         name: str | None = None,
+        trained_on: tuple[str | None, Sequence[str]] = (None, ()),
     ):
         self.source, self.dtype = TableSource(source, kind, name), np.dtype(dtype)
         self.name, self.text = self.source.name, kind != "parquet"
@@ -56,7 +65,9 @@ class Table:
         self._types = self._column_types(schema) if self.text else None
         self.group = None if group is None else self._known(group)
         self._require_columns(features or ())
-        self._dropped = {self._known(one) for one in drop}
+        self._dropped = {self._known(one) for one in drop} | {one for one in trained_on[1] if one in self.places}
+        self._index = self._nameless({target, group}) if features is None else set()
+        self._likely = trained_on[0]
         self._named = target is not None
         self.target = self._find_target(target, features, need_target)
         self.features = self._find_features(features)
@@ -86,12 +97,24 @@ class Table:
             raise InputError(f"{self.name} has no column {name!r}; its columns are {', '.join(self.places)}")
         return name
 
+    def _nameless(self, asked: set[str | None]) -> set[str]:
+        """Columns without a name that nobody asked for: an index that pandas wrote."""
+        found = {name for name in INDEX_NAMES if name in self.places} - asked - self._dropped
+        if found:
+            log.warning(
+                "%s has a column without a name, as pandas writes its index (to_csv(index=False) leaves it out): it is not "
+                "taken for a feature; give it a name if it is one", self.name,
+            )  # fmt: skip
+        return found
+
     def _find_target(self, target: str | None, features: Sequence[str] | None, needed: bool) -> str | None:
         if target is not None:
             return self._known(target)
         if not needed:
             return None
-        taken = {self.group, *self._dropped, *(features or ())}
+        if self._likely in self.places and self._likely not in (features or ()):
+            return self._likely
+        taken = {self.group, *self._index, *self._dropped, *(features or ())}
         left = [name for name in self.places if name not in taken]
         if features is None:
             return next(reversed(left), None)
@@ -113,7 +136,7 @@ class Table:
             return list(features)
         if self.target in self._dropped or self.group in self._dropped:
             raise InputError(f"{self.name}: a column that is left out cannot be the target or the queries as well")
-        found = [name for name in self.places if name not in (self.target, self.group, *self._dropped)]
+        found = [name for name in self.places if name not in (self.target, self.group, *self._index, *self._dropped)]
         if not found:
             hint = (
                 "; are its columns divided by something else? .csv means commas, .tsv tabs"

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -23,16 +24,17 @@ from fenchel.engines import Local
 from fenchel.errors import InputError
 from fenchel.estimators.budget import Budget
 from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, View, with_callbacks
+from fenchel.estimators.plain_state import PlainState
+from fenchel.model import Model, plain_label
+from fenchel.model_parts import linear_scores
 from fenchel.problem import Problem
 from fenchel.result import Result
 from fenchel.solve import solve
 
 log = logging.getLogger("fenchel.estimators")
 
-ROWS_AT_ONCE = 1 << 14  # float32 rows whose scores are computed together: numpy up-casts what it multiplies
 
-
-class LinearEstimator(CallbackSupportMixin, BaseEstimator):
+class LinearEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
     """Base of the linear estimators; a subclass says which loss, which targets and how scores become predictions."""
 
     # Parameters of every subclass.
@@ -76,10 +78,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _scores_of(self, X: Any) -> np.ndarray:
         """The same for rows that are validated already."""
-        if X.dtype == np.float64:
-            return np.asarray(X @ self.coef_.T) + self.intercept_
-        starts = range(0, X.shape[0], ROWS_AT_ONCE)
-        return np.concatenate([np.asarray(X[a : a + ROWS_AT_ONCE] @ self.coef_.T) for a in starts]) + self.intercept_
+        return linear_scores(X, self.coef_, self.intercept_)
 
     def _regularizer(self, total_weight: float) -> Any:
         """The regularizer object that the parameters ask for; alpha = 1 / (C * sum of weights)."""
@@ -220,7 +219,8 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         first = results[0].problem
         self._solved = {
             "loss": first.loss, "family": first.family, "n": first.n, "intercept": first.has_intercept,
-            "work": [(r.reason, r.passes, r.seconds, r.settings) for r in results],
+            "weighted": bool((first.weights != first.weights[0]).any()), "offset": bool(getattr(first, "has_offset", False)),
+            "tol": float(results[0].tol), "work": [(r.reason, r.passes, r.seconds, r.settings) for r in results],
         }  # fmt: skip
         self.converged_ = all(result.converged for result in results)
         several = len(results) > 1
@@ -228,6 +228,51 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
             found = [values(result) for result in results]
             listed = np.array(found) if isinstance(found[0], (float, int)) else found
             setattr(self, name, listed if several else found[0])
+
+    def to_model(self) -> Any:
+        """The fitted model without the estimator around it, as `fenchel.save` writes it."""
+        check_is_fitted(self)
+        solved, listed = self._solved, len(self._solved["work"]) > 1
+        coef, intercept = np.asarray(self.coef_), np.asarray(self.intercept_, dtype=float)
+        if coef.ndim == 2 and not listed and solved["family"] != "vector":
+            coef, intercept = coef[0], intercept.reshape(-1)[0]
+        about: dict[str, Any] = {"labels": getattr(self, "classes_", None), "thresholds": None} | self._meaning()
+        labels, cuts = about["labels"], about["thresholds"]
+        names = getattr(self, "feature_names_in_", None)
+        reports = (self.certificate_, self.status_, self.solver_)
+        certificates, statuses, names_of_solvers = (tuple(part) if listed else (part,) for part in reports)
+        return Model(
+            coef=np.array(coef),
+            intercept=np.array(intercept) if intercept.ndim else float(intercept) if solved["intercept"] else 0.0,
+            loss=solved["loss"],
+            regularizer=self.regularizer_,
+            fit_intercept=bool(solved["intercept"]),
+            labels=None if labels is None else tuple(plain_label(label) for label in labels),
+            certificates=certificates,
+            statuses=statuses,
+            tol=solved["tol"],
+            solvers=names_of_solvers,
+            digests=(None,) * len(certificates),
+            n=int(solved["n"]),
+            weighted=solved["weighted"],
+            offset=solved["offset"],
+            dual_points=self._dual_points(),
+            feature_names=None if names is None else tuple(str(name) for name in names),
+            thresholds=None if cuts is None else tuple(float(cut) for cut in cuts),
+        )
+
+    def _meaning(self) -> dict[str, Any]:
+        """What a model says of the scores beside the labels: thresholds."""
+        return {}
+
+    def _dual_points(self) -> Any:
+        """The dual points of the certificates as a model has them; None if there is none."""
+        u: Any = self.dual_coef_
+        if self._solved["family"] == "vector":
+            u = u.T.tocsr() if sp.issparse(u) else np.ascontiguousarray(u.T)
+        elif u.ndim == 2 and len(self._solved["work"]) == 1:
+            u = u[0]
+        return u if np.isfinite(u.data if sp.issparse(u) else u).all() else None
 
 
 _PER_PROBLEM: dict[str, Callable[[Result], Any]] = {

@@ -40,6 +40,8 @@ class Classifier(ClassifierMixin, JointEstimator):
         for all classes together: max_hinge, softmax, or an object of `fenchel.multiclass`, such as TopK(5),
         CostHinge(cost), WeightedUsunier(rho), HierarchicalHinge(tree), or a `fenchel.losses.Moreau` of one. Rows and
         columns of a cost matrix, and leaves of a tree, are in the order of classes_, one for each.
+    classes : the labels that a cost matrix or a tree is for, in its order, whether all of them occur in y or not (in folds of
+        a cross-validation some may not); None: the labels of y, sorted.
     regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
     alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
     C : the other way to say it: alpha = 1 / (C * sum of weights), class weights included. Not both.
@@ -67,7 +69,7 @@ class Classifier(ClassifierMixin, JointEstimator):
 
     Attributes
     ----------
-    classes_ : the labels, sorted; a label whose rows all have weight 0 does not count.
+    classes_ : the labels, sorted, or `classes`; a label whose rows all have weight 0 does not count.
     coef_, intercept_, dual_coef_ : shapes (k, d), (k,) and (k, n); k = 1 for two classes. dual_coef_ holds the u_i of
         the certificate, a subgradient of loss i (NaN if no finite dual value is known). With a loss of several scores k
         is their number: that of the classes, also if there are two, or of the nodes below the root of a tree; with many of
@@ -97,7 +99,7 @@ class Classifier(ClassifierMixin, JointEstimator):
     def __init__(
         self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, fit_intercept="auto", tol=1e-6,
         solver="auto", max_iter=None, max_time=None, class_weight=None, warm_start=False, random_state=None,
-        n_jobs=None, verbose=0, checkpoint=None, engine=None,
+        n_jobs=None, verbose=0, checkpoint=None, engine=None, classes=None,
     ):  # fmt: skip
         self.loss = loss
         self.regularizer = regularizer
@@ -116,6 +118,7 @@ class Classifier(ClassifierMixin, JointEstimator):
         self.verbose = verbose
         self.checkpoint = checkpoint
         self.engine = engine
+        self.classes = classes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -167,7 +170,27 @@ class Classifier(ClassifierMixin, JointEstimator):
         X, y = self._training_rows(X, y=y)
         check_classification_targets(y)
         weights = accept_weights(sample_weight, X.shape[0])
-        return X, y, *weighted_classes(self, y, weights)
+        found, present = weighted_classes(self, y, weights)
+        return X, y, found, self._all_classes(present)
+
+    def _all_classes(self, present: np.ndarray) -> np.ndarray:
+        """The labels of y, or those that the loss is for."""
+        if self.classes is None:
+            return present
+        if not self._is_joint() or classes_known(self._loss()) is None:
+            raise InputError(
+                "classes is for losses with a cost for every pair of classes or a tree of them: leave it out"
+            )
+        named = np.asarray(self.classes)
+        strange = [label for label in present.tolist() if label not in named.tolist()]
+        if named.ndim != 1 or np.unique(named).size != named.size or strange:
+            what = (
+                f"y has the label {strange[0]!r}, which is not among them"
+                if strange
+                else "there must be no label twice"
+            )
+            raise InputError(f"classes must name all labels in the order of the cost matrix or the leaves: {what}")
+        return named
 
     def _is_joint(self) -> bool:
         return multiclass.is_vector_loss(self.loss)
@@ -192,10 +215,12 @@ class Classifier(ClassifierMixin, JointEstimator):
         known = classes_known(loss)
         if known is not None and known != classes.size:
             raise InputError(
-                f"loss {type(loss).__name__} is for {known} classes, but y has {classes.size}: {classes.tolist()[:10]}"
+                f"loss {type(loss).__name__} is for {known} classes, but {'y' if self.classes is None else 'classes'} has "
+                f"{classes.size}: {classes.tolist()[:10]}; name them all with classes=[...] if some are not in y"
             )
-        place = np.minimum(np.searchsorted(classes, labels), classes.size - 1)  # a label without weight has none
-        return [np.where(classes[place] == labels, place, 0)]
+        order = np.argsort(classes)
+        place = order[np.minimum(np.searchsorted(classes[order], labels), classes.size - 1)]
+        return [np.where(classes[place] == labels, place, 0)]  # a label without weight has no place
 
     def _starts(self, targets, classes, d) -> list[Any]:
         if not (self.warm_start and np.array_equal(getattr(self, "classes_", ()), classes)):

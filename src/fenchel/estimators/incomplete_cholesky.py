@@ -11,13 +11,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fenchel.data.accept import accept_matrix
 from fenchel.errors import InputError
 from fenchel.estimators.kernel import kernel_params
+from fenchel.estimators.plain_state import PlainState
+from fenchel.kernel_features import KernelFeatures, cholesky_features
 from fenchel.kernel_methods.gram import BLOCK, refuse_indefinite, require_diagonal
 from fenchel.kernel_methods.kernel_function import KernelFunction
 
 ROUNDING = 1e-8  # a residual below minus this share of the largest diagonal is not rounding
 
 
-class IncompleteCholesky(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class IncompleteCholesky(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Features Phi with Phi Phi' ~ K and trace(K - Phi Phi') <= tolerance * trace(K), K the kernel matrix of the rows.
 
     One row after another becomes a pivot, always the one whose k(x, x) is worst explained so far; the residual
@@ -75,11 +77,18 @@ class IncompleteCholesky(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def transform(self, X):
         """L^-1 k(pivots, x) for every row x: shape (n, rank)."""
         check_is_fitted(self)
-        from scipy.linalg import solve_triangular
-
         X = self._rows(X, reset=False)
-        K = KernelFunction(self.kernel, self.kernel_params_)(self.components_, X)
-        return np.ascontiguousarray(solve_triangular(self.factor_, K, lower=True).T)
+        return cholesky_features(self.kernel, self.kernel_params_, X, self.components_, self.factor_)
+
+    def to_model(self) -> KernelFeatures:
+        """The pivots and the factor without the estimator around them, as `fenchel.save` writes them."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return KernelFeatures(
+            vectors=self.components_, pivots=self.pivots_, factor=self.factor_, kernel=self.kernel,
+            kernel_params=self.kernel_params_, trace=self.trace_, trace_error=self.trace_error_,
+            feature_names=None if names is None else tuple(str(name) for name in names),
+        )  # fmt: skip
 
     @property
     def _n_features_out(self) -> int:

@@ -23,16 +23,20 @@ from fenchel.estimators.budget import Budget
 from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, with_callbacks
 from fenchel.estimators.class_weight import weighted_classes
 from fenchel.estimators.classifier import NAMES
+from fenchel.estimators.plain_state import PlainState
 from fenchel.estimators.probability import has_probability, probabilities
 from fenchel.estimators.regressor import NAMES as REGRESSION_NAMES
 from fenchel.kernel_methods import KernelProblem, solve_kernel
-from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.kernel_methods.problem import make_gram
-from fenchel.regularizers import DEFAULT_ALPHA
+from fenchel.kernel_methods.scores import kernel_scores
+from fenchel.kernel_model import KernelModel
+from fenchel.model import plain_label
+from fenchel.model_parts import innermost
+from fenchel.regularizers import DEFAULT_ALPHA, L2
 from fenchel.result import Result
 
 
-class KernelEstimator(CallbackSupportMixin, BaseEstimator):
+class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
     """Base of the two; a subclass says which targets and how scores become predictions."""
 
     loss: Any
@@ -102,13 +106,19 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     def _keep(self, X: Any, params: dict[str, Any], results: list[Result]) -> None:
         coef = np.array([result.coef for result in results])
         self.support_ = np.flatnonzero(coef.any(axis=0))
-        self.dual_coef_ = coef[:, self.support_]
+        self.dual_coef_ = np.ascontiguousarray(coef[:, self.support_])
         self.intercept_ = np.array([result.intercept for result in results])
         self.dual_point_ = np.array(
             [np.full(X.shape[0], np.nan) if result.dual_point is None else result.dual_point for result in results]
         )
         self.support_vectors_ = None if self._precomputed() else X[self.support_]
         self.kernel_params_, self.alpha_ = params, results[0].problem.regularizer.alpha
+        first: Any = results[0].problem
+        self._solved = {
+            "loss": first.loss, "n": first.n, "intercept": first.fit_intercept, "tol": float(results[0].tol),
+            "weighted": bool((first.weights != first.weights[0]).any()), "digests": tuple(r.digest for r in results),
+            "solvers": tuple(result.solver for result in results),
+        }  # fmt: skip
         several = len(results) > 1
         self.certificate_ = [result.certificate for result in results] if several else results[0].certificate
         self.status_ = [result.status for result in results] if several else results[0].status
@@ -131,13 +141,39 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
         """f(x) + b for every row and every problem: shape (n, k)."""
         check_is_fitted(self)
         X = self._rows(X, reset=False)
-        if self._precomputed():
-            K = (X.toarray() if sp.issparse(X) else X)[:, self.support_]
-        elif self.support_.size:
-            K = KernelFunction(self.kernel, self.kernel_params_)(X, self.support_vectors_)
-        else:
-            K = np.zeros((X.shape[0], 0))
-        return K @ self.dual_coef_.T + self.intercept_
+        return kernel_scores(
+            self.kernel, self.kernel_params_, X, self.support_vectors_, self.support_, self.dual_coef_, self.intercept_
+        )
+
+    def to_model(self) -> KernelModel:
+        """The fitted model without the estimator around it, as `fenchel.save` writes it; a kernel of your own is refused."""
+        check_is_fitted(self)
+        solved, one = self._solved, self.dual_coef_.shape[0] == 1
+        labels, names = getattr(self, "classes_", None), getattr(self, "feature_names_in_", None)
+        points = self.dual_point_[0] if one else self.dual_point_
+        certificates: Any = [self.certificate_] if one else self.certificate_
+        statuses: Any = [self.status_] if one else self.status_
+        return KernelModel(
+            coef=np.array(self.dual_coef_[0] if one else self.dual_coef_),
+            intercept=float(self.intercept_[0]) if one else np.array(self.intercept_),
+            support=self.support_,
+            vectors=self.support_vectors_,
+            kernel=self.kernel,
+            kernel_params=self.kernel_params_,
+            loss=solved["loss"],
+            regularizer=L2(self.alpha_),
+            fit_intercept=solved["intercept"],
+            labels=None if labels is None else tuple(plain_label(label) for label in labels),
+            certificates=tuple(certificates),
+            statuses=tuple(statuses),
+            tol=solved["tol"],
+            solvers=solved["solvers"],
+            digests=solved["digests"],
+            n=solved["n"],
+            weighted=solved["weighted"],
+            dual_points=points if np.isfinite(points).all() else None,
+            feature_names=None if names is None else tuple(str(name) for name in names),
+        )
 
 
 def kernel_params(estimator: Any, X: Any, weights: np.ndarray | None) -> dict[str, Any]:
@@ -303,7 +339,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     def predict(self, X):
         """f(x) + b; for the Poisson loss the mean exp(f(x) + b)."""
         scores = self._scores(X)[:, 0]
-        if not isinstance(losses.make(self.loss), losses.Poisson):
+        if not isinstance(innermost(losses.make(self.loss)), losses.Poisson):
             return scores
         with np.errstate(over="ignore"):
             return np.exp(scores)

@@ -125,3 +125,6 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
         """The label."""
         above = self.decision_function(X) > 0.0
         return self.classes_[above.astype(int)]
+
+    def _meaning(self) -> dict[str, Any]:
+        return {"thresholds": [self.threshold_]}

@@ -56,3 +56,7 @@ class MeasureEstimator(LinearEstimator):
         self.dual_point_ = result.dual_point
         self.regularizer_ = result.problem.regularizer
         self._keep_reports([result])
+
+    def _dual_points(self) -> Any:
+        point = self.dual_point_
+        return None if point is None else np.column_stack([point.weights, point.scores])

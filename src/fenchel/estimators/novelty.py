@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -98,6 +99,15 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     def predict(self, X):
         """+1 for normal rows, -1 for novel ones."""
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
+
+    def score(self, X, y=None, sample_weight=None):
+        """-mean max(0, 1 - <x, w>), minus the loss of rows that are all taken to be normal: the higher, the better; y is not
+        used."""
+        loss = np.maximum(0.0, 1.0 - self.score_samples(X))
+        return -float(np.average(loss, weights=accept_weights(sample_weight, loss.size)))
+
+    def _meaning(self) -> dict[str, Any]:
+        return {"thresholds": [self.offset_]}
 
 
 def threshold(scores: np.ndarray, weights: np.ndarray | None, share: float, tol: float) -> float:

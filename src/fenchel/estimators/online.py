@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from fenchel.data.accept import accept_matrix
 from fenchel.data.exponential import BalancedWinnow, Winnow
@@ -18,6 +19,8 @@ from fenchel.data.transfer import Identity
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import LinearEstimator
 from fenchel.kernels.online_epoch import online_epoch, weights_of
+from fenchel.model import plain_label
+from fenchel.online_model import OnlineModel
 from fenchel.regularizers.prior import checked_prior
 
 POSITIVE = ("winnow", "normalised_winnow")
@@ -143,6 +146,21 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
         """The label with the highest score."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def to_model(self) -> OnlineModel:
+        """The weights without the learner around them, as `fenchel.save` writes them: they predict, but learn no more."""
+        check_is_fitted(self)
+        one, intercepts = self.coef_.shape[0] == 1, np.asarray(self.intercept_)
+        names = getattr(self, "feature_names_in_", None)
+        return OnlineModel(
+            coef=np.array(self.coef_[0] if one else self.coef_),
+            intercept=float(intercepts[0]) if one else intercepts.copy(),
+            labels=tuple(plain_label(label) for label in self.classes_),
+            algorithm=str(self.algorithm),
+            mistakes=tuple(np.atleast_1d(self.mistakes_).tolist()),
+            seen=int(self.n_seen_),
+            feature_names=None if names is None else tuple(str(name) for name in names),
+        )
 
     def _check_parameters(self) -> None:
         if self.algorithm not in ALGORITHMS:

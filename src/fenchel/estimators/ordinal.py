@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fenchel.errors import InputError
 from fenchel.estimators.cuts import best_thresholds, labels_at, level_costs
+from fenchel.estimators.levels import level_order, levelled
 from fenchel.estimators.measured import MeasureEstimator
 from fenchel.measures import Ordinal
 
@@ -17,17 +18,19 @@ from fenchel.measures import Ordinal
 class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
     """min over w of 1/M sum over pairs y_i < y_j of cost[y_i, y_j] max(0, 1 - <x_j - x_i, w>) + R(w), M such pairs.
 
-    The labels have an order, that in which they are sorted: numbers, or strings such as "1 poor", "2 good". One score
-    <x, w> is learnt that puts rows in that order; then thresholds between the levels are chosen, of all those between
-    the scores of the training rows the ones with the least mean cost[y_i, predicted_i] (exactly, by dynamic programming).
-    There is no sample_weight: the loss is a sum over pairs of rows, not over rows. To let levels count differently, use
-    `cost`; to let a row count twice, in all of its pairs and for the thresholds, repeat it.
+    The labels have an order: that of numbers, that of an ordered Categorical of pandas or an Enum of polars, or that of
+    `levels`. Words without an order are refused. One score <x, w> is learnt that puts rows in that order; then thresholds
+    between the levels are chosen, of all those between the scores of the training rows the ones with the least mean
+    cost[y_i, predicted_i] (exactly, by dynamic programming). There is no sample_weight: the loss is a sum over pairs of rows,
+    not over rows. To let levels count differently, use `cost`; to let a row count twice, in all of its pairs and for the
+    thresholds, repeat it.
 
     Parameters
     ----------
     cost : K x K matrix, cost[a, b] what it costs to say level b for a, in the order of classes_, not negative, 0 on the
         diagonal. The pairs use the part above the diagonal, the thresholds all of it. None: every pair costs 1 and the
         thresholds minimise the mean of |a - b|.
+    levels : the labels from lowest to highest, whether all of them occur in y or not; None: those of y, in their own order.
     regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
     alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
     C : the other way to say it: alpha = 1 / (C n). Not both.
@@ -45,7 +48,7 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
 
     Attributes
     ----------
-    classes_ : the K levels, sorted.
+    classes_ : the K levels, from lowest to highest.
     coef_ : shape (d,).
     thresholds_ : shape (K - 1,), ascending; the level of a row is the number of thresholds that its score is above.
     dual_point_ : the mixture of score vectors whose cutting planes give the certificate's dual value.
@@ -61,13 +64,18 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
     >>> model = OrdinalClassifier().fit(X, y)
     >>> model.status_.name, model.thresholds_.size, bool(np.abs(model.predict(X) - y).mean() < 0.05)
     ('CERTIFIED', 3, True)
+    >>> words = np.array(["low", "fair", "good", "top"])[y]
+    >>> model = OrdinalClassifier(levels=["low", "fair", "good", "top"]).fit(X, words)
+    >>> bool((model.predict(X) == words).mean() > 0.95)
+    True
     """
 
     def __init__(
-        self, cost=None, regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto", max_iter=None,
-        max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
+        self, cost=None, levels=None, regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto",
+        max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
         self.cost = cost
+        self.levels = levels
         self.regularizer = regularizer
         self.alpha = alpha
         self.C = C
@@ -89,18 +97,23 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
         return tags
 
     def fit(self, X, y):
-        """Fit to rows X (dense, sparse or a data frame) and levels y."""
+        """Fit to rows X (dense, sparse or a data frame) and levels y: numbers, or labels whose order is known."""
         measure = Ordinal(self.cost)
+        order = level_order(y, self.levels)
         X, y = self._training_rows(X, y=y)
         check_classification_targets(y)
-        classes, level = np.unique(y, return_inverse=True)
-        if classes.size < 2:
+        classes, level = levelled(y, order)
+        present = np.unique(level)
+        if present.size < 2:
             raise InputError(
                 f"OrdinalClassifier can't train when only one class is present: every row is of class "
-                f"{classes.tolist()[0]!r}; it needs samples of at least 2 levels"
+                f"{classes.tolist()[present[0]]!r}; it needs samples of at least 2 levels"
             )
         if measure.cost is not None and len(measure.cost) != classes.size:
-            raise InputError(f"cost is for {len(measure.cost)} levels, but y has {classes.size}")
+            raise InputError(
+                f"cost is for {len(measure.cost)} levels, but {'y' if order is None else 'levels'} has {classes.size}; name "
+                "them all with levels=[...] if some of them are not in y"
+            )
         make = self._set_problem(X, level.astype(float), measure)
         (result,) = self._fit_problems([make], [self._set_start(X.shape[1])])
         self._keep_set(result, result.coef.copy())
@@ -116,3 +129,6 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
         """The level between whose thresholds the score is."""
         scores = self._raw_scores(X)
         return self.classes_[labels_at(self.thresholds_, scores)]
+
+    def _meaning(self) -> dict[str, Any]:
+        return {"thresholds": self.thresholds_}

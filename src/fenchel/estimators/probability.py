@@ -21,9 +21,10 @@ def probabilities(loss: Any, scores: np.ndarray) -> np.ndarray:
     >>> probabilities("logistic", np.zeros(1))
     array([[0.5, 0.5]])
     """
-    probability = losses.make(loss).probability(scores)
+    made = losses.make(loss)
+    probability = made.probability(scores)
     if probability.ndim == 1:
-        return np.column_stack([1.0 - probability, probability])
+        return np.column_stack([made.probability(-scores), probability])
     total = probability.sum(axis=1, keepdims=True)
     even = np.full_like(probability, 1.0 / probability.shape[1])  # all underflowed: they are equally unlikely
     return np.divide(probability, total, out=even, where=total > 0.0)

@@ -136,7 +136,10 @@ def total_variance(X: Any) -> float:
 def accept_queries(qid: Any, n: int) -> np.ndarray:
     """The query of every row."""
     if qid is None:
-        raise InputError("qid is missing: pass the query of every row, qid=... (all equal if there is only one query)")
+        raise InputError(
+            "qid is missing: pass the query of every row, qid=... (all equal if there is only one query). In cross-validation: "
+            "sklearn.set_config(enable_metadata_routing=True), set_fit_request(qid=True) and set_score_request(qid=True)"
+        )
     found = np.asarray(qid)
     if found.shape != (n,):
         raise InputError(f"qid must have one entry per row of X ({n}), got shape {found.shape}")

@@ -211,15 +211,7 @@ def find_classes(labels: list[list[Hashable]]) -> list[Hashable]:
         return list(seen)
 
 
-def numbered(
-    labels: list[list[Hashable]], classes: list[Hashable], unknown: Callable[[int, int], str]
-) -> list[np.ndarray]:
-    """The numbers of the labels among the classes; `unknown(i, t)` is what to say of one that is not among them."""
+def numbered(labels: list[list[Hashable]], classes: list[Hashable]) -> list[np.ndarray]:
+    """The numbers of the labels among the classes, which hold them all."""
     number = {label: k for k, label in enumerate(classes)}
-    found = []
-    for i, sequence in enumerate(labels):
-        numbers = [number.get(label, -1) for label in sequence]
-        if -1 in numbers:
-            raise InputError(unknown(i, numbers.index(-1)))
-        found.append(np.array(numbers, dtype=np.int32))
-    return found
+    return [np.array([number[label] for label in sequence], dtype=np.int32) for sequence in labels]

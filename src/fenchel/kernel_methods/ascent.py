@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certify import feasible
-from fenchel.kernel_methods.certificate import products
+from fenchel.kernel_methods.certificate import own_dual, products
 from fenchel.kernel_methods.gram import refuse_indefinite
 from fenchel.kernels.working_set import FLAT, add_columns, balance, solve_block, wishes
 from fenchel.oracle import Oracle
@@ -37,7 +37,7 @@ REFRESH = 1000  # working sets between two computations of all scores
 class KernelOracle(Oracle):
     """What the loop and the solver share; a pass is one walk over all n^2 values of K."""
 
-    def __init__(self, problem: Any):
+    def __init__(self, problem: Any, engine: Any = None):
         self.problem = problem
         self.passes = 0.0
 
@@ -46,19 +46,25 @@ class KernelOracle(Oracle):
         self.passes += np.count_nonzero(w) / self.problem.n
         return products(self.problem.gram, w[:, None])[0][:, 0]
 
+    def close(self) -> None:
+        """It holds nothing that must be given back."""
+
 
 @dataclass(frozen=True)
 class KernelAscent(Solver):
     """Working sets of `size` rows (at most what the cache holds); None takes many for losses with kinks, whose steps
     are cheap, and few for smooth ones.
 
-    >>> from fenchel.kernel_methods import KernelProblem, solve_kernel
+    >>> import fenchel
+    >>> from fenchel.kernel_methods import KernelProblem
     >>> problem = KernelProblem([[0.0], [1.0], [2.0]], [1.0, 2.0, 0.0], loss="absolute", alpha=0.1, fit_intercept=True)
-    >>> solve_kernel(problem, tol=1e-8).solver
+    >>> fenchel.solve(problem, tol=1e-8).solver
     'KernelAscent'
     """
 
     size: int | None = None
+
+    kinds = ("kernel",)
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         state = State(oracle, start, self.size or (FEW if oracle.problem.smooth_loss else MANY))
@@ -87,8 +93,7 @@ class State:
         self.active, self.idle = self.rows, np.zeros(problem.n, dtype=np.int64)
         self.change = np.zeros(problem.n)
         self.b = start.intercept
-        u = np.zeros(problem.n) if start.dual_point is None else start.dual_point
-        self.u = feasible(problem, u)
+        self.u = feasible(problem, own_dual(problem, start.coef) if start.dual_point is None else start.dual_point)
         self.refresh()
 
     @property

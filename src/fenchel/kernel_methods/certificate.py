@@ -104,10 +104,14 @@ def kernel_slopes_at(problem: Any, coef: np.ndarray, b: float) -> np.ndarray:
 
 def best_kernel_dual(problem: Any, coef: np.ndarray, b: float) -> np.ndarray:
     """The dual point that belongs to c, or the slopes at the scores if they are better."""
-    p = problem.weights
-    own = np.divide(-problem.alpha * coef, p, out=np.zeros(problem.n), where=p > 0.0)
-    candidates = (own, kernel_slopes_at(problem, coef, b))
+    candidates = (own_dual(problem, coef), kernel_slopes_at(problem, coef, b))
     return max(candidates, key=lambda u: kernel_certificate(problem, coef, b, u)[0].dual)
+
+
+def own_dual(problem: Any, coef: np.ndarray) -> np.ndarray:
+    """u = -alpha c / p: the dual point whose function is f."""
+    p = problem.weights
+    return np.divide(-problem.alpha * coef, p, out=np.zeros(problem.n), where=p > 0.0)
 
 
 def accept_kernel_dual(problem: Any, dual_point: Any) -> np.ndarray:

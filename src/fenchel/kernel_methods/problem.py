@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel import losses
 from fenchel.certify import Judge
@@ -39,11 +40,14 @@ class KernelProblem(Problem):
 
     Examples
     --------
-    >>> from fenchel.kernel_methods import KernelProblem, solve_kernel
+    >>> import fenchel
+    >>> from fenchel.kernel_methods import KernelProblem
     >>> problem = KernelProblem([[0.0], [1.0], [2.0]], [1, -1, 1], loss="hinge", alpha=0.1, kernel="rbf")
-    >>> solve_kernel(problem).status.name
+    >>> fenchel.solve(problem).status.name
     'CERTIFIED'
     """
+
+    family = "kernel"
 
     def __init__(
         self, X: Any, y: Any = None, loss: Any = "hinge", alpha: float | None = None, fit_intercept: bool = False,
@@ -72,16 +76,37 @@ class KernelProblem(Problem):
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of the targets, the weights, the diagonal of K and all names and parameters."""
-        digest = hashlib.sha256(b"fenchel kernel problem 1")
-        for vector in (self.y, self.weights, self.gram.diagonal):
-            digest.update(np.ascontiguousarray(vector).data)
-        digest.update(repr((self.loss, self.alpha, self.fit_intercept, self.kernel, self.kernel_params)).encode())
+        """sha256 of the rows (or the given matrix), the targets, the weights and all names and parameters."""
+        digest = hashlib.sha256(b"fenchel kernel problem 2")
+        for array in (*arrays_of(self.gram), self.y, self.weights):
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        kernel = self.kernel if isinstance(self.kernel, str) else getattr(self.kernel, "__qualname__", "")
+        digest.update(repr((self.loss, self.alpha, self.fit_intercept, kernel, self.kernel_params)).encode())
         return digest.hexdigest()
+
+    def part(self, a: int, b: int) -> Problem:
+        """Rows of a kernel problem cannot be taken apart: each has to do with all others."""
+        raise InputError("the rows of a KernelProblem cannot be spread over workers: solve it on one machine")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"compiled_loss": None}
+
+    def settle(self) -> None:
+        """After a journey: the loss is made ready to be compiled."""
+        self.__dict__["compiled_loss"] = compilable(self.loss)
 
     def __repr__(self) -> str:
         intercept = ", free intercept" if self.fit_intercept else ""
         return f"KernelProblem({self.n} rows, kernel {self.kernel!r}; {self.loss} + L2({self.alpha}){intercept})"
+
+
+def arrays_of(gram: Gram | GivenGram) -> list[np.ndarray]:
+    """What K is computed from."""
+    if isinstance(gram, GivenGram):
+        return [gram.store]
+    X = gram.X
+    return [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
 
 
 def make_gram(X: Any, kernel: Any, params: Mapping[str, Any], cache_size: float) -> Gram | GivenGram:

@@ -1,21 +1,17 @@
-"""Solving a kernel problem: the one loop of `fenchel.solve`, with the kernel's certificate."""
+"""Solving a kernel problem: `fenchel.solve` with the one solver that kernels have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from fenchel.choose import Choice, Choices
 from fenchel.data.accept import accept_vector
-from fenchel.errors import InputError
-from fenchel.kernel_methods.ascent import KernelAscent, KernelOracle
+from fenchel.errors import IncompatibleError, InputError
+from fenchel.kernel_methods.ascent import KernelAscent
 from fenchel.kernel_methods.problem import KernelProblem
 from fenchel.result import Result
-from fenchel.run import Run
-from fenchel.solve import _validate, one_blas_thread
-from fenchel.solvers.base import Start
+from fenchel.solve import solve
 
 
 def solve_kernel(
@@ -29,7 +25,8 @@ def solve_kernel(
 ) -> Result:
     """Solve a kernel problem to a certified relative gap; arguments and Result as in `fenchel.solve`.
 
-    Result.coef is c, f = sum_j c_j k(x_j, .). `start` is a Result of a problem with as many rows, or dual variables.
+    The same as `fenchel.solve(problem)`, but `start` may also be dual variables alone. Result.coef is c of
+    f = sum_j c_j k(x_j, .).
 
     >>> from fenchel.kernel_methods import KernelProblem, solve_kernel
     >>> problem = KernelProblem([[0.0], [1.0], [2.0]], [1, -1, 1], loss="hinge", alpha=0.1, fit_intercept=True)
@@ -37,13 +34,26 @@ def solve_kernel(
     >>> result.status.name, result.certificate.relative_gap <= 1e-6
     ('CERTIFIED', True)
     """
-    _validate(tol, max_iter, max_time, callback)
     if not isinstance(problem, KernelProblem):
         raise InputError(f"solve_kernel takes a KernelProblem, got {type(problem).__name__}: use fenchel.solve for it")
-    run = Run(problem, tol, max_iter, max_time, callback, KernelOracle(problem))
-    u = start.dual_point if isinstance(start, Result) else start
-    b = float(start.intercept) if isinstance(start, Result) and problem.fit_intercept else 0.0
-    begin = Start(np.zeros(problem.n), b, None if u is None else accept_vector(u, problem.n, "start"))
-    choice = Choice(solver or KernelAscent(), "the only solver for kernels")
-    with one_blas_thread():
-        return run.through(Choices([choice]), begin)
+    if start is not None and not isinstance(start, (Result, tuple)):
+        u = accept_vector(start, problem.n, "start")
+        start = (-problem.weights * u / problem.alpha, 0.0, u)
+    return solve(problem, "auto" if solver is None else solver, tol, max_iter, max_time, callback, start)
+
+
+def kernel_choices(problem: KernelProblem, solver: Any, remote: bool) -> Choices:
+    """The one solver for kernels, unless another one, or an engine that spreads rows, is asked for."""
+    if remote:
+        raise IncompatibleError("a KernelProblem is solved on one machine: each of its rows has to do with all others")
+    if isinstance(solver, str) and solver in ("auto", "kernel_ascent"):
+        solver = KernelAscent()
+    if not isinstance(solver, KernelAscent):
+        name = solver if isinstance(solver, str) else type(solver).__name__
+        raise IncompatibleError(
+            f"{name} cannot solve this problem: the features are those of a kernel, and the method needs rows of features. "
+            "Solvers that can: KernelAscent (solver='auto'). fenchel.IncompleteCholesky makes rows of a kernel."
+        )
+    choices = Choices([Choice(solver, "the only solver for kernels")])
+    choices.get(0)
+    return choices

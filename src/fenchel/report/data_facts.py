@@ -59,10 +59,10 @@ def data_facts(problem: Any, labels: Sequence[Any] | None = None) -> dict[str, A
 
 def _class_counts(problem: Any, labels: Sequence[Any] | None) -> dict[str, Any]:
     """Rows per label; of one label against the rest there is nothing to count, only the labels."""
-    if problem.family not in ("scalar", "vector", "set") or np.ndim(problem.y) != 1:
+    if problem.family not in ("scalar", "vector", "set", "kernel") or np.ndim(problem.y) != 1:
         return {}
     task = task_of(problem.loss, problem.family, labels)
-    if task not in ("two classes", "classes") or (task == "classes" and problem.family == "scalar"):
+    if task not in ("two classes", "classes") or (task == "classes" and problem.family in ("scalar", "kernel")):
         return {"Labels": labels_shown(labels)}
     values, counts = np.unique(problem.y, return_counts=True)
     places = [int(value > 0) if task == "two classes" else int(value) for value in values]

@@ -14,11 +14,13 @@ from fenchel.report.subject import Run, Solve, names_for, run_of
 
 
 def run_of_estimator(model: Any, name: str, feature_names: Sequence[str] | None) -> Run:
-    """The run of a fitted estimator of `fenchel` that has weights of features or a structured model."""
+    """The run of a fitted estimator of `fenchel` that has a certificate."""
     solved = getattr(model, "_solved", None)
     if solved is None:
         raise InputError(f"a {type(model).__name__} keeps no account of its solve for a report; give a Result instead")
-    if hasattr(model, "to_model"):
+    if "work" not in solved:  # with a kernel
+        return run_of(model.to_model(), name, feature_names)
+    if solved["family"] == "structured":
         run = run_of(model.to_model(), name)
         solves = tuple(replace(one, digest=run.solves[0].digest) for one in _solves(model, solved))
         return replace(run, solves=solves, predict=model.predict)

@@ -80,8 +80,20 @@ def _classes(run: Run, X: Any, y: np.ndarray) -> Evaluation:
         calibration = reliability(sure, right)
         chosen = np.clip(p[np.arange(true.size), true], 1e-300, 1.0)
         numbers["Mean log loss"] = (float(-np.log(chosen).mean()),)
-        numbers["Brier score"] = (float(((p - np.eye(len(labels))[true]) ** 2).sum(axis=1).mean()),)
+        numbers["Brier score" if len(labels) == 2 else "Brier score, summed over labels"] = (brier(p, true),)
     return Evaluation(true.size, numbers, confusion, {name: curve for name, (curve, _) in curves.items()}, calibration)
+
+
+def brier(p: np.ndarray, true: np.ndarray) -> float:
+    """The mean of (P(label 1) - [label is 1])^2 for two labels; for more, of the sum over labels of such squares, up to 2.
+
+    That is how scikit-learn counts, and most weather forecasters; the sum for two labels would be twice as large.
+
+    >>> brier(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([1, 0]))
+    0.03125
+    """
+    squares = (p - np.eye(p.shape[1])[true]) ** 2
+    return float((squares[:, 1] if p.shape[1] == 2 else squares.sum(axis=1)).mean())
 
 
 def _separate(z: np.ndarray, joint: bool) -> np.ndarray:

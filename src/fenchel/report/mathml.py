@@ -17,6 +17,7 @@ OPERATORS = {
 }  # fmt: skip
 LARGE = {"sum": "∑", "max": "max", "min": "min"}  # what stands below them is set below
 FUNCTIONS = {"log", "exp", "asinh", "score", "cost", "rank"}
+FENCES = frozenset("()[]{}|‖⟨⟩")
 SPACES = {",": "0.17em", ";": "0.28em", "quad": "1em"}
 TOKEN = re.compile(r"\\([A-Za-z]+|[,;])|(\d+(?:\.\d+)?)|([A-Za-z])|(\S)|\s+")
 
@@ -41,6 +42,11 @@ def _parsed(tex: str) -> Markup:
 
 def _row(parts: list[Markup]) -> Markup:
     return parts[0] if len(parts) == 1 else element("mrow", parts)
+
+
+def _kept_small(sign: str) -> str | None:
+    """Brackets are as high as a line: MathML would stretch them over the limits of a sum beside them."""
+    return "false" if sign in FENCES else None
 
 
 class _Reader:
@@ -78,7 +84,9 @@ class _Reader:
             return element("mn", digits), False
         if letter is not None:
             return element("mi", letter), False
-        return element("mo", {"-": "\N{MINUS SIGN}", "'": "\N{PRIME}"}.get(sign, sign)), False
+        return element(
+            "mo", {"-": "\N{MINUS SIGN}", "'": "\N{PRIME}"}.get(sign, sign), stretchy=_kept_small(sign)
+        ), False
 
     def command(self, name: str) -> tuple[Markup, bool]:
         if name == "frac":
@@ -96,7 +104,7 @@ class _Reader:
         if name in FUNCTIONS:
             return element("mi", name), False
         form = {"l": "prefix", "r": "postfix"}.get(name[0]) if name.lower().endswith("vert") else None
-        return element("mo", OPERATORS[name], form=form, stretchy="false" if form else None), False
+        return element("mo", OPERATORS[name], form=form, stretchy=_kept_small(OPERATORS[name])), False
 
     def words(self, kind: str) -> Markup:
         """The letters between braces, as they are."""

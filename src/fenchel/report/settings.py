@@ -42,7 +42,7 @@ def call(run: Run) -> str:
     if run.family == "kernel":
         kernel = f"loss={_qualified(run.loss)}, alpha={run.regularizer.alpha!r}, kernel=..., kernel_params=...{rest}"
         first = f"problem = fenchel.kernel_methods.KernelProblem(X, y, {kernel})"
-        return f"{first}\nresult = fenchel.kernel_methods.solve_kernel(problem, tol={run.worst.tol!r})"
+        return f"{first}\nresult = fenchel.solve(problem, tol={run.worst.tol!r})"
     return (
         f"problem = fenchel.Problem(\n    X, y, loss={_qualified(run.loss)},\n"
         f"    regularizer={_qualified(run.regularizer)}{rest},\n)\n"

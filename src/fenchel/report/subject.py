@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.errors import InputError
+from fenchel.kernel_model import KernelModel
 from fenchel.model import Model
 from fenchel.model_parts import class_scores, classes_known, innermost, regularizer_of
 from fenchel.report.data_facts import data_facts, labels_shown, task_of
@@ -85,17 +86,17 @@ class Fit(NamedTuple):
     ('no', 'yes')
     """
 
-    model: Model | StructuredModel
+    model: Model | StructuredModel | KernelModel
     results: Sequence[Result]
 
 
 def run_of(given: Any, name: str, feature_names: Sequence[str] | None = None) -> Run:
-    """The run that is meant by a Result, a Model, a StructuredModel or a fitted estimator of `fenchel`."""
+    """The run that is meant by a Result, a model or a fitted estimator of `fenchel`."""
     if isinstance(given, Result):
         return _of_result(given, name, feature_names)
     if isinstance(given, Fit):
         return _of_fit(given, name, feature_names)
-    if isinstance(given, Model):
+    if isinstance(given, Model | KernelModel):
         return _of_model(given, name, feature_names)
     if isinstance(given, StructuredModel):
         return _of_structured(given, name)
@@ -104,13 +105,13 @@ def run_of(given: Any, name: str, feature_names: Sequence[str] | None = None) ->
 
         return run_of_estimator(given, name, feature_names)
     raise InputError(
-        f"a report is of a Result, a Model, a StructuredModel or a fitted estimator of fenchel, got {type(given).__name__}"
+        f"a report is of a Result, a model or a fitted estimator of fenchel with a certificate, got {type(given).__name__}"
     )
 
 
 def _of_result(result: Result, name: str, feature_names: Sequence[str] | None) -> Run:
     problem = result.problem
-    family = "kernel" if hasattr(problem, "gram") else problem.family
+    family = problem.family
     task = task_of(problem.loss, family, labels=None)
     plain = family in ("scalar", "vector", "set")
     weights = np.atleast_2d(result.coef) if plain else None
@@ -161,7 +162,7 @@ def solve_of(result: Result) -> Solve:
     )  # fmt: skip
 
 
-def _of_model(model: Model, name: str, feature_names: Sequence[str] | None) -> Run:
+def _of_model(model: Model | KernelModel, name: str, feature_names: Sequence[str] | None) -> Run:
     several = len(model.certificates) > 1
     parts = zip(model.certificates, model.statuses, model.solvers, model.digests, strict=True)
     solves = tuple(
@@ -169,18 +170,23 @@ def _of_model(model: Model, name: str, feature_names: Sequence[str] | None) -> R
         for k, (c, status, solver, digest) in enumerate(parts)
     )
     task = task_of(model.loss, model.family, model.labels)
-    weights = np.atleast_2d(model.coef)
+    weights = np.atleast_2d(model.coef) if isinstance(model, Model) else None
     facts = {"Rows": model.n, "Features": model.d, "Labels": labels_shown(model.labels)}
+    if isinstance(model, KernelModel):
+        facts |= {
+            "Kernel": f"{model.kernel!r} {model.kernel_params or ''}".strip(),
+            "Rows with weight": model.support.size,
+        }
     facts |= {"Row weights": "yes" if model.weighted else None, "Offset": "yes" if model.offset else None}
     bias = np.atleast_1d(np.asarray(model.intercept, dtype=float)) if model.fit_intercept else None
     return Run(
         name, model.family, task, model.loss, model.regularizer, model.fit_intercept, solves, weights, bias, model.labels,
-        names_for(weights, feature_names if feature_names is not None else model.feature_names), facts,
-        versions=model.versions, **_model_functions(model),
+        None if weights is None else names_for(weights, model.feature_names if feature_names is None else feature_names),
+        facts, versions=model.versions, **_model_functions(model),
     )  # fmt: skip
 
 
-def _model_functions(model: Model) -> dict[str, Any]:
+def _model_functions(model: Model | KernelModel) -> dict[str, Any]:
     has = hasattr(model.loss, "probability") and model.labels is not None
     known = model.family != "set" or model.thresholds is not None
     return {

@@ -8,7 +8,7 @@ Update       exact coordinate steps on D(u) - s sum p u - (k/2) (sum p u)^2, k =
              since the last time, else mu <- mu / 4
 Certificate  the gap at fixed b = s, which the paper plots, is none (it can be 1e-16 far from the optimum): u is moved
              onto sum p u = 0, w recomputed from it, and b minimised out exactly
-Reference    Zhang (2002), section 5.4, appendix D, Algorithms 2 and 3
+Reference    Zhang (2002), end of section 5.2, appendices C and D, Algorithms 2 and 3; section 6.3 has the experiment
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class AugmentedLagrangian(Solver):
     eta: float = 1.0
     inner: str = "each_step"
     seed: int = 0
+    at_home: ClassVar[str] = "the method is written for rows that are here: it keeps a multiplier for each"
     cost: ClassVar[str] = "an epoch of dual steps, one pass over the data"
     convergence: ClassVar[str] = "no rate is known with inexact inner solves"
     needs: ClassVar[Needs] = Needs(regularizer=("quadratic_part",))

@@ -53,6 +53,7 @@ class Solver:
     )
     rebuilds: ClassVar[bool] = False  # its dual points are made by repeating the run, and cost as much
     remote: ClassVar[tuple[str, ...]] = ()  # kinds of problems of which it asks for sums only: rows may be on a cluster
+    at_home: ClassVar[str] = "the method looks at them one by one"  # why it needs the rows here, where it is not remote
     sparse_duals: ClassVar[bool] = False  # it may be given a dual point to start from as a CSR matrix
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 

@@ -50,6 +50,9 @@ class Extragradient(Solver):
 
     prox: str = "euclidean"
     balance: float = 10.0
+    at_home: ClassVar[str] = (
+        "the method is written for rows that are here: it keeps a point of the label polytope for each"
+    )
     cost: ClassVar[str] = "two passes, each with a projection or the marginals of every example"
     convergence: ClassVar[str] = "gap of the average O(1/iterations)"
     slow: ClassVar[bool] = True

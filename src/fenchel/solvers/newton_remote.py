@@ -6,6 +6,7 @@ and so is made only where d is small.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,8 +69,8 @@ class RemotePasses:
         return float(point.h)
 
     def farthest(self, point: Point) -> float:
-        """The largest |score|."""
-        return max(self.team.sum("newton_farthest", self.name, point.z)[0])
+        """sqrt(sum p z^2), how far scores typically are."""
+        return math.sqrt(self.team.sum("newton_squares", self.name, point.z)[0])
 
     def product(self, point: Point, v: np.ndarray, shift: float) -> np.ndarray:
         """sum_i h_i (<x_i, v> + shift) x_i."""

@@ -47,6 +47,7 @@ class SemismoothNewton(Solver):
     'CERTIFIED'
     """
 
+    at_home: ClassVar[str] = "the method is written for rows that are here: it picks those near a kink and factors them"
     cost: ClassVar[str] = "a pass over the data, and a Cholesky factor of a d x d matrix"
     convergence: ClassVar[str] = "superlinear near the optimum"
     needs: ClassVar[Needs] = Needs(regularizer=("hessian", "few_features"))

@@ -1,0 +1,59 @@
+"""The order of labels: as they say it themselves, or as the user does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fenchel.errors import InputError
+
+
+def level_order(y: Any, levels: Any) -> list[Any] | None:
+    """The levels from lowest to highest: `levels` if given, else the categories of an ordered Categorical of pandas or an
+    Enum of polars; None if y does not say.
+
+    >>> import pandas as pd
+    >>> level_order(pd.Categorical(["low"], categories=["low", "high"], ordered=True), None)
+    ['low', 'high']
+    """
+    if levels is not None:
+        if isinstance(levels, str) or not isinstance(levels, (Sequence, np.ndarray)):
+            raise InputError(f"levels must be a list of labels, from lowest to highest, got {levels!r}")
+        order = [level.item() if isinstance(level, np.generic) else level for level in levels]
+        if len(set(order)) != len(order) or len(order) < 2:
+            raise InputError(f"levels must be at least two different labels, from lowest to highest, got {order!r}")
+        return order
+    kind: Any = getattr(y, "dtype", None)
+    if getattr(kind, "ordered", False) and hasattr(kind, "categories"):
+        return list(kind.categories)
+    if type(kind).__name__ == "Enum" and type(kind).__module__.startswith("polars"):
+        return list(kind.categories)
+    return None
+
+
+def levelled(y: np.ndarray, order: list[Any] | None) -> tuple[np.ndarray, np.ndarray]:
+    """(the levels from lowest to highest, the place of every label among them).
+
+    >>> levelled(np.array(["mid", "low"]), ["low", "mid", "high"])
+    (array(['low', 'mid', 'high'], dtype='<U4'), array([1, 0]))
+    >>> levelled(np.array([10, 9, 10]), None)
+    (array([ 9, 10]), array([1, 0, 1]))
+    """
+    if order is None:
+        if y.dtype.kind not in "biuf":
+            some = ", ".join(str(label) for label in dict.fromkeys(y.tolist()[:100]))
+            raise InputError(
+                f"y holds words ({some:.60}), and their order is not known: that of the alphabet is rarely meant. Name the "
+                "levels from lowest to highest, levels=['low', 'high'], or pass numbers, an ordered Categorical of pandas "
+                "(pd.Categorical(y, categories=[...], ordered=True)) or a polars Series of type pl.Enum([...])"
+            )
+        classes, place = np.unique(y, return_inverse=True)
+        return classes, place
+    number = {label: k for k, label in enumerate(order)}
+    found = np.array([number.get(label, -1) for label in y.tolist()], dtype=np.int64)
+    if (found < 0).any():
+        row = int(np.argmax(found < 0))
+        raise InputError(f"y of row {row} is {y[row]!r}, which is not among the levels {order}")
+    return np.array(order), found

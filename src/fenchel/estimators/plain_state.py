@@ -1,0 +1,124 @@
+"""The state of estimators as plain data, so that tools which let only known types in (skops, and MLflow with it) need to be
+told of the estimator's own class and of nothing else.
+
+Losses, regularizers, solvers, certificates, statuses and histories are replaced by dictionaries with the name of their class
+when an estimator is pickled, copied or dumped, and made again when it arrives. Classes are looked up among Fenchel's own in a
+few of its packages, and none of their code runs but constructors. What is not Fenchel's is left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.result import TracePoint
+
+MARK = "__fenchel__"
+HOMES = (
+    "checkpoint", "data.attributes", "data.exponential", "data.power", "data.transfer", "estimators.sequence_input",
+    "losses", "measures", "multiclass", "regularizers", "result", "set_problem", "solvers", "structured", "structured_check",
+)  # fmt: skip
+CSR = {"csr_matrix": sp.csr_matrix, "csr_array": sp.csr_array}
+WHOLE = (0,)  # places in a TracePoint that are whole numbers
+
+
+class PlainState:
+    """`__getstate__` and `__setstate__` of an estimator in plain data."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {key: packed(value) for key, value in state.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parent: Any = super()
+        parent.__setstate__({key: unpacked(value) for key, value in state.items()})
+
+
+def packed(value: Any) -> Any:
+    """Fenchel's objects in it as dictionaries.
+
+    >>> from fenchel.losses import Huber
+    >>> packed([Huber(0.5), 1]) == [{MARK: "losses.huber.Huber", "items": [0.5]}, 1]
+    True
+    >>> unpacked(packed([Huber(0.5), 1]))
+    [Huber(delta=0.5), 1]
+    """
+    if type(value) in (list, dict):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        found = {key: packed(item) for key, item in pairs}
+        return found if isinstance(value, dict) else list(found.values())
+    if type(value) is tuple:
+        if value and all(type(item) is TracePoint for item in value):
+            return {MARK: "history", "rows": np.array(value, dtype=float)}
+        return tuple(packed(item) for item in value)
+    if sp.issparse(value) and type(value).__name__ in CSR:
+        parts = {"data": value.data, "indices": value.indices, "indptr": value.indptr}
+        return {MARK: type(value).__name__, **parts, "shape": value.shape}
+    return _packed_object(value)
+
+
+def _packed_object(value: Any) -> Any:
+    cls = type(value)
+    path = f"{cls.__module__}.{cls.__qualname__}".removeprefix("fenchel.")
+    if not cls.__module__.startswith("fenchel.") or not _is_known(path):
+        return value
+    if isinstance(value, Enum):
+        return {MARK: path, "name": value.name}
+    if isinstance(value, tuple):
+        return {MARK: path, "items": [packed(item) for item in value]}
+    if is_dataclass(value):
+        return {MARK: path, "fields": {part.name: packed(getattr(value, part.name)) for part in fields(value)}}
+    own: Any = value.__getstate__()
+    return {MARK: path, "state": {key: packed(item) for key, item in own.items()}}
+
+
+def unpacked(value: Any) -> Any:
+    """The inverse of `packed`."""
+    if type(value) is list:
+        return [unpacked(item) for item in value]
+    if type(value) is tuple:
+        return tuple(unpacked(item) for item in value)
+    if type(value) is not dict:
+        return value
+    if MARK not in value:
+        return {key: unpacked(item) for key, item in value.items()}
+    name = value[MARK]
+    if name == "history":
+        return tuple(
+            TracePoint(*(int(x) if k in WHOLE else x for k, x in enumerate(row))) for row in value["rows"].tolist()
+        )
+    if name in CSR:
+        return CSR[name]((value["data"], value["indices"], value["indptr"]), shape=tuple(value["shape"]))
+    return _unpacked_object(_class_of(name), value)
+
+
+def _unpacked_object(cls: Any, value: dict[str, Any]) -> Any:
+    if issubclass(cls, Enum):
+        return cls[value["name"]]
+    if issubclass(cls, tuple):
+        return cls._make(unpacked(value["items"]))
+    if "fields" in value:
+        return cls(**unpacked(value["fields"]))
+    made, state = cls.__new__(cls), unpacked(value["state"])
+    if hasattr(cls, "__setstate__"):
+        made.__setstate__(state)
+    else:
+        made.__dict__.update(state)
+    return made
+
+
+def _is_known(path: str) -> bool:
+    return any(path.startswith(f"{home}.") for home in HOMES)
+
+
+def _class_of(path: Any) -> type:
+    module, _, name = str(path).rpartition(".")
+    found = getattr(import_module(f"fenchel.{module}"), name, None) if _is_known(str(path)) else None
+    if not isinstance(found, type) or not found.__module__.startswith("fenchel."):
+        raise ValueError(f"the state of an estimator names {path!r}, which is no class that it may have in it")
+    return found
