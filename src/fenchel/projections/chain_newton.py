@@ -141,7 +141,7 @@ def project_chain(E, m, M, out):
         eliminate(E, m, base, x, g, ridge, D, live, count, S, V, y)
         substitute(E, m, g, ridge, D, live, count, S, V, y, step)
         slope, share = inner(g, step), 1.0
-        while True:
+        while True:  # share halves, 31 times at most
             for k in range(n):
                 trial[k] = x[k] + share * step[k]
             found = dual_value(E, m, base, trial, g_trial)

@@ -90,6 +90,8 @@ def adaptive(state: State) -> Iterator[Iterate]:
     L = state.first_guess()
     while not state.begin(L):
         L *= 2.0
+        if not L < math.inf:  # NaN on both sides of the test
+            return
     state.mu = L
     due = 0
     for k in count():
@@ -102,6 +104,8 @@ def adaptive(state: State) -> Iterator[Iterate]:
         t = share(state.mu + state.gamma, L)
         while not state.attempt(t, L):
             L *= 2.0
+            if not L < math.inf:
+                return
             t = share(state.mu + state.gamma, L)
         state.accept(t)
         L = max(L / SHRINK, SMALLEST)
