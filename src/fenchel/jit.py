@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from fenchel import typed
+from fenchel import deadline, typed
 
 # Not `True`: tests for NaN and infinity must survive, because bounds of dual domains are infinite.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
@@ -53,7 +53,10 @@ class Kernel:
         if typed.waiting():  # a module that was imported since may have brought the methods of these arguments
             with _LOCK:
                 typed.install()
-        return self.dispatcher(*args)
+        deadline.check()
+        result = self.dispatcher(*args)
+        deadline.check()
+        return result
 
     def __repr__(self) -> str:
         return f"<kernel {self.py_func.__module__}.{self.__name__}>"

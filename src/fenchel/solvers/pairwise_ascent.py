@@ -5,7 +5,7 @@ Update       for two rows with opposite wishes, p_i du_i = -p_j du_j = t with th
              quadratic minorant), for every loss: the root in b of p_i du_i(b) + p_j du_j(b) = 0. Rows are visited in
              shuffled order; one that wishes to move waits in a small pool for a partner, so no step needs all scores
 Certificate  u itself, feasible at all times up to rounding; w and b as in `DualAscent`
-Reference    Platt (1999); Keerthi et al. (2001); Zhang (2002) section 5.4 for what it is compared with
+Reference    Platt (1999); Keerthi et al. (2001); Zhang (2002), section 6.3, for what it is compared with
 """
 
 from __future__ import annotations
