@@ -90,7 +90,7 @@ def adaptive(state: State) -> Iterator[Iterate]:
     L = state.first_guess()
     while not state.begin(L):
         L *= 2.0
-        if not L < math.inf:  # NaN on both sides of the test
+        if not np.isfinite(L):  # NaN on both sides of the test
             return
     state.mu = L
     due = 0
@@ -104,7 +104,7 @@ def adaptive(state: State) -> Iterator[Iterate]:
         t = share(state.mu + state.gamma, L)
         while not state.attempt(t, L):
             L *= 2.0
-            if not L < math.inf:
+            if not np.isfinite(L):
                 return
             t = share(state.mu + state.gamma, L)
         state.accept(t)
