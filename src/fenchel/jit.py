@@ -58,6 +58,10 @@ class Kernel:
         deadline.check()
         return result
 
+    def in_steps(self, *args: Any) -> Any:
+        """The same, run by Python: only the kernels that it calls are compiled, and it can be broken off between them."""
+        return self.py_func(*args)
+
     def __repr__(self) -> str:
         return f"<kernel {self.py_func.__module__}.{self.__name__}>"
 

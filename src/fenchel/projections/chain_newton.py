@@ -36,8 +36,8 @@ def fill(values, start):
 def simplex_threshold(values, total):
     """tau with sum of [values - tau]_+ = total: the mean of those that are left, until none falls below it (Michelot).
 
-    tau rises from round to round in exact arithmetic. Rounding could lower it where values tie with it, so the larger one is kept:
-    then what has been left out stays out, and there are fewer rounds than values.
+    tau rises from round to round in exact arithmetic. Rounding could lower it where values tie with it, so the larger one is
+    kept: then what has been left out stays out, and there are no more rounds than values.
     """
     top = values[0]
     for v in values:

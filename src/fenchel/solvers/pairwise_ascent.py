@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fenchel.data.accept import size
+from fenchel.data.walk import slices
 from fenchel.errors import InputError
 from fenchel.kernels.pair_epoch import pair_epoch
 from fenchel.result import Iterate
@@ -81,11 +83,12 @@ class Pairs(State):
             self.active = self.rows
         problem, order = self.oracle.problem, self.shuffle(rng, self.active)
         self.oracle.passes += order.size / problem.n
-        self.b = pair_epoch(
-            problem.compiled_loss, self.change.rows, problem.y, problem.weights, problem.offset, self.transfer, order,
-            self.bounds, self.typical, 1.0 / self.strength, self.b, self.u, self.v, self.idle, self.work, self.pool,
-            self.count, self.wish,
-        )  # fmt: skip
+        for part in slices(order, size(self.change.rows) / problem.n):
+            self.b = pair_epoch(
+                problem.compiled_loss, self.change.rows, problem.y, problem.weights, problem.offset, self.transfer, part,
+                self.bounds, self.typical, 1.0 / self.strength, self.b, self.u, self.v, self.idle, self.work, self.pool,
+                self.count, self.wish,
+            )  # fmt: skip
         self.active = self.active[self.idle[self.active] < PATIENCE]
 
     def check(self) -> Iterate:
