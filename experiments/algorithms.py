@@ -27,7 +27,7 @@ class LargeMargin(NamedTuple):
         return fenchel.Problem(X, y, loss="hinge", regularizer=self.regularizer(strength, X.shape[1]))
 
 
-GRADIENT = DualAscent(step="gradient", rate=RATE, order="cyclic")
+GRADIENT = DualAscent(step="explicit", rate=RATE, order="cyclic")
 LARGE_MARGIN = {
     "LM-Perc": LargeMargin(lambda a, d: L2(a), DualAscent(order="cyclic")),
     "LM-UWin": LargeMargin(lambda a, d: BalancedEntropy(a, prior=PRIOR), GRADIENT),

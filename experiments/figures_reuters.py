@@ -45,7 +45,7 @@ class Run(NamedTuple):
 
 
 def gradient(rate: float) -> DualAscent:
-    return DualAscent(step="gradient", rate=rate, order="cyclic")
+    return DualAscent(step="explicit", rate=rate, order="cyclic")
 
 
 def tenfold(X: Any) -> DualAscent:

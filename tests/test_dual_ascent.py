@@ -84,11 +84,11 @@ def test_what_is_kept_beside_v_does_not_drift(reg, storage):
 
 
 @pytest.mark.parametrize("order", ["blocks", "permuted", "cyclic"])
-@pytest.mark.parametrize("step", ["majorised", "exact", "gradient"])
+@pytest.mark.parametrize("step", ["majorised", "exact", "explicit", "implicit"])
 @pytest.mark.parametrize("reg", ["l2", "entropy", "balanced_total", "q_norm"])
 def test_all_steps_and_orders_reach_the_same_optimum(reg, step, order):
     p = problem(LOSSES["smoothed_hinge"], REGULARIZERS[reg])
-    solver = DualAscent(step=step, order=order, rate=0.05 if step == "gradient" else None)
+    solver = DualAscent(step=step, order=order, rate=0.05 if step in ("explicit", "implicit") else None)
     found = fenchel.solve(p, solver=solver, tol=1e-6)
     best = fenchel.solve(p, solver="bundle", tol=1e-7)
     assert found.status is fenchel.Status.CERTIFIED
@@ -164,10 +164,11 @@ def test_extreme_exponents_are_renewed():
         )
 
 
+@pytest.mark.parametrize("step", ["explicit", "implicit"])
 @pytest.mark.parametrize(("loss", "reg"), [("squared", "l2"), ("squared", "unnormalised"), ("hinge", "entropy_strong")])
-def test_a_learning_rate_that_is_too_large_ends_with_advice_and_the_best_iterate(loss, reg):
+def test_a_learning_rate_that_is_too_large_ends_with_advice_and_the_best_iterate(loss, reg, step):
     p = problem(LOSSES[loss], REGULARIZERS[reg])
-    found = fenchel.solve(p, solver=DualAscent(step="gradient", rate=1e3), tol=1e-9, max_time=20)
+    found = fenchel.solve(p, solver=DualAscent(step=step, rate=1e3), tol=1e-9, max_time=20)
     assert found.status in (fenchel.Status.NONFINITE, fenchel.Status.STALLED)
     assert np.isfinite(found.coef).all()
     assert found.certificate.primal <= fenchel.certify(p, p.regularizer.start(p.d)).primal + 1e-12
@@ -177,9 +178,10 @@ def test_a_learning_rate_that_is_too_large_ends_with_advice_and_the_best_iterate
     ("options", "message"),
     [
         ({"step": "newton"}, "step must be"),
-        ({"step": "gradient"}, "rate is the learning rate"),
+        ({"step": "gradient"}, "step must be .*'explicit', 'implicit'"),
+        ({"step": "exact", "rate": 0.1}, "rate is the learning rate"),
         ({"rate": 0.1}, "rate is the learning rate"),
-        ({"step": "gradient", "rate": -1.0}, "rate must be"),
+        ({"step": "explicit", "rate": -1.0}, "rate must be"),
         ({"order": "random"}, "order must be"),
         ({"damping": 2.0}, "damping must be"),
     ],

@@ -16,6 +16,7 @@ ROOT = Path(fenchel.__file__).parent
 REPOSITORY = ROOT.parent.parent
 LAYERS = [
     {
+        "deadline",
         "errors",
         "result",
         "result_html",

@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from fenchel import typed
+from fenchel import deadline, typed
 from fenchel.compile_clock import CLOCK
 
 # Not `True`: tests for NaN and infinity must survive, because bounds of dual domains are infinite.
@@ -57,7 +57,14 @@ class Kernel:
         if typed.waiting():  # a module that was imported since may have brought the methods of these arguments
             with _LOCK, CLOCK:
                 typed.install()
-        return self.dispatcher(*args)
+        deadline.check()
+        result = self.dispatcher(*args)
+        deadline.check()
+        return result
+
+    def in_steps(self, *args: Any) -> Any:
+        """The same, run by Python: only the kernels that it calls are compiled, and it can be broken off between them."""
+        return self.py_func(*args)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By name, as functions are pickled; a kernel that is nowhere to be found by the function it was made from."""

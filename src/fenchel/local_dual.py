@@ -8,7 +8,7 @@ import numpy as np
 
 from fenchel.certify_passes import clip_pass
 from fenchel.data.accept import read_only
-from fenchel.kernels.dual_phase import WORTH, dual_phase, row_scores
+from fenchel.kernels.dual_phase import WORTH, phase, row_scores
 from fenchel.kernels.passes import combine_pass, conjugate_sum, loss_sums, norms_pass
 
 
@@ -50,7 +50,7 @@ class LocalDual:
         self.last = told.v
         conjugates = conjugate_sum(self.loss, y, p, offset, self.before)
         self.u, own, rate = self.before.copy(), np.array(told.v), told.coupling / self.strength
-        dual_phase(
+        phase(
             self.loss, self.transfer, rows, y, p, offset, read_only(p * self.norms * rate), rate, 0.0, 0.0, 0.0,
             self.u, own, np.empty(0), WORTH[True], told.epochs, self.work, self.random,
         )  # fmt: skip

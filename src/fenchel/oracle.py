@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.certify import feasible
-from fenchel.data.accept import read_only, take
+from fenchel.data.accept import read_only, size, take
 from fenchel.data.transfer import Identity
+from fenchel.data.walk import slices
 from fenchel.engines.local import Local, spans
 from fenchel.intercepts import middle, refuse_without_minimum
 from fenchel.kernels import passes
@@ -24,6 +25,8 @@ from fenchel.kernels.dual_phase import row_scores
 from fenchel.kernels.gram import add_gram, symmetric
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, intercept_sums, slope_limits, slope_sum
 from fenchel.local_dual import LocalDual, Round
+
+MANY = 1 << 18  # rows for which a search over all scores takes so long that it must be possible to break it off
 
 
 class Plane(NamedTuple):
@@ -306,7 +309,8 @@ class Oracle:
 
     def _bracket(self, z: np.ndarray, near: np.ndarray, reach: float, b: float) -> tuple[float, float]:
         problem = self.problem
-        return intercept_bracket(problem.compiled_loss, problem.y, problem.weights, z, near, reach, b)
+        search = intercept_bracket if z.size <= MANY else intercept_bracket.in_steps
+        return search(problem.compiled_loss, problem.y, problem.weights, z, near, reach, b)
 
     def _slope_sum(self, z: np.ndarray, near: np.ndarray, reach: float, b: float) -> float:
         problem = self.problem
@@ -324,8 +328,11 @@ class Oracle:
     def dual_epoch(self, transfer, order, norms, inverse_strength, inverse_bias, b, u, v, idle, rows=None) -> float:
         """One epoch of exact dual coordinate steps over the rows in `order`; returns the new intercept."""
         problem = self.problem
+        rows = problem.rows if rows is None else rows
         self.passes += order.size / problem.n
-        return dual_epoch(
-            problem.compiled_loss, problem.rows if rows is None else rows, problem.y, problem.weights, problem.offset,
-            transfer, order, norms, inverse_strength, inverse_bias, b, u, v, idle,
-        )  # fmt: skip
+        for part in slices(order, size(rows) / problem.n):
+            b = dual_epoch(
+                problem.compiled_loss, rows, problem.y, problem.weights, problem.offset,
+                transfer, part, norms, inverse_strength, inverse_bias, b, u, v, idle,
+            )  # fmt: skip
+        return b

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from fenchel import deadline
 from fenchel.certify import judge_of
 from fenchel.compile_clock import CLOCK
 from fenchel.errors import InputError, SolveError
@@ -43,6 +44,7 @@ class State(NamedTuple):
 
 
 NEAR_FLOOR = 100.0  # times the rounding floor, at which a gap that no longer shrinks is taken to have reached it
+GRACE = 0.2  # seconds by which an iteration may end too late
 RESERVE = 2.0  # times the last certificate's seconds that are kept for the next: it may have more to put together
 
 
@@ -116,7 +118,10 @@ class Run:
             if self.keeper is not None:
                 self.keeper.begin(self.iteration)
         try:
-            return self.legs(choice.solver, begin)
+            with deadline.until(self.left):
+                return self.legs(choice.solver, begin)
+        except deadline.OutOfTime:
+            return Status.MAX_TIME
         except KeyboardInterrupt:
             return Status.INTERRUPTED
         except (InputError, SolveError, MemoryError):
@@ -239,6 +244,10 @@ class Run:
         return (
             RESERVE * self.certify_seconds + (1.7 * (self.seconds - self.solver_began) if self.rebuilds else 0.0) + kept
         )
+
+    def left(self) -> float:
+        """Seconds after which the iteration under way is given up: it may be a little late, being worth more when it ends."""
+        return self.max_time + GRACE - (self.seconds - self.earlier) - self.last_certificate()
 
     def record(self, iterate: Iterate) -> None:
         """Into the trace, and among the best."""

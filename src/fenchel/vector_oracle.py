@@ -5,15 +5,17 @@ Dense rows go through BLAS, some at a time; sparse ones through the fused pass. 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.data.accept import as_rows, block
+from fenchel.data.accept import as_rows, block, size
 from fenchel.data.csr import csr_block
 from fenchel.data.dense import Dense
+from fenchel.data.walk import slices
 from fenchel.intercepts import middle
 from fenchel.kernels import vector_passes as passes
 from fenchel.kernels.passes import combine_pass
@@ -32,6 +34,12 @@ class VectorOracle(Oracle):
         """The variables as (features and intercepts) x outputs."""
         return w.reshape(-1, self.problem.outputs)
 
+    def pieces(self, part: Any) -> Iterator[tuple[slice, Any]]:
+        """(row numbers, rows) of a block, so many at a time that they take no longer than a tenth of a second or so."""
+        n = part.p.size
+        for numbers in slices(range(n), self.problem.outputs * size(part.rows) / max(n, 1)):
+            yield slice(numbers.start, numbers.stop), block(part.rows, numbers.start, numbers.stop)
+
     def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
         """(sum p loss, its gradient, 0) in one fused pass."""
         self.passes += 1.0
@@ -39,10 +47,12 @@ class VectorOracle(Oracle):
 
         def work(block):
             gradient = np.zeros(W.shape)
-            if not isinstance(block.rows, Dense):
-                arguments = (block.rows, block.y, block.p, W, problem.features, gradient)
-                return passes.vector_risk(problem.compiled_loss, *arguments), gradient
             value = 0.0
+            if not isinstance(block.rows, Dense):
+                for at, rows in self.pieces(block):
+                    arguments = (rows, block.y[at], block.p[at], W, problem.features, gradient)
+                    value += passes.vector_risk(problem.compiled_loss, *arguments)
+                return value, gradient
             for k in range(0, block.p.size, CHUNK):
                 X, y, p = block.rows.values[k : k + CHUNK], block.y[k : k + CHUNK], block.p[k : k + CHUNK]
                 Z = dense_scores(X, W, problem.features)
@@ -90,7 +100,8 @@ class VectorOracle(Oracle):
         def work(block):
             out = Z[block.start : block.stop]
             if not isinstance(block.rows, Dense):
-                passes.vector_scores(block.rows, W, problem.features, out)
+                for at, rows in self.pieces(block):
+                    passes.vector_scores(rows, W, problem.features, out[at])
                 return
             for k in range(0, block.p.size, CHUNK):
                 out[k : k + CHUNK] = dense_scores(block.rows.values[k : k + CHUNK], W, problem.features)
@@ -130,7 +141,8 @@ class VectorOracle(Oracle):
                 return (out,)
             U = u[block.start : block.stop]
             if not isinstance(block.rows, Dense):
-                passes.vector_combine(block.rows, block.p, U, problem.features, out)
+                for at, rows in self.pieces(block):
+                    passes.vector_combine(rows, block.p[at], U[at], problem.features, out)
                 return (out,)
             for k in range(0, block.p.size, CHUNK):
                 add_dense(

@@ -43,13 +43,13 @@ class CSR(NamedTuple):
     def dot(self, i, w):
         k, stop = np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + ONE])
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        while k + FOUR <= stop:
+        while k + FOUR <= stop:  # k rises
             a += term(self, k, w)
             b += term(self, k + ONE, w)
             c += term(self, k + TWO, w)
             d += term(self, k + THREE, w)
             k += FOUR
-        while k < stop:
+        while k < stop:  # k rises
             a += term(self, k, w)
             k += ONE
         return (a + b) + (c + d)
@@ -58,12 +58,12 @@ class CSR(NamedTuple):
         k, stop = np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + ONE])
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         size_a, size_b, size_c, size_d = 0.0, 0.0, 0.0, 0.0
-        while k + FOUR <= stop:
+        while k + FOUR <= stop:  # k rises
             p, q, r, s = term(self, k, w), term(self, k + ONE, w), term(self, k + TWO, w), term(self, k + THREE, w)
             a, b, c, d = a + p, b + q, c + r, d + s
             size_a, size_b, size_c, size_d = size_a + abs(p), size_b + abs(q), size_c + abs(r), size_d + abs(s)
             k += FOUR
-        while k < stop:
+        while k < stop:  # k rises
             p = term(self, k, w)
             a, size_a = a + p, size_a + abs(p)
             k += ONE
@@ -87,13 +87,13 @@ class CSR(NamedTuple):
             if factor == 0.0:
                 continue
             a, b, c, d = 0.0, 0.0, 0.0, 0.0
-            while k + FOUR <= end:
+            while k + FOUR <= end:  # k rises
                 a += spread_entry(self, k, factor, out)
                 b += spread_entry(self, k + ONE, factor, out)
                 c += spread_entry(self, k + TWO, factor, out)
                 d += spread_entry(self, k + THREE, factor, out)
                 k += FOUR
-            while k < end:
+            while k < end:  # k rises
                 a += spread_entry(self, k, factor, out)
                 k += ONE
             total += abs(factor) * np.sqrt((a + b) + (c + d))

@@ -85,7 +85,7 @@ class Dense(NamedTuple):
     def add_rows(self, start, stop, p, u, out):
         if self.values.shape[1] <= NARROW:  # four rows at a time: `out` is read and written once for them
             one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-            while start + four <= stop:
+            while start + four <= stop:  # start rises
                 i, j, k, l = start, start + one, start + two, start + three
                 a, b, c, d = p[i] * u[i], p[j] * u[j], p[k] * u[k], p[l] * u[l]
                 if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:

@@ -98,6 +98,13 @@ class Winnow(NamedTuple):
         square = score * score / self.total if self.total > 0.0 else 0.0
         return score, max(factor * second - square, 1e-15 * factor * second)
 
+    def row_size(self, rows, i, v):
+        total = 0.0
+        start, stop = row_span(rows, i)
+        for k in range(start, stop):
+            total += abs(row_entry(rows, i, k)) * self.up[row_column(rows, k)]
+        return weight_factor(self.sums, self.total) * total
+
     def row_score_at(self, rows, i, a, v):
         first, change = 0.0, 0.0
         start, stop = row_span(rows, i)
@@ -177,6 +184,14 @@ class BalancedWinnow(NamedTuple):
         score = factor * first
         square = score * score / self.total if self.total > 0.0 else 0.0
         return score, max(factor * second - square, 1e-15 * factor * second)
+
+    def row_size(self, rows, i, v):
+        total = 0.0
+        start, stop = row_span(rows, i)
+        for k in range(start, stop):
+            j = row_column(rows, k)
+            total += abs(row_entry(rows, i, k)) * (self.up[j] + self.down[j])
+        return weight_factor(self.sums, self.total) * total
 
     def row_score_at(self, rows, i, a, v):
         first, change = 0.0, 0.0

@@ -66,7 +66,7 @@ def scan_decimal(buf, p):
     negative = buf[p] == 45
     if negative or buf[p] == 43:
         p += U1
-    while buf[p] >= 48 and buf[p] <= 57:
+    while buf[p] >= 48 and buf[p] <= 57:  # p rises, to a newline at the latest
         if mantissa < TEN_18:
             mantissa = mantissa * U10 + (np.uint64(buf[p]) - U48)
         else:
@@ -76,7 +76,7 @@ def scan_decimal(buf, p):
         p += U1
     if buf[p] == 46:
         p += U1
-        while buf[p] >= 48 and buf[p] <= 57:
+        while buf[p] >= 48 and buf[p] <= 57:  # as above
             if mantissa < TEN_18:
                 mantissa = mantissa * U10 + (np.uint64(buf[p]) - U48)
                 exponent -= 1
@@ -97,7 +97,7 @@ def scan_exponent(buf, p):
     negative = buf[p] == 45
     if negative or buf[p] == 43:
         p += U1
-    while buf[p] >= 48 and buf[p] <= 57:
+    while buf[p] >= 48 and buf[p] <= 57:  # p rises, to a newline at the latest
         if value < EXPONENT_CAP:
             value = value * 10 + (np.int64(buf[p]) - 48)
         found = True
@@ -179,7 +179,7 @@ def leading_zeros(word):
     """Zero bits above the highest set bit of a word > 0."""
     zeros = U0
     step = U32
-    while step > U0:
+    while step > U0:  # step halves
         if word >> (np.uint64(64) - step) == U0:
             word <<= step
             zeros += step

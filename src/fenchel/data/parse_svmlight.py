@@ -73,7 +73,7 @@ def parse_rows(buf, end, max_rows, out, tables, limits, state):
     """Parse the lines of buf[state[POSITION]:end] (the last byte is a newline) into `out`, at most `max_rows` rows."""
     p = np.uint64(state[POSITION])
     state[ROWS] = state[STORED] = state[HARD_TOKENS] = state[STATUS] = 0
-    while p < np.uint64(end):
+    while p < np.uint64(end):  # a line each
         start, hard = p, state[HARD_TOKENS]
         p = skip_blanks(buf, p)
         stored, status = state[STORED], DONE
@@ -100,7 +100,7 @@ def parse_rows(buf, end, max_rows, out, tables, limits, state):
 
 @helper
 def skip_blanks(buf, p):
-    while buf[p] == 32 or buf[p] == 9:
+    while buf[p] == 32 or buf[p] == 9:  # p rises, to a newline at the latest
         p += U1
     return p
 
@@ -120,7 +120,7 @@ def ends_token(byte):
 def finish_line(buf, p):
     """From the end of a row: over a comment to the next line -> (position, status)."""
     if buf[p] == 35:
-        while buf[p] != 10:
+        while buf[p] != 10:  # p rises, to a newline at the latest
             if buf[p] == 0:
                 return p, NUL_BYTE
             length = utf8_length(buf, p)
@@ -184,7 +184,7 @@ def parse_qid(buf, p, qids, row, state):
     if negative or buf[p] == 43:
         p += U1
     digits, qid = p, U0
-    while buf[p] >= 48 and buf[p] <= 57:
+    while buf[p] >= 48 and buf[p] <= 57:  # p rises, to a newline at the latest
         if qid > QID_CAN_GROW:
             return begin, BAD_QID
         qid = qid * U10 + (np.uint64(buf[p]) - U48)
@@ -203,9 +203,9 @@ def parse_pairs(buf, start, p, out, tables, limits, state):
     k, room = first, np.uint64(len(indices))
     previous, greatest, ascending = np.int64(-1), state[GREATEST], True
     p = skip_blanks(buf, p)
-    while not ends_row(buf[p]):
+    while not ends_row(buf[p]):  # a pair each, or this returns
         begin, written = p, U0
-        while buf[p] >= 48 and buf[p] <= 57:
+        while buf[p] >= 48 and buf[p] <= 57:  # p rises
             if written > INDEX_CAN_GROW:
                 return begin, k, BAD_INDEX_SIZE
             written = written * U10 + (np.uint64(buf[p]) - U48)
@@ -232,13 +232,13 @@ def parse_pairs(buf, start, p, out, tables, limits, state):
         if negative:
             p += U1
         digits = p
-        while buf[p] >= 48 and buf[p] <= 57 and mantissa < TEN_18:
+        while buf[p] >= 48 and buf[p] <= 57 and mantissa < TEN_18:  # p rises
             mantissa = mantissa * U10 + (np.uint64(buf[p]) - U48)
             p += U1
         if buf[p] == 46 and p > digits:
             digits = p
             p += U1
-            while buf[p] >= 48 and buf[p] <= 57 and mantissa < TEN_18:
+            while buf[p] >= 48 and buf[p] <= 57 and mantissa < TEN_18:  # p rises
                 mantissa = mantissa * U10 + (np.uint64(buf[p]) - U48)
                 p += U1
             exponent = np.int64(1) - np.int64(p - digits)
@@ -267,7 +267,7 @@ def parse_pairs(buf, start, p, out, tables, limits, state):
         previous = index
         greatest = max(greatest, index)
         k += U1
-        while buf[p] == 32 or buf[p] == 9:
+        while buf[p] == 32 or buf[p] == 9:  # p rises
             p += U1
     if not ascending and not sort_pairs(indices, value_bits, first, k):
         return start, k, DUPLICATE

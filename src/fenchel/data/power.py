@@ -55,6 +55,16 @@ class Power(NamedTuple):
         root = self.sums[SUM] ** (1.0 / self.p)
         return total * root ** (1.0 - self.p) * (root * scale) ** self.exponent, bound
 
+    def row_size(self, rows, i, v):
+        if self.sums[SUM] <= 0.0:
+            return 0.0
+        scale, total = self.sums[SCALE], 0.0
+        start, stop = row_span(rows, i)
+        for k in range(start, stop):
+            total += abs(row_entry(rows, i, k)) * absolute_power(v[row_column(rows, k)] / scale, self.p - 1.0)
+        root = self.sums[SUM] ** (1.0 / self.p)
+        return total * root ** (1.0 - self.p) * (root * scale) ** self.exponent
+
     def row_score_at(self, rows, i, a, v):
         scale, total, change = self.sums[SCALE], 0.0, 0.0
         start, stop = row_span(rows, i)

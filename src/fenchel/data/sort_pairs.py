@@ -16,12 +16,12 @@ def sort_pairs(indices, bits, first, last):
     The gaps 1, 4, 13, ... keep a long row in reverse order far from quadratic time.
     """
     gap = ONE
-    while gap < last - first:
+    while gap < last - first:  # gap triples
         gap = gap * THREE + ONE
-    while gap >= ONE:
+    while gap >= ONE:  # gap falls to a third, rounded down
         for i in range(first + gap, last):
             index, word, j = indices[i], bits[i], np.uint64(i)
-            while j >= first + gap and indices[j - gap] > index:
+            while j >= first + gap and indices[j - gap] > index:  # j falls
                 indices[j], bits[j] = indices[j - gap], bits[j - gap]
                 j -= gap
             indices[j], bits[j] = index, word

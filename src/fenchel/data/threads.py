@@ -15,6 +15,8 @@ from functools import cache
 from queue import SimpleQueue
 from typing import Any
 
+from fenchel import deadline
+
 
 @cache
 def cores() -> int:
@@ -91,10 +93,16 @@ def spread(function: Callable[[Any], Any], items: Sequence[Any], threads: int) -
                 failures[k] = failure
         return count
 
+    limit = deadline.current()
+
+    def helped() -> int:
+        with deadline.held(limit):
+            return take()
+
     with room_for(threads):
         jobs = _helpers(threads - 1)
     for _ in range(threads - 1):
-        jobs.put(lambda: reports.put(take()))
+        jobs.put(lambda: reports.put(helped()))
     try:
         done = take()
         while done < len(items):  # the rest was begun by others

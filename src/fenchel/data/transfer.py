@@ -3,6 +3,7 @@
 h is the conjugate of the regularizer with its strength folded into v. A transfer is a NamedTuple with the methods
 
     row_look(rows, i, v, bound)   (score <x_i, w>, curvature of h along x_i at v or a bound of it)
+    row_size(rows, i, v)          the sum of the absolute values of what the score is a sum of: it is rounded relative to this
     row_score_at(rows, i, a, v)   the score that v + a x_i would give
     row_move(rows, i, a, v)       v += a x_i, and what is kept beside v
     renew(v)                      what is kept beside v, computed afresh
@@ -30,6 +31,14 @@ def apply(transfer, v):
 
 def _look(transfer, rows, i, v, bound):
     return mapped_dot(rows, i, v, transfer), bound
+
+
+def _size(transfer, rows, i, v):
+    total = 0.0
+    start, stop = row_span(rows, i)
+    for k in range(start, stop):
+        total += abs(row_entry(rows, i, k) * apply(transfer, v[row_column(rows, k)]))
+    return total
 
 
 def _score_at(transfer, rows, i, a, v):
@@ -61,6 +70,11 @@ def _steepening(transfer, i):
 @method(_look)
 def row_look(transfer, rows, i, v, bound):
     """(score of row i, curvature along it)."""
+
+
+@method(_size)
+def row_size(transfer, rows, i, v):
+    """The sum of the absolute values of the terms of row i's score."""
 
 
 @method(_score_at)

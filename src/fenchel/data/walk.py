@@ -17,6 +17,9 @@ from fenchel.data.threads import cores, spread
 VALUES = 1 << 18  # stored values in a block, about: some tenths of a millisecond of work
 STRETCH = 1 << 15  # rows at least, for work on numbers that go with them: some hundredths of a millisecond
 FEW = 32  # blocks
+LONGEST = (
+    1 << 24
+)  # stored values that one compiled call walks, about: tenths of a second, after which it can be broken off
 AHEAD = 2  # blocks for each thread that are done before the first of them is used
 THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
 
@@ -54,6 +57,18 @@ def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], least: int = 0, v
         return result
 
     yield from _in_order(one, range(0, n, step))
+
+
+def slices(order: Any, values: float, multiple: int = 1) -> Iterator[Any]:
+    """`order` in pieces for one compiled call each; `values` is the work of a visit, in stored values.
+
+    >>> import numpy as np
+    >>> [part.size for part in slices(np.arange(10), LONGEST / 4)]
+    [4, 4, 2]
+    """
+    step = max(int(LONGEST / max(values, 1.0)) // multiple, 1) * multiple
+    for a in range(0, len(order), step):
+        yield order[a : a + step]
 
 
 def stretches(n: int, work: Callable[[slice], Any]) -> Iterator[Any]:

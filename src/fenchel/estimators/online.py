@@ -18,7 +18,7 @@ from fenchel.data.power import Power
 from fenchel.data.transfer import Identity
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import LinearEstimator
-from fenchel.kernels.online_epoch import online_epoch, weights_of
+from fenchel.kernels.online_epoch import TIE, online_epoch, weights_of
 from fenchel.model import plain_label
 from fenchel.online_model import OnlineModel
 from fenchel.regularizers.prior import checked_prior
@@ -29,6 +29,10 @@ ALGORITHMS = ("perceptron", *POSITIVE, "balanced_winnow", "p_norm")
 
 class OnlineClassifier(ClassifierMixin, LinearEstimator):
     """On every mistake, y_i <x_i, w> <= 0: v <- v + eta y_i x_i, with w = grad h(v); two classes, or one against the rest.
+
+    A score within 1e-9 of 0, relative to sum_j |x_ij w_j| (for "balanced_winnow" with the weights of both signs), is 0 but for
+    rounding: it counts as 0, hence as a mistake, and `predict` answers classes_[0]. So Winnows whose weights are proportional,
+    normalised or not, make the same mistakes.
 
     ====================  ===============================  =====================================================
     algorithm             w                                its large-margin batch version: `DualAscent`, hinge and
@@ -138,9 +142,15 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
         return self._finish()
 
     def decision_function(self, X):
-        """Scores: shape (n,) for two classes (positive means classes_[1]), (n, k) for k."""
+        """Scores: shape (n,) for two classes (positive means classes_[1]), (n, k) for k; 0 where they are 0 but for rounding."""
         scores = self._raw_scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _scores_of(self, X: Any) -> np.ndarray:
+        scores = super()._scores_of(X)
+        sizes = np.asarray(abs(X) @ np.abs(self.coef_).T) + np.abs(self.intercept_)
+        scores[np.abs(scores) <= TIE * sizes] = 0.0
+        return scores
 
     def predict(self, X):
         """The label with the highest score."""
@@ -252,6 +262,9 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
         if not self.average:
             for v, w in zip(self._v, weights, strict=True):
                 weights_of(self._transfer, v, w)
+                if isinstance(self._transfer, BalancedWinnow):  # e^v - e^-v, where it is 0 but for rounding
+                    up, down = self._transfer.up, self._transfer.down
+                    w[np.abs(up - down) <= TIE * (up + down)] = 0.0
         if not np.isfinite(weights).all():
             raise InputError(f"the weights have overflowed with eta={self.eta!r}: lower eta or scale the features")
         self.coef_ = weights[:, : weights.shape[1] - self._constant].copy()

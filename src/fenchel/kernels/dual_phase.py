@@ -7,10 +7,14 @@ is how fast the row's score falls as u_i grows.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from fenchel.data.accept import size
 from fenchel.data.rows import axpy
 from fenchel.data.transfer import row_look
+from fenchel.data.walk import LONGEST
 from fenchel.jit import kernel
 from fenchel.losses.protocol import conjugate, dual_step, quick_dual_step, slope, value
 from fenchel.typed import helper
@@ -49,7 +53,7 @@ def shuffle(state, runs, count):
         runs[last], runs[other] = runs[other], runs[last]
 
 
-@helper
+@kernel
 def busy_rows(gains, chosen):
     """The rows that gained most, into chosen; returns (how many they are, 0 if it is not known or they are too many; the mean
     gain of the others)."""
@@ -131,6 +135,11 @@ def dual_phase(
         centre, b = b, b - (centre - b)  # the multiplier step: b - centre is what sum p u adds
         steps += n
     return b, centre, steps
+
+
+def phase(loss: Any, transfer: Any, rows: Any, *arguments: Any) -> tuple[float, float, int]:
+    """`dual_phase`, sweep by sweep if the rows are so many that it must be possible to break it off."""
+    return (dual_phase if size(rows) <= LONGEST else dual_phase.in_steps)(loss, transfer, rows, *arguments)
 
 
 @kernel(fastmath=True)

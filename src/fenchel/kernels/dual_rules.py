@@ -13,12 +13,19 @@ import numpy as np
 
 from fenchel.data.exponential import unit_shares
 from fenchel.data.transfer import row_score_at, steepening
-from fenchel.losses.protocol import dual_domain, dual_step, slope
+from fenchel.jit import kernel
+from fenchel.losses.derived import FARTHEST, MOST_HALVINGS, middle
+from fenchel.losses.protocol import curvature, dual_domain, dual_step, slope
 from fenchel.typed import helper, method
 
 ENOUGH = 1e-3  # a line search ends when its last correction is this share of the whole step
 LONGEST = 4.0  # exponents that one trial of a line search may add
 MOST_TRIALS = 40
+SMALLER = 0.1  # than Newton's, the default learning rate: "ten or even a hundred times", section 6.2 of Zhang (2002)
+ON_THE_WAY = (
+    1e-2  # from loss*'(u) to the score, the share at which the curvature of the loss is taken: on this side of a kink
+)
+INSIDE = 1e-6  # how far from an end or a kink it is looked whether there is one
 
 
 class Ascent(NamedTuple):
@@ -85,13 +92,96 @@ class Majorised(NamedTuple):
         return majorised_step(loss, transfer, at)
 
 
-class Gradient(NamedTuple):
-    """Rule (11) of the paper: a fixed learning rate in the place of 1 / curvature. Nothing keeps it from diverging."""
+@helper
+def row_curvature(at):
+    """The curvature of h along the row: its bound where there is one (of |x|^2 for L2, of max |x|^2 for entropies)."""
+    return at.bound if at.bound < math.inf else at.curvature
+
+
+@kernel
+def slope_point(loss, u, z, y):
+    """The x nearest to z at which u is a slope of the loss, infinite if there is none: loss*'(u), where that is one number."""
+    here = slope(loss, z, y)
+    if here == u:
+        return z
+    side = -1.0 if here > u else 1.0  # slopes do not fall
+    reach, near, far, found = 1.0, z, z + side, False
+    for _ in range(FARTHEST):
+        found = side * (slope(loss, far, y) - u) >= 0.0
+        if found:
+            break
+        reach *= 2.0
+        near, far = far, z + side * reach
+    if not found:
+        return side * math.inf
+    for _ in range(MOST_HALVINGS):
+        x = middle(min(near, far), max(near, far))
+        if x == near or x == far:
+            break
+        if side * (slope(loss, x, y) - u) >= 0.0:
+            far = x
+        else:
+            near = x
+    return far
+
+
+@kernel
+def is_steep_end(loss, u, x, z, y, low, high):
+    """Whether u is an end of the domain of loss* at which loss*' is infinite; x is `slope_point` there."""
+    if u != low and u != high:
+        return False
+    inside = u + (INSIDE if u == low else -INSIDE) * min(1.0, high - low)
+    return not abs(slope_point(loss, inside, z, y) - x) <= 1.0
+
+
+@helper
+def is_flat(loss, z, y):
+    """Whether the loss is straight around z: its slope there is a kink of loss*."""
+    width = INSIDE * (1.0 + abs(z))
+    return slope(loss, z - width, y) == slope(loss, z + width, y)
+
+
+class Explicit(NamedTuple):
+    """Rule (11) of the paper, u <- u + eta strength / p (z - loss*'(u)), moved into the domain of loss*.
+
+    eta = 0 is the rate of section 6.2: a tenth of Newton's. As the paper says of (19) and (20), u does not pass a kink of loss* at
+    which it should end. Where loss*' is infinite, as that of the logistic loss at 0, the step is implicit.
+    """
 
     eta: float
 
     def new_dual(self, loss, transfer, rows, v, at):
-        return dual_step(loss, at.u, at.z, at.rate / self.eta + at.bias, at.y)
+        low, high = dual_domain(loss, at.y)
+        x, target = slope_point(loss, at.u, at.z, at.y), slope(loss, at.z, at.y)
+        if x == at.z:
+            return at.u
+        if not abs(x) < math.inf or is_steep_end(loss, at.u, x, at.z, at.y, low, high):
+            return implicit_step(loss, self.eta, at)
+        if self.eta > 0.0:
+            q = at.rate / self.eta + at.bias
+        else:
+            bend = curvature(loss, x + ON_THE_WAY * (at.z - x), at.y)
+            q = (row_curvature(at) * at.rate + at.bias + (1.0 / bend if bend > 0.0 else 0.0)) / SMALLER
+        if not q > 0.0:
+            return target
+        new = min(max(at.u + (at.z - x) / q, low), high)
+        return target if (new - target) * (target - at.u) > 0.0 and is_flat(loss, at.z, at.y) else new
+
+
+@helper
+def implicit_step(loss, eta, at):
+    """The maximiser of D with h along the row bent as if the rate were Newton's; eta = 0: ten times as much."""
+    bend = at.rate / eta if eta > 0.0 else row_curvature(at) * at.rate / SMALLER
+    return model_step(loss, at.u, at.z, bend + at.bias, at.y)
+
+
+class Implicit(NamedTuple):
+    """The proximal form of rule (11), u' <- u + eta strength / p (z - loss*'(u')): the same where loss* is straight."""
+
+    eta: float
+
+    def new_dual(self, loss, transfer, rows, v, at):
+        return implicit_step(loss, self.eta, at)
 
 
 class Exact(NamedTuple):

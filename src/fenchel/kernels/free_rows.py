@@ -54,7 +54,7 @@ def solve_free(rows, p, q, shift, inverse_strength, inverse_bias, free, r, held,
     if first == 0.0:
         first = product
     taken = 0
-    while taken < steps and product > enough * enough * first:
+    while taken < steps and product > enough * enough * first:  # at most `steps`
         multiply(rows, p, shift, inverse_strength, inverse_bias, free, direction, g, out)
         taken += 1
         curvature = 0.0

@@ -20,11 +20,11 @@ from fenchel.typed import helper
 def long_scores(rows, start, stop, w, z, first):
     """z_k = <x_i, w>, k = i - first, for the rows start .. stop."""
     i = start
-    while i + FOUR <= stop:
+    while i + FOUR <= stop:  # i rises
         k = i - first
         z[k], z[k + ONE], z[k + TWO], z[k + THREE] = four_dots(rows, i, w)
         i += FOUR
-    while i < stop:
+    while i < stop:  # i rises
         z[i - first] = dot(rows, i, w)
         i += ONE
 
@@ -33,11 +33,11 @@ def long_scores(rows, start, stop, w, z, first):
 def add_long_rows(rows, start, stop, a, first, out):
     """out += sum_i a_k x_i, k = i - first, over the rows start .. stop."""
     i = start
-    while i + FOUR <= stop:
+    while i + FOUR <= stop:  # i rises
         k = i - first
         add_four_rows(rows, i, a[k], a[k + ONE], a[k + TWO], a[k + THREE], out)
         i += FOUR
-    while i < stop:
+    while i < stop:  # i rises
         if a[i - first] != 0.0:
             axpy(rows, i, a[i - first], out)
         i += ONE

@@ -40,7 +40,7 @@ def pair_epoch(
         mine, other = (1, 0) if change > 0.0 else (0, 1)
         partner = i
         z_j = 0.0
-        while count[other] > 0:
+        while count[other] > 0:  # count[other] falls
             # The strongest wish among those that wait, if it still is one.
             best = 0
             for m in range(1, count[other]):

@@ -68,8 +68,7 @@ def balanced_prox_dual(loss, y, p, centre, z, b, stride, q, out, other):
     prox_dual(loss, y, p, centre, z, x1, q, out)
     prox_dual(loss, y, p, centre, z, x2, q, other)
     mix = f1 / (f1 - f2)
-    for i in range(out.size):
-        out[i] += mix * (other[i] - out[i])
+    out += mix * (other - out)
     return x1
 
 

@@ -102,7 +102,7 @@ def nonzero(u, columns):
 def room_for(count, m):
     """The least power of two, from LEAST on, that is enough for so many of m entries; 0 for none."""
     room = np.uint64(LEAST if count > 0 else 0)
-    while room < count:
+    while room < count:  # room doubles, from LEAST on
         room *= np.uint64(2)
     return min(room, m)
 

@@ -83,7 +83,7 @@ def interleave(relevant, rest, high, low, a, c):
             best[s] = max(here, other)
     taken = np.zeros(R + S, np.bool_)
     r, s = R, S
-    while r + s > 0:
+    while r + s > 0:  # r or s falls: last_is_relevant[r, 0], and not [0, s]
         taken[r + s - 1] = last_is_relevant[r, s]
         if last_is_relevant[r, s]:
             r -= 1

@@ -124,7 +124,7 @@ def worst_counts(positives, negatives, factor, beta):
         if a < positives.size:
             left_out += positives[a]
         low, high = 0, negatives.size
-        while low < high:
+        while low < high:  # bisection of integers
             middle = (low + high) // 2
             D = a + middle + room
             if (1.0 + beta**2) * a / (D * (D + 1.0)) > factor * negatives[middle]:

@@ -127,7 +127,7 @@ def worst_start(scores, is_relevant, places, c):
             S += 1
     gain, best, above, m = 0.0, 0.0, 0, 0
     for r in range(S):
-        while m + 1 < R and relevant[m + 1] >= others[r]:
+        while m + 1 < R and relevant[m + 1] >= others[r]:  # m rises
             m += 1
         gain += (c[r] - c[r + 1 + m]) * others[r]
         for t in range(m + 1):

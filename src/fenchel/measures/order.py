@@ -37,12 +37,12 @@ def merge_sort(keys, labels, spare_keys, spare_labels):
     for start in range(0, n, RUN):
         for i in range(start + 1, min(start + RUN, n)):
             key, label, j = keys[i], labels[i], i
-            while j > start and keys[j - 1] > key:
+            while j > start and keys[j - 1] > key:  # j falls
                 keys[j], labels[j] = keys[j - 1], labels[j - 1]
                 j -= 1
             keys[j], labels[j] = key, label
     width, swapped = RUN, False
-    while width < n:
+    while width < n:  # width doubles
         if swapped:
             merge_runs(spare_keys, spare_labels, keys, labels, width)
         else:

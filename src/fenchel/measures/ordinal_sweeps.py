@@ -22,7 +22,7 @@ def costly_pairs(scores, level, cost, slope):
         counts[level[i]] += 1.0
     p = 0
     for j in range(n):
-        while p < n and scores[p] + 0.5 <= scores[j] - 0.5:
+        while p < n and scores[p] + 0.5 <= scores[j] - 0.5:  # p rises
             counts[level[p]] -= 1.0
             p += 1
         share = 0.0
@@ -33,7 +33,7 @@ def costly_pairs(scores, level, cost, slope):
     counts[:] = 0.0
     p = 0
     for i in range(n):
-        while p < n and scores[p] - 0.5 < scores[i] + 0.5:
+        while p < n and scores[p] - 0.5 < scores[i] + 0.5:  # p rises
             counts[level[p]] += 1.0
             p += 1
         for b in range(level[i] + 1, cost.shape[0]):
@@ -51,7 +51,7 @@ def equal_pairs(scores, level, n_levels, slope):
         count_level(tree, level[i], 1)
     p = 0
     for j in range(n):
-        while p < n and scores[p] + 0.5 <= scores[j] - 0.5:
+        while p < n and scores[p] + 0.5 <= scores[j] - 0.5:  # p rises
             count_level(tree, level[p], -1)
             p += 1
         share = below_level(tree, level[j])
@@ -60,7 +60,7 @@ def equal_pairs(scores, level, n_levels, slope):
     tree[:] = 0
     p = 0
     for i in range(n):
-        while p < n and scores[p] - 0.5 < scores[i] + 0.5:
+        while p < n and scores[p] - 0.5 < scores[i] + 0.5:  # p rises
             count_level(tree, level[p], 1)
             p += 1
         slope[i] += p - below_level(tree, level[i] + 1)
@@ -71,7 +71,7 @@ def equal_pairs(scores, level, n_levels, slope):
 def count_level(tree, level, change):
     """Add `change` to the count of a level."""
     k = level + 1
-    while k < tree.size:
+    while k < tree.size:  # k rises, by its lowest bit
         tree[k] += change
         k += k & -k
 
@@ -81,7 +81,7 @@ def below_level(tree, level):
     """How many rows have a lower level."""
     total = 0
     k = level
-    while k > 0:
+    while k > 0:  # k falls, by its lowest bit
         total += tree[k]
         k -= k & -k
     return total

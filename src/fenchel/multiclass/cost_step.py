@@ -55,7 +55,7 @@ def level(c, weight, s, x, y):
     The sums are over the positive terms. Newton's steps from an x on the left rise to the root of a convex function.
     """
     before = -1
-    while True:
+    while True:  # x does not fall, so count falls or this returns: at most c.size rounds
         count, total, weights, squares, products = 0, 0.0, 0.0, 0.0, 0.0
         for j in range(c.size):
             excess = c[j] + s * weight[j]

@@ -17,7 +17,7 @@ def sift(keys, order, hole, left):
     """Let the entry at `hole` sink below all that are larger."""
     key, name = keys[hole], order[hole]
     child = 2 * hole + 1
-    while child < left:
+    while child < left:  # child more than doubles
         if child + 1 < left and keys[child + 1] > keys[child]:
             child += 1
         if keys[child] <= key:

@@ -36,7 +36,7 @@ def flow_step(parent, leaf, gain, g, out):
         v = leaf[c]
         active[v] = pay[parent[v]] + gain[v] > 0.0
     changed = True
-    while changed:
+    while changed:  # leaves only leave: at most one round for each
         changed = False
         multipliers(parent, is_leaf, active, gain, slope, shift, pay)
         for c in range(leaf.size):

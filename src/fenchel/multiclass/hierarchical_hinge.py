@@ -164,7 +164,7 @@ class HierarchicalHinge(TreeLoss, _Fields):
         on_path = np.zeros(parent.size, np.bool_)
         v = leaf[y]
         best[v] = -np.inf
-        while v > 0:
+        while v > 0:  # up to the root: parent[v] < v
             on_path[v] = True
             v = parent[v]
         for v in range(parent.size - 1, 0, -1):
@@ -174,7 +174,7 @@ class HierarchicalHinge(TreeLoss, _Fields):
                     best[p], choice[p] = x, choice[v]
         value, winner = 0.0, leaf[y]
         v, own, fee = leaf[y], 0.0, 0.0
-        while v > 0:
+        while v > 0:  # up to the root: parent[v] < v
             own += z[v - 1]
             fee += self.on_path
             v = parent[v]
@@ -188,11 +188,11 @@ class HierarchicalHinge(TreeLoss, _Fields):
     def slopes(self, z, y, out):
         out[:] = 0.0
         _, v = best_leaf(self, z, y)
-        while v > 0:
+        while v > 0:  # up to the root: parent[v] < v
             out[v - 1] += 1.0
             v = self.parent[v]
         v = self.leaf[y]
-        while v > 0:
+        while v > 0:  # up to the root: parent[v] < v
             out[v - 1] -= 1.0
             v = self.parent[v]
 
@@ -204,7 +204,7 @@ class HierarchicalHinge(TreeLoss, _Fields):
         for j in range(u.size):
             total -= self.off_path * u[j]
         v = self.leaf[y]
-        while v > 0:
+        while v > 0:  # up to the root: parent[v] < v
             total += (self.off_path + self.on_path) * u[v - 1]
             v = self.parent[v]
         if self.cost.size > 0:

@@ -68,7 +68,7 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
         sums_up(self, z, up, high, rest)
         # minus the log-probability of each step of the path, none of them negative: nothing cancels
         total, v = 0.0, self.leaf[y]
-        while v > 0:
+        while v > 0:  # up to the root: parent[v] < v
             p = self.parent[v]
             total += (high[p] - up[v]) + math.log1p(rest[p])
             v = p
@@ -80,7 +80,7 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
         sums_up(self, z, up, high, rest)
         on_path = np.zeros(n, np.bool_)
         v = self.leaf[y]
-        while v > 0:
+        while v > 0:  # up to the root: parent[v] < v
             on_path[v] = True
             v = parent[v]
         P, left = np.ones(n), np.zeros(n)  # left: what leaves the path to y at a node of it

@@ -15,7 +15,7 @@ FIRST, DISTANCE, WEIGHT, COUNT = 0, 1, 2, 3
 def pool(blocks, n, value, weight, scale):
     """Append an entry to the n blocks, pool while the means rise -> the number of blocks."""
     distance, count = 0.0, 1.0
-    while n > 0:
+    while n > 0:  # n falls
         last = n - 1
         rise = value - blocks[FIRST, last] + (distance - scale * weight) / count
         if rise <= (blocks[DISTANCE, last] - scale * blocks[WEIGHT, last]) / blocks[COUNT, last]:

@@ -55,7 +55,7 @@ def simplex_step(t, g, y, total, out):
             out[n] = d
             below += d
             n += 1
-    while n > 0:
+    while n > 0:  # n falls, or this ends
         x = max(x, (below - top) / (n + 1), (below - full) / n)
         kept, below = 0, 0.0
         for i in range(n):

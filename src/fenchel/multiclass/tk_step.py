@@ -65,7 +65,7 @@ def project(keys, order, n, drawn, rho, support, level, scale, blocks):
     Entries after the last weight that are not pooled are their own fit; y's place is then -1 if it is among them.
     """
     used, pooled, own, taken = 0, 0, -1, 0
-    while used <= n:
+    while used <= n:  # used rises
         if taken == drawn and drawn < n:
             draw(keys, order, n - drawn)
             drawn += 1

@@ -21,7 +21,7 @@ from fenchel.typed import helper
 def positive_weights(rho, m):
     """How many weights are positive."""
     n = min(rho.size, m - 1)
-    while n > 1 and rho[n - 1] == 0.0:
+    while n > 1 and rho[n - 1] == 0.0:  # n falls
         n -= 1
     return n
 
@@ -114,7 +114,7 @@ def us_step(t, g, y, rho, out):
     least = max(min(0.5 * top, g * rho[0]) - top, kth_floor(t, y, support) - best - g * rho[0])
     n = heap_of(t, y, best, 0.0, least, keys, order)
     used, pooled = 0, 0
-    while used < n:
+    while used < n:  # used rises
         key = draw(keys, order, n - used)
         before = pooled
         pooled = pool(blocks, before, key, rho[used] if used < support else 0.0, g)
@@ -147,7 +147,7 @@ def common_level(ordered, most, least, top):
     """
     n, full, part = ordered.size, 0, 0
     fixed, moving = top, 0.0  # sums of most_i + top over the full, of ordered_i over the others in part
-    while full < n:
+    while full < n:  # part or full rises, and neither is ever above n
         grows = part < n and ordered[part] >= least[full]
         x = ordered[part] if grows else least[full]
         if fixed - top + moving - (part - full) * x >= x + top:

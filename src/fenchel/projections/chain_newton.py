@@ -34,21 +34,27 @@ def fill(values, start):
 
 @helper
 def simplex_threshold(values, total):
-    """tau with sum of [values - tau]_+ = total: the mean of those that are left, until none falls below it (Michelot)."""
+    """tau with sum of [values - tau]_+ = total: the mean of those that are left, until none falls below it (Michelot).
+
+    tau rises from round to round in exact arithmetic. Rounding could lower it where values tie with it, so the larger one is
+    kept: then what has been left out stays out, and there are no more rounds than values.
+    """
     top = values[0]
     for v in values:
         top = max(top, v)
     if not total > 0.0:
         return top
-    tau, count = -np.inf, 0  # relative to the largest value, beside which the others may vanish
-    while True:
+    tau, count = -np.inf, values.size + 1  # relative to the largest value, beside which the others may vanish
+    while True:  # at most values.size rounds: count falls, or this returns
         kept, part = 0, 0.0
         for v in values:
             if v - top > tau:
                 kept += 1
                 part += v - top
-        tau = (part - total) / kept
-        if kept == count:
+        if kept == 0:  # total / kept was below the smallest number
+            return top
+        tau = max(tau, (part - total) / kept)
+        if kept >= count:
             return top + tau
         count = kept
 
@@ -135,7 +141,7 @@ def project_chain(E, m, M, out):
         eliminate(E, m, base, x, g, ridge, D, live, count, S, V, y)
         substitute(E, m, g, ridge, D, live, count, S, V, y, step)
         slope, share = inner(g, step), 1.0
-        while True:
+        while True:  # share halves, 31 times at most
             for k in range(n):
                 trial[k] = x[k] + share * step[k]
             found = dual_value(E, m, base, trial, g_trial)

@@ -148,9 +148,9 @@ def narrow(m, lower, upper, sigma, inv_d2, z, p, q, exact, decided, more, keep, 
     made by the caller, because that compiles faster.
     """
     a, b, touched, seed, count = -np.inf, np.inf, 0, SEED, m.size
-    while count > 0:
+    while count > 0:  # a poor cut is followed by one at a kink, so that fewer are inside: at most 4 n + log n rounds
         base, slope = decided[0], decided[2]
-        while True:
+        while True:  # at most twice: then p = a or q = b
             f_p, f_q, kept = scan(m, lower, upper, sigma, inv_d2, p, q, exact, more, keep, picked, rows)
             f_p += base + slope * p
             f_q += base + slope * q
@@ -164,7 +164,7 @@ def narrow(m, lower, upper, sigma, inv_d2, z, p, q, exact, decided, more, keep, 
         a, b = p, q
         poor = 2 * kept > count
         count = kept
-        while count > 0:
+        while count > 0:  # at most twice: after `settle` all have a kink inside
             seed = seed * 48271 % 2147483647
             p, q = kink_inside(rows, seed % count, a, b), kink_inside(rows, seed // 3 % count, a, b)
             if p == p and q == q:

@@ -8,7 +8,7 @@ Update       exact coordinate steps on D(u) - s sum p u - (k/2) (sum p u)^2, k =
              since the last time, else mu <- mu / 4
 Certificate  the gap at fixed b = s, which the paper plots, is none (it can be 1e-16 far from the optimum): u is moved
              onto sum p u = 0, w recomputed from it, and b minimised out exactly
-Reference    Zhang (2002), end of section 5.2, appendices C and D, Algorithms 2 and 3; section 6.3 has the experiment
+Reference    Zhang (2002), section 5.2, (27) to (31), appendix D, Algorithms 2 and 3; section 6.3 has the experiment
 """
 
 from __future__ import annotations

@@ -20,8 +20,10 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel.data.accept import size
 from fenchel.data.dense import Dense
 from fenchel.data.transfer import Soft
+from fenchel.data.walk import slices
 from fenchel.kernels.sparse_duals import SparseDuals, as_csr, grown, stored
 from fenchel.kernels.vector_passes import block_epoch, row_curvatures
 from fenchel.regularizers import ElasticNet
@@ -167,15 +169,16 @@ class BlockState:
         self.oracle.passes += order.size / problem.n
         self.walked += order.size / problem.n
         self.made = None
-        while order.size:
-            done, moved = block_epoch(
-                problem.compiled_loss, problem.rows, problem.y, problem.weights, self.transfer, order,
-                self.curvature, 1.0 / self.strength, self.V, self.duals, self.idle, self.gains,
-            )  # fmt: skip
-            total += moved
-            order = order[done:]
-            if order.size:  # the next row has no room
-                self.duals = grown(self.duals, self.V.shape[1])
+        for part in slices(order, problem.outputs * size(problem.rows) / problem.n):
+            while part.size:
+                done, moved = block_epoch(
+                    problem.compiled_loss, problem.rows, problem.y, problem.weights, self.transfer, part,
+                    self.curvature, 1.0 / self.strength, self.V, self.duals, self.idle, self.gains,
+                )  # fmt: skip
+                total += moved
+                part = part[done:]
+                if part.size:  # the next row has no room
+                    self.duals = grown(self.duals, self.V.shape[1])
         return total
 
     def check(self) -> Iterate:

@@ -22,6 +22,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fenchel.data.accept import size
+from fenchel.data.walk import slices
 from fenchel.errors import InputError
 from fenchel.kernels.block_frank_wolfe import AWAY, PAIRWISE, plain_epoch, vertex_epoch
 from fenchel.kernels.structured_epoch import ASK, CACHE_FIRST
@@ -148,8 +150,9 @@ def sweep(state: BlockState, order: np.ndarray, kind: int) -> None:
     """One step for every row."""
     problem = state.oracle.problem
     state.oracle.passes += order.size / problem.n
-    arguments = (problem.compiled_loss, problem.rows, problem.y, problem.weights, order, 1.0 / state.strength)
-    if kind == 0:
-        plain_epoch(*arguments, state.V, state.U)
-    else:
-        vertex_epoch(*arguments, state.V, state.U, kind)
+    for part in slices(order, problem.outputs * size(problem.rows) / problem.n):
+        arguments = (problem.compiled_loss, problem.rows, problem.y, problem.weights, part, 1.0 / state.strength)
+        if kind == 0:
+            plain_epoch(*arguments, state.V, state.U)
+        else:
+            vertex_epoch(*arguments, state.V, state.U, kind)

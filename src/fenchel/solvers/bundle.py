@@ -34,7 +34,8 @@ class Bundle(Solver):
 
     Parameters
     ----------
-    line_search : keep a single aggregated plane and step by exact line search (ls-bmrm): O(d) per iteration, slower.
+    line_search : keep a single aggregated plane and step by exact line search (ls-bmrm): O(d) per iteration, slower. It needs
+        w = grad R*(v), which L1 does not have: such regularizers are refused.
     patience : iterations after which a plane without weight is dropped.
 
     >>> import fenchel
@@ -53,6 +54,10 @@ class Bundle(Solver):
     needs: ClassVar[Needs] = Needs()
     remote: ClassVar[tuple[str, ...]] = EVERY_KIND
 
+    def __post_init__(self) -> None:
+        if self.line_search:
+            object.__setattr__(self, "needs", Needs(regularizer=("primal_from_dual",)))
+
     @property
     def rebuilds(self) -> bool:  # type: ignore[override]
         """With line search the dual point is made as `FrankWolfe` makes it."""
@@ -60,7 +65,7 @@ class Bundle(Solver):
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
-        if self.line_search and hasattr(problem.regularizer, "primal_from_dual"):
+        if self.line_search:
             yield from FrankWolfe().iterates(oracle, start)
             return
         smooth = hasattr(problem.regularizer, "primal_from_dual")

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.data.accept import size
+from fenchel.data.walk import slices
 from fenchel.kernels.column_descent import column_descent, column_products, normal_product
 from fenchel.solvers.sparse_quadratic import shortened, violation
 
@@ -29,8 +31,14 @@ class ColumnModel:
 
     def sweep(self, order: np.ndarray) -> float:
         """One sweep of coordinate descent."""
-        return column_descent(
-            self.columns, order, self.diagonal, self.ridge, self.q, self.lam, self.x, self.moved, self.residual
+        return max(
+            (
+                column_descent(
+                    self.columns, part, self.diagonal, self.ridge, self.q, self.lam, self.x, self.moved, self.residual
+                )
+                for part in slices(order, size(self.columns) / max(self.x.size, 1))
+            ),
+            default=0.0,
         )
 
     def gradient(self) -> np.ndarray:

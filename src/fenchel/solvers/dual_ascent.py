@@ -8,8 +8,10 @@ Update       for one row at a time, by `step`:
                           that it can grow along the step; for QNorm with q <= 2 it is (p-1) |x_i|_p^2
              "exact"      u_i <- the maximiser of D: in closed form for the hinge with the entropies and rows of entries
                           -s, 0, s; else by secants between brackets
-             "gradient"   rule (11), u_i <- u_i + rate dD/du_i alpha / p_i^2 within its domain; it may
-                          diverge, and then ends as NONFINITE or STALLED with the best iterate
+             "explicit"   rule (11), u_i <- u_i + rate (alpha / p_i) (z_i - loss*'(u_i)) within its domain, z_i the row's
+                          score; it may diverge, and then ends as NONFINITE or STALLED with the best iterate
+             "implicit"   the same with loss*' at the new u_i, a proximal step: equal where loss* is straight (hinge,
+                          absolute, quantile), and more stable elsewhere
              Rows in shuffled blocks of 16, in a fresh order every epoch (or permuted, or cyclic); rows whose u_i stays
              put are left out for a while. A row costs its non-zeros, also with normalised entropies.
              With L2, Quadratic and ElasticNet, unless other options are asked for, in phases (`dual_phases.py`): the rows
@@ -52,8 +54,10 @@ LONG = 8  # an epoch over at least 1/LONG of the rows is followed by a renewal o
 class DualAscent(Solver):
     """Dual coordinate steps for every loss, with every regularizer that has a transfer function.
 
-    step is None for the regularizer's default (see above), "majorised", "exact" or "gradient", which needs the learning
-    `rate` of rule (11). order is "blocks", "permuted" or "cyclic". damping in (0, 1] is the share of each step taken.
+    step is None for the regularizer's default (see above), "majorised", "exact", "explicit" or "implicit". The last two take
+    the learning `rate` of rule (11), the same for all rows; None is what section 6.2 advises, a tenth of the rate of Newton's
+    method: for L2 inversely proportional to |x_i|^2, for normalised entropies to max_j |x_ij|^2. order is "blocks", "permuted"
+    or "cyclic". damping in (0, 1] is the share of each step taken.
 
     The large-margin batch versions of the online algorithms of `fenchel.OnlineClassifier` are this solver with the hinge
     and the matching regularizer: L2 (Perceptron), UnnormalisedEntropy and Entropy (Winnow), BalancedEntropy (balanced
@@ -81,9 +85,10 @@ class DualAscent(Solver):
     def __post_init__(self) -> None:
         if self.step is not None and self.step not in STEPS:
             raise InputError(f"step must be None or one of {', '.join(map(repr, STEPS))}, got {self.step!r}")
-        if (self.step == "gradient") != (self.rate is not None):
+        if self.rate is not None and self.step not in ("explicit", "implicit"):
             raise InputError(
-                f"rate is the learning rate of step='gradient', got step={self.step!r} and rate={self.rate!r}"
+                f"rate is the learning rate of step='explicit' and step='implicit', got step={self.step!r} and "
+                f"rate={self.rate!r}"
             )
         if self.rate is not None and not 0.0 < self.rate < np.inf:
             raise InputError(f"rate must be a number greater than 0, got {self.rate!r}")

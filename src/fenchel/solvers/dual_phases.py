@@ -21,7 +21,7 @@ import numpy as np
 
 from fenchel.data.accept import block, read_only
 from fenchel.data.transfer import Identity, apply_to
-from fenchel.kernels.dual_phase import ALL_WORTH, WORTH, dual_phase, moving_rows, row_scores, wishes, young_sums
+from fenchel.kernels.dual_phase import ALL_WORTH, WORTH, moving_rows, phase, row_scores, wishes, young_sums
 from fenchel.result import Iterate
 from fenchel.solvers.active_rows import Columns, Part, Room, Unchanged, columns_of, halves
 from fenchel.solvers.base import Start
@@ -95,7 +95,7 @@ class Phases:
     def epochs(self, count: int) -> None:
         """Steps for all rows of the part, so many times; 0: for those that gained most in the last one, once."""
         part, count = self.part, min(self.affordable(count), count)
-        self.b, self.centre, steps = dual_phase(
+        self.b, self.centre, steps = phase(
             self.loss, self.transfer, part.rows, part.y, part.p, part.offset, part.q,
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, part.u, self.v, self.gains,
             self.worth, count, self.work, self.random,

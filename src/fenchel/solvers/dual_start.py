@@ -15,7 +15,7 @@ from fenchel.data.accept import read_only, size
 from fenchel.data.dense import Dense
 from fenchel.data.mapped import is_mapped
 from fenchel.data.transfer import Identity
-from fenchel.kernels.dual_phase import WORTH, dual_phase
+from fenchel.kernels.dual_phase import WORTH, phase
 from fenchel.oracle import Oracle, SomeRows
 from fenchel.regularizers import L2
 from fenchel.solvers.active_rows import Columns, Room, Unchanged, columns_of, take_rows
@@ -81,7 +81,7 @@ class DualEpochs:
     def run(self, epochs: int = 1) -> None:
         """So many epochs; then `gain` is about what the last one added to D, and `ratio` that to the one before."""
         sample = self.sample
-        self.b, self.centre, steps = dual_phase(
+        self.b, self.centre, steps = phase(
             sample.compiled_loss, Identity(), sample.rows, sample.y, sample.weights, sample.offset, self.q,
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, self.u, self.v, self.gains,
             WORTH[True], epochs, self.work, self.state,

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from fenchel.data.accept import read_only
+from fenchel.data.walk import LONGEST
 from fenchel.kernels.dual_phase import dual_steps
-from fenchel.kernels.free_rows import add_rows, solve_free
+from fenchel.kernels.free_rows import add_rows, multiply, solve_free
 from fenchel.kernels.passes import conjugate_sum
 from fenchel.result import Iterate
 
@@ -89,7 +90,7 @@ class Newton:
         for _ in range(GOES):
             if taken * stored > MOST_WORK / GOES:
                 yield phases.latest._replace(primal=None, dual=np.nan)
-            taken, first = solve_free(
+            taken, first = (solve_free if stored <= LONGEST else solved_in_steps)(
                 part.rows, free.p, free.q, shift, 1.0 / phases.strength, phases.inverse_bias,
                 free.rows, free.r, held, x, first, steps, RESIDUAL, self.zeros, work,
             )  # fmt: skip
@@ -139,3 +140,29 @@ class Newton:
         else:
             factor = 0.3 if self.share > FULL else 1.0
         self.damping = min(max(self.damping * factor, self.least), MOST)
+
+
+def solved_in_steps(rows, p, q, shift, inverse_strength, inverse_bias, free, r, held, x, first, steps, enough, g, work):
+    """`solve_free`, a compiled call for every step: for so many rows that it must be possible to break it off."""
+    residual, s, direction, out = work
+    out[:] = 0.0
+    if first > 0.0:
+        multiply(rows, p, shift, inverse_strength, inverse_bias, free, x, g, out)
+    residual[:] = np.where(held, 0.0, r - out)
+    s[:] = residual / (q + shift)
+    direction[:] = s
+    product, taken = float(np.sum(p * residual * s)), 0
+    first = first if first != 0.0 else product
+    while taken < steps and product > enough * enough * first:
+        multiply(rows, p, shift, inverse_strength, inverse_bias, free, direction, g, out)
+        taken += 1
+        curvature = float(np.sum(p * direction * out))
+        if not curvature > 0.0:
+            break
+        step, old = product / curvature, product
+        x[~held] += step * direction[~held]
+        residual[~held] -= step * out[~held]
+        s[~held] = (residual / (q + shift))[~held]
+        product = float(np.sum((p * residual * s)[~held]))
+        direction[:] = s + product / old * direction
+    return taken, first

@@ -6,11 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.data.walk import slices
 from fenchel.kernels.structured_epoch import ASK, insert_labels, label_steps
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
 from fenchel.structured.pool import empty_pool, enlarged
 from fenchel.structured_certify import bad_example, normalised
+
+ORACLE = (
+    4.0  # a step on an example costs so many times the work that its model counts: its oracle, and labels of its pool
+)
 
 
 class LabelState:
@@ -44,14 +49,15 @@ class LabelState:
         """A step for every example of `order`."""
         problem = self.problem
         self.make_room(np.bincount(order, minlength=problem.n))
-        calls, bad = problem.run(
-            label_steps, problem.weights, order, 1.0 / self.strength, problem.model.room, kind, asks, self.gaps, self.w,
-            self.scratch, self.average, self.steps, *self.pool, self.used,
-        )  # fmt: skip
-        if bad >= 0:
-            raise bad_example(problem, int(bad), self.w)
-        self.steps += order.size
-        self.oracle.passes += calls / problem.n
+        for part in slices(order, ORACLE * problem.model.work / problem.n):
+            calls, bad = problem.run(
+                label_steps, problem.weights, part, 1.0 / self.strength, problem.model.room, kind, asks, self.gaps, self.w,
+                self.scratch, self.average, self.steps, *self.pool, self.used,
+            )  # fmt: skip
+            if bad >= 0:
+                raise bad_example(problem, int(bad), self.w)
+            self.steps += part.size
+            self.oracle.passes += calls / problem.n
 
     def insert(self, flat: np.ndarray) -> None:
         """A label for every example, without weight."""

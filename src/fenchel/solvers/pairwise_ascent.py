@@ -5,7 +5,7 @@ Update       for two rows with opposite wishes, p_i du_i = -p_j du_j = t with th
              quadratic minorant), for every loss: the root in b of p_i du_i(b) + p_j du_j(b) = 0. Rows are visited in
              shuffled order; one that wishes to move waits in a small pool for a partner, so no step needs all scores
 Certificate  u itself, feasible at all times up to rounding; w and b as in `DualAscent`
-Reference    Platt (1999); Keerthi et al. (2001); Zhang (2002) section 6.3 for what it is compared with
+Reference    Platt (1999); Keerthi et al. (2001); Zhang (2002), section 6.3, for what it is compared with
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fenchel.data.accept import size
+from fenchel.data.walk import slices
 from fenchel.errors import InputError
 from fenchel.kernels.pair_epoch import pair_epoch
 from fenchel.result import Iterate
@@ -81,11 +83,12 @@ class Pairs(State):
             self.active = self.rows
         problem, order = self.oracle.problem, self.shuffle(rng, self.active)
         self.oracle.passes += order.size / problem.n
-        self.b = pair_epoch(
-            problem.compiled_loss, self.change.rows, problem.y, problem.weights, problem.offset, self.transfer, order,
-            self.bounds, self.typical, 1.0 / self.strength, self.b, self.u, self.v, self.idle, self.work, self.pool,
-            self.count, self.wish,
-        )  # fmt: skip
+        for part in slices(order, size(self.change.rows) / problem.n):
+            self.b = pair_epoch(
+                problem.compiled_loss, self.change.rows, problem.y, problem.weights, problem.offset, self.transfer, part,
+                self.bounds, self.typical, 1.0 / self.strength, self.b, self.u, self.v, self.idle, self.work, self.pool,
+                self.count, self.wish,
+            )  # fmt: skip
         self.active = self.active[self.idle[self.active] < PATIENCE]
 
     def check(self) -> Iterate:

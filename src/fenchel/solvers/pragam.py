@@ -93,6 +93,8 @@ def adaptive(state: State) -> Iterator[Iterate]:
     L = state.first_guess()
     while not state.begin(L):
         L *= 2.0
+        if not np.isfinite(L):  # NaN on both sides of the test
+            return
     state.mu = L
     due = 0
     for k in count():
@@ -105,6 +107,8 @@ def adaptive(state: State) -> Iterator[Iterate]:
         t = share(state.mu + state.gamma, L)
         while not state.attempt(t, L):
             L *= 2.0
+            if not np.isfinite(L):
+                return
             t = share(state.mu + state.gamma, L)
         state.accept(t)
         L = max(L / SHRINK, SMALLEST)

@@ -8,6 +8,7 @@ import numpy as np
 
 from fenchel.certify import feasible
 from fenchel.kernels.prox_dual import balanced_prox_dual, prox_dual
+from fenchel.oracle import MANY
 from fenchel.regularizers import ElasticNet
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
@@ -30,7 +31,8 @@ class ProximalMap:
         if not problem.fit_intercept:
             prox_dual(*arguments, 0.0, q, out)
             return out
-        b = balanced_prox_dual(*arguments, self.b, self.stride, q, out, self.scratch)
+        search = balanced_prox_dual if z.size <= MANY else balanced_prox_dual.in_steps
+        b = search(*arguments, self.b, self.stride, q, out, self.scratch)
         self.stride = max(abs(b - self.b), 1e-9 * (1.0 + abs(b)))
         self.b = b
         return out

@@ -12,7 +12,7 @@ from fenchel.data.exponential import BalancedWinnow, Winnow
 from fenchel.data.power import Power
 from fenchel.data.transfer import Identity, Soft
 from fenchel.errors import InputError
-from fenchel.kernels.dual_rules import Closed, Exact, Gradient, Majorised
+from fenchel.kernels.dual_rules import Closed, Exact, Explicit, Implicit, Majorised
 from fenchel.losses import Hinge
 from fenchel.regularizers import (
     L2,
@@ -27,7 +27,7 @@ from fenchel.regularizers import (
 from fenchel.regularizers.prior import resolve_prior
 from fenchel.solvers.row_change import Changed, Same, cholesky
 
-STEPS = ("majorised", "exact", "gradient")
+STEPS = ("majorised", "exact", "explicit", "implicit")
 BLOCK = 1024
 
 
@@ -43,7 +43,7 @@ class Form(NamedTuple):
     transfer: Any
     bounds: np.ndarray
     typical: float
-    steps: tuple[str, ...] = ("majorised", "exact", "gradient")
+    steps: tuple[str, ...] = STEPS
 
 
 def make_form(oracle: Any) -> Form:
@@ -134,7 +134,7 @@ def _q_norm(oracle: Any, regularizer: QNorm) -> Form:
     bounds = max(p - 1.0, 1.0) * powers ** (2.0 / p)
     transfer = Power(np.zeros(3), p, 1.0 / (regularizer.power - 1.0))
     provable = regularizer.q <= 2.0 and regularizer.power == 2.0
-    steps = ("exact", "majorised", "gradient") if provable else ("exact", "gradient")
+    steps = ("exact", "majorised", "explicit", "implicit") if provable else ("exact", "explicit", "implicit")
     typical = float(problem.weights @ bounds)
     return Form(Same(problem.rows), regularizer.alpha, transfer, bounds, typical, steps)
 
@@ -159,8 +159,8 @@ def make_rule(problem: Any, form: Form, step: str | None, eta: float | None) -> 
             f"step={chosen!r} needs a bound of the curvature, which {name} with these parameters does not have; "
             f"use one of {', '.join(map(repr, form.steps))}"
         )
-    if chosen == "gradient":
-        return Gradient(float(eta))  # type: ignore[arg-type]
+    if chosen in ("explicit", "implicit"):
+        return (Explicit if chosen == "explicit" else Implicit)(float(eta or 0.0))
     if isinstance(form.transfer, Identity) or chosen == "majorised":
         return Majorised()
     closed = isinstance(form.transfer, (Winnow, BalancedWinnow)) and isinstance(problem.loss, Hinge)

@@ -80,13 +80,13 @@ def exp_all(x, scratch):
 def add_rows(out, x, stride, R, count, m):
     """out += sum_k x[k stride] (row k of R); four rows at a time, because out is then read and written less often."""
     k = 0
-    while k + 4 <= count:
+    while k + 4 <= count:  # k rises
         rows = R[k * m : (k + 4) * m]
         x0, x1, x2, x3 = x[k * stride], x[(k + 1) * stride], x[(k + 2) * stride], x[(k + 3) * stride]
         for b in range(m):
             out[b] += (x0 * rows[b] + x1 * rows[m + b]) + (x2 * rows[2 * m + b] + x3 * rows[3 * m + b])
         k += 4
-    while k < count:
+    while k < count:  # k rises
         rows, x0 = R[k * m : (k + 1) * m], x[k * stride]
         for b in range(m):
             out[b] += x0 * rows[b]

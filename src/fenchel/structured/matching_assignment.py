@@ -27,7 +27,7 @@ def assign(benefit, rows, columns, out):
     for row in range(few):
         shortest[:] = np.inf
         left, lowest, i, sink = many, 0.0, row, -1
-        while sink < 0:
+        while sink < 0:  # left falls, or this returns
             best, at = np.inf, -1
             for k in range(left):
                 j = order[k]
@@ -58,7 +58,7 @@ def assign(benefit, rows, columns, out):
 def flip(path, mate, owner, row, sink):
     """Edges along the augmenting path from row to sink change sides."""
     i = -1
-    while i != row:
+    while i != row:  # up the tree of shortest paths, whose root is row
         i = path[sink]
         owner[sink] = i
         sink, mate[i] = mate[i], sink

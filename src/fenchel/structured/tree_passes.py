@@ -78,11 +78,11 @@ def depths(parent, depth):
     depth[:] = -1
     for v in range(parent.size):
         steps, u = 0, v
-        while u >= 0 and depth[u] < 0:
+        while u >= 0 and depth[u] < 0:  # counted below, and then without a circle
             steps, u = steps + 1, parent[u]
             if steps > parent.size:
                 return False
         here, u = steps + (depth[u] if u >= 0 else -1), v
-        while u >= 0 and depth[u] < 0:
+        while u >= 0 and depth[u] < 0:  # counted below, and then without a circle
             depth[u], here, u = here, here - 1, parent[u]
     return True
