@@ -21,6 +21,7 @@ from fenchel.data.rows import sized_dot
 from fenchel.data.walk import walk
 from fenchel.errors import InputError
 from fenchel.jit import kernel
+from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 from fenchel.set_problem import Mixture
 
@@ -67,7 +68,7 @@ def set_certificate(
     value, slope, _ = plane_at(problem, z)
     magnitude = abs(value) + float(np.abs(slope) @ size)
     mixture = mixture if isinstance(mixture, Mixture) else Mixture(np.ones(1), z[None])
-    regularizer = problem.regularizer
+    regularizer = certified_regularizer(problem.regularizer, w)
     regular = regularizer.value(w)
     total = float(mixture.weights.sum())
     weights = mixture.weights / (max(total, 1.0) if problem.loss.nonnegative else total)
@@ -86,7 +87,7 @@ def set_certificate(
     primal, dual = value + regular, c - conjugate
     terms = magnitude + sizes + abs(regular) + abs(conjugate)
     logarithm = 1.0 + np.log2(problem.n)  # sums over sorted scores run over all of them
-    floor = SAFETY * EPS * logarithm * terms + SAFETY * blur(regularizer, v, EPS * spread, sizes)
+    floor = SAFETY * EPS * logarithm * terms + SAFETY * blur(problem.regularizer, v, EPS * spread, sizes)
     primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
     kept = Mixture(weights, mixture.scores)
     return Certificate(float(primal), float(dual), problem.basis, float(floor) if np.isfinite(floor) else np.inf), kept

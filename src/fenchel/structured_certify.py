@@ -23,6 +23,7 @@ from fenchel.errors import FenchelError, InputError
 from fenchel.jit import kernel
 from fenchel.marginal_certify import accept_marginals, weigh_marginals
 from fenchel.regularizers import L2
+from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 from fenchel.structured import Gibbs, Pool
 from fenchel.structured.pool import Marginals, empty_pool, fits, pool_of
@@ -120,14 +121,14 @@ def structured_certificate(problem: Any, w: np.ndarray, b: float, point: Any) ->
 
 
 def _hinge_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, float, float, float, Any]:
-    regularizer = problem.regularizer
+    regularizer = certified_regularizer(problem.regularizer, w)
     risk, size, kept, gain, spread, g = _hinge_sums(problem, w, point)
     scale = regularizer.dual_scale(-g)
     if scale < 1.0:  # the rest goes to the gold labels
         share = {"scale": scale * kept.scale} if isinstance(kept, Marginals) else {"weights": scale * kept.weights}
         kept, gain, g = kept._replace(**share), scale * gain, scale * g
     conjugate = regularizer.conjugate(-g)
-    hidden = blur(regularizer, -g, EPS * spread, size + gain)
+    hidden = blur(problem.regularizer, -g, EPS * spread, size + gain)
     return risk, gain - conjugate, conjugate, size + gain, hidden, kept
 
 
@@ -147,11 +148,11 @@ def _hinge_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, 
 
 
 def _log_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, float, float, float, Any]:
-    regularizer = problem.regularizer
+    regularizer = certified_regularizer(problem.regularizer, w)
     risk, sizes, kept, constant, spread, g = _log_sums(problem, w, point)
     scale = regularizer.dual_scale(-g)
     conjugate = regularizer.conjugate(-scale * g)
-    hidden = blur(regularizer, -scale * g, EPS * spread, sizes)
+    hidden = blur(problem.regularizer, -scale * g, EPS * spread, sizes)
     return risk, scale * constant - conjugate, conjugate, sizes, hidden, kept._replace(weights=scale * kept.weights)
 
 

@@ -58,6 +58,7 @@ class StructuredProblem(Problem):
         self.model = structured.encode(loss, X, y)
         self.n, self.d = self.model.n, self.model.d
         self.regularizer.validate(self.d)
+        regularizers.check_foreign(self.regularizer, self.d)
         self.log = getattr(loss, "loss", "hinge") == "log"
         self.fit_intercept = False
         self.weights, self.total_weight = self._accept_weights(sample_weight)

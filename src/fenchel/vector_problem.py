@@ -51,6 +51,7 @@ class VectorProblem(Problem):
         self.given = regularizers.make(regularizer, alpha)  # of one score; `penalty` is that of all scores
         self.given.validate(self.features)
         self.penalty = for_outputs(self.given, self.features, self.outputs)
+        regularizers.check_foreign(self.penalty, self.features * self.outputs)
         self.regularizer: Any = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
         self.d = (self.features + self.free) * self.outputs
         self.has_offset, self.offset = False, read_only(np.zeros(self.n))

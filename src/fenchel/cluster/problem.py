@@ -100,6 +100,7 @@ class RowsOnCluster(OnCluster, Problem):
         self.n, self.d = self.facts.n, self.facts.d
         self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
         self.regularizer.validate(self.d)
+        regularizers.check_foreign(self.regularizer, self.d)
         losses.check_foreign(self.loss, self.some_targets())
         self.compiled_loss = compilable(self.loss)
 
@@ -151,6 +152,7 @@ class ScoresOnCluster(RowsOnCluster, VectorProblem):
         self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
         self.given.validate(self.features)
         self.penalty = for_outputs(self.given, self.features, self.outputs)
+        regularizers.check_foreign(self.penalty, self.features * self.outputs)
         self.regularizer = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
         self.d = (self.features + self.free) * self.outputs
         self.compiled_loss = compilable(self.loss)
@@ -185,6 +187,7 @@ class SetOnCluster(RowsOnCluster, SetProblem):
         self.facts = self.place(X, (y, None, None, groups), Spec(self.loss, self.regularizer, False))
         self.n, self.d = self.facts.n, self.facts.d
         self.regularizer.validate(self.d)
+        regularizers.check_foreign(self.regularizer, self.d)
         targets = self._gathered(X, y, 1)
         found = self._gathered(X, groups, 4)
         self.__dict__["y"] = read_only(accept_vector(targets, self.n, "y"))
@@ -216,6 +219,7 @@ class ExamplesOnCluster(OnCluster, StructuredProblem):
         self.facts = self.place(X, (y, None, None, None), Spec(loss, self.regularizer, False))
         self.n, self.d = self.facts.n, self.facts.d
         self.regularizer.validate(self.d)
+        regularizers.check_foreign(self.regularizer, self.d)
         self.log = getattr(loss, "loss", "hinge") == "log"
         self.fit_intercept = False
 
