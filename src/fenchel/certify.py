@@ -347,9 +347,9 @@ def judge_of(problem: Any) -> Judge:
     if own is not None:
         return own
     if problem.family == "vector":
-        from fenchel import vector_certify
+        from fenchel import tangent_certify, vector_certify
 
-        return vector_certify.JUDGE
+        return tangent_certify.JUDGE if problem.own else vector_certify.JUDGE
     if problem.family == "set":
         from fenchel import set_certify
 

@@ -12,6 +12,7 @@ from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.problem import Problem
 from fenchel.regularizers.certified import resting_on
+from fenchel.typed import is_ours
 
 
 class Mixture(NamedTuple):
@@ -64,6 +65,7 @@ class SetProblem(Problem):
         self.y = read_only(accept_vector(y, self.n, "y"))
         self.groups = None if groups is None else self._accept_groups(groups)
         self.prepared = self.loss.prepare(self.y, self.groups, sample_weight)
+        measures.check_foreign(self.loss, self.y, self.groups)
         self.weights, self.total_weight = read_only(np.full(self.n, 1.0 / self.n)), float(self.n)
         self.has_offset, self.offset = False, read_only(np.zeros(self.n))
         self._frozen = True
@@ -87,7 +89,7 @@ class SetProblem(Problem):
 
     @property
     def basis(self) -> str:
-        return resting_on("planes", self.regularizer)
+        return resting_on("planes" if is_ours(type(self.loss)) else "tangents", self.regularizer)
 
     def dual_like(self, u: Any) -> None:
         """A mixture holds points of its own data: a solve starts without."""

@@ -9,7 +9,7 @@ it is known at w with v in the subdifferential of R there: with w = prox(x, t), 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -76,30 +76,27 @@ def dual_scale(reg: Any, v: Any) -> float:
 def conjugate_gradient(reg: Any, v: Vector) -> Vector:
     """The gradient of R* at v, by central differences."""
     h = STEP * (np.abs(v) + float(np.max(np.abs(v))) + STEP * reg.alpha)
-    out, at = np.empty(v.size), v.copy()
-    for j in range(v.size):
-        at[j] = v[j] + h[j]
-        ahead, above = reg.conjugate(at), at[j]
-        at[j] = v[j] - h[j]
-        out[j] = (ahead - reg.conjugate(at)) / (above - at[j])
-        at[j] = v[j]
-    return out
+    return _differences(reg.conjugate, v, h)
 
 
 def subgradient(reg: Any, w: Vector) -> Vector:
-    """Differences of values along the axes, one-sided at the ends of the domain: a gradient where there is one."""
-    h = SHORT * (np.abs(w) + float(np.max(np.abs(w))) + SHORT)
-    out, at, here = np.zeros(w.size), w.copy(), reg.value(w)
-    for j in range(w.size):
-        at[j] = w[j] + h[j]
-        ahead, above = reg.value(at), at[j]
-        at[j] = w[j] - h[j]
-        behind, below = reg.value(at), at[j]
-        at[j] = w[j]
+    """Differences of values along the axes: a gradient where there is one."""
+    return _differences(reg.value, w, SHORT * (np.abs(w) + float(np.max(np.abs(w))) + SHORT))
+
+
+def _differences(function: Callable[[Vector], float], x: Vector, h: Vector) -> Vector:
+    """Central differences, one-sided at the ends of the domain."""
+    out, at, here = np.zeros(x.size), x.copy(), function(x)
+    for j in range(x.size):
+        at[j] = x[j] + h[j]
+        ahead, above = function(at), at[j]
+        at[j] = x[j] - h[j]
+        behind, below = function(at), at[j]
+        at[j] = x[j]
         if not math.isfinite(ahead):
-            ahead, above = here, w[j]
+            ahead, above = here, x[j]
         if not math.isfinite(behind):
-            behind, below = here, w[j]
+            behind, below = here, x[j]
         out[j] = (ahead - behind) / (above - below) if above > below else 0.0
     return out
 

@@ -51,7 +51,7 @@ class Bundle(Solver):
     convergence: ClassVar[str] = (
         "gap O(1/(alpha iterations)) for strongly convex penalties; geometric if the loss is differentiable, too"
     )
-    kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
+    kinds: ClassVar[tuple[str, ...]] = (*EVERY_KIND, "own vector")
     needs: ClassVar[Needs] = Needs()
     remote: ClassVar[tuple[str, ...]] = EVERY_KIND
 

@@ -13,7 +13,8 @@ from fenchel.solvers.simplex_qp import convex, quadratic, two_simplices
 
 ACCURACY = 0.02  # inner gap as a fraction of the outer one
 PATIENCE = 20  # steps after which a plane of R without weight is dropped
-FAR_OUT = 10.0 ** np.arange(1, 9)  # multiples of alpha at which a conjugate shows whether it is finite everywhere
+FAR_OUT = (3.0, 10.0, 100.0)  # multiples of alpha at which a conjugate shows whether its domain is bounded
+LOOSE = 1e-3  # of mu, with which the lower bound is computed once more
 
 
 class Planes:
@@ -260,9 +261,11 @@ class PlainMaster(Centre):
         new = self._inside(self.centre - both @ weights / self.mu)
         model = float(np.max(planes.A.T @ new + planes.c)) + float(np.max(self.B.T @ new + self.e))
         self.predicted = self.value - model
-        planes.use(weights[:m])
-        self.idle = np.where(weights[m:] > 0.0, 0, self.idle + 1)
-        return new, *self.bound(planes, weights[:m])
+        loose = two_simplices(both.T @ both / (LOOSE * self.mu), linear, first, ACCURACY * gap * 0.1)
+        self.idle = np.where((weights[m:] > 0.0) | (loose[m:] > 0.0), 0, self.idle + 1)
+        planes.use(weights[:m], also=loose[:m])
+        bounds = self.bound(planes, weights[:m]), self.bound(planes, loose[:m])
+        return new, *max(bounds, key=lambda found: found[1])
 
     def _add(self, w: np.ndarray) -> None:
         """The plane of R at w; those that did nothing for long are dropped."""

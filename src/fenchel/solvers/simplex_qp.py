@@ -105,27 +105,30 @@ def two_simplices(G: np.ndarray, c: np.ndarray, first: np.ndarray, tol: float) -
             break
         try:
             factor = np.linalg.cholesky(G + np.diag(s / a))
+            da, dnu, ds = _newton_with_sums(factor, sums, a, s, residual, -a * s, left)
+            step = min(_room(a, da), _room(s, ds))
+            centring = (float((a + step * da) @ (s + step * ds)) / complementarity) ** 3
+            target = centring * complementarity / a.size - a * s - da * ds
+            da, dnu, ds = _newton_with_sums(factor, sums, a, s, residual, target, left)
         except np.linalg.LinAlgError:
             break
-
-        def newton(target, factor=factor, a=a, s=s, residual=residual, left=left):
-            right = np.column_stack([target / a - residual, sums.T])
-            found = np.linalg.solve(factor.T, np.linalg.solve(factor, right))
-            x, e = found[:, 0], found[:, 1:]
-            dnu = np.linalg.solve(sums @ e, left - sums @ x)
-            da = x + e @ dnu
-            return da, dnu, (target - s * da) / a
-
-        da, dnu, ds = newton(-a * s)
-        step = min(_room(a, da), _room(s, ds))
-        centring = (float((a + step * da) @ (s + step * ds)) / complementarity) ** 3
-        da, dnu, ds = newton(centring * complementarity / a.size - a * s - da * ds)
         step = 0.995 * min(_room(a, da), _room(s, ds))
-        a, nu, s = a + step * da, nu + step * dnu, s + step * ds
-        if not np.isfinite(a).all():
-            return sums.T @ (1.0 / sums.sum(axis=1))
+        new = a + step * da
+        if not np.isfinite(new).all():
+            break
+        a, nu, s = new, nu + step * dnu, s + step * ds
     a = np.where(a > 1e-12, a, 0.0)
     return a / ((sums @ a) @ sums)
+
+
+def _newton_with_sums(factor, sums, a, s, residual, target, left):
+    """(da, dnu, ds) with G da - sums' dnu - ds = -residual, sums da = left, s da + a ds = target."""
+    right = np.column_stack([target / a - residual, sums.T])
+    found = np.linalg.solve(factor.T, np.linalg.solve(factor, right))
+    x, e = found[:, 0], found[:, 1:]
+    dnu = np.linalg.solve(sums @ e, left - sums @ x)
+    da = x + e @ dnu
+    return da, dnu, (target - s * da) / a
 
 
 def _room(x: np.ndarray, dx: np.ndarray) -> float:
