@@ -141,7 +141,9 @@ def tangent_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> 
     """(certificate, mixture with weights as used) for given variables and a given dual point."""
     risk, magnitude, Z, size = primal_sums(problem, w)
     if not np.isfinite(Z).all():
-        return Certificate(np.inf, -np.inf, problem.basis, np.inf), Mixture(np.ones(1), np.zeros((1, *problem.dual_shape)))
+        return Certificate(np.inf, -np.inf, problem.basis, np.inf), Mixture(
+            np.ones(1), np.zeros((1, *problem.dual_shape))
+        )
     tangents = Tangents(problem)
     _, steep, _, _ = tangents.at(Z)
     mixture = mixture if isinstance(mixture, Mixture) else Mixture(np.ones(1), Z[None])

@@ -115,7 +115,7 @@ class VectorProblem(Problem):
 
     @property
     def kind(self) -> str:
-        """"own vector" is a loss of several scores that is not Fenchel's own."""
+        """ "own vector" is a loss of several scores that is not Fenchel's own."""
         return "own vector" if self.own else "free vector" if self.free else "vector"
 
     @property

@@ -102,7 +102,11 @@ def check_foreign(measure: Measure, y: np.ndarray, groups: np.ndarray | None) ->
         return
     rows = _some(y, groups)
     parts = y[rows], None if groups is None else groups[rows]
-    key = id(type(measure)), repr(sorted(vars(measure).items())), *(repr(None if p is None else p.tolist()) for p in parts)
+    key = (
+        id(type(measure)),
+        repr(sorted(vars(measure).items())),
+        *(repr(None if p is None else p.tolist()) for p in parts),
+    )
     if key not in _SOUND:
         try:
             measure.prepare(*parts)

@@ -27,7 +27,9 @@ class Tested:
     def dual_scale(self, v: ArrayLike) -> float:
         scale = float(self.regularizer.dual_scale(v))
         if not 0.0 <= scale <= 1.0:
-            raise InputError(f"dual_scale of {type(self.regularizer).__name__} is {scale!r}: it must lie between 0 and 1")
+            raise InputError(
+                f"dual_scale of {type(self.regularizer).__name__} is {scale!r}: it must lie between 0 and 1"
+            )
         return scale
 
     def conjugate(self, v: ArrayLike) -> float:

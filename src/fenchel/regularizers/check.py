@@ -18,7 +18,9 @@ from fenchel.typed import is_ours
 
 TOL = 1e-8  # relative to the numbers compared
 DIFFERENCE_TOL = 1e-4  # of central differences with a relative step of 1e-6
-_SOUND: set[tuple[type, bytes, str, int]] = set()  # foreign ones, with the number of features, in which nothing was found
+_SOUND: set[tuple[type, bytes, str, int]] = (
+    set()
+)  # foreign ones, with the number of features, in which nothing was found
 
 
 def check(reg: Regularizer, dim: int, rng_seed: int = 0) -> None:

@@ -90,7 +90,9 @@ class Differenced:
         w = conjugate_gradient(self.regularizer, v)
         start = np.asarray(self.regularizer.start(v.size), dtype=float)
         share = 1.0
-        while not np.isfinite(self.regularizer.value(start + share * (w - start))):  # just outside of the domain, by rounding
+        while not np.isfinite(
+            self.regularizer.value(start + share * (w - start))
+        ):  # just outside of the domain, by rounding
             share = 1.0 - 2.0 * (1.0 - share) if share < 1.0 else 1.0 - 1e-12
             if share <= 0.0:
                 return start
