@@ -6,9 +6,9 @@ c = sum a_k (M(z_k) - <g_k, z_k>): M(X w) >= c + <X'g, w>, and
 
     D = c - R*(-X'g) <= P(w') for every w'
 
-Values and slopes are recomputed here from the scores of the mixture, which may be any; the passes are this file's own. Of a user's
-own measure the tangents are compared with the values at all these scores, at those of w and around them: an error says if one is
-above.
+Values and slopes are recomputed here from the scores of the mixture, which may be any; the passes are this file's own. Of a
+user's own measure the tangents are compared with the values at all these scores, at those of w and around them: an error says
+if one is above.
 """
 
 from __future__ import annotations
@@ -58,15 +58,16 @@ def require_tangents(problem: Any, scores: Sequence[np.ndarray]) -> None:
     if (wrong := first_below(tangents)) is not None:
         k, other = (tangents[place] for place in wrong)
         raise InputError(
-            f"measure {name} is not convex, or its slope is not a subgradient: its value {other.value:.6g} at scores that the solve "
-            f"came by lies below the tangent, {k.value + float(k.slope @ (other.z - k.z)):.6g}, of others. No certificate can be "
-            "given; fenchel.measures.check(measure, y, groups) says what is wrong"
+            f"measure {name} is not convex, or its slope is not a subgradient: its value {other.value:.6g} at scores that "
+            "the solve "
+            f"came by lies below the tangent, {k.value + float(k.slope @ (other.z - k.z)):.6g}, of others. No certificate "
+            "can be given; fenchel.measures.check(measure, y, groups) says what is wrong"
         )
     least = min((at for at in tangents if at.value == at.value), key=lambda at: at.value, default=tangents[0])
     if problem.loss.nonnegative and least.value < -1e-9 * (1.0 + float(np.abs(least.slope) @ np.abs(least.z))):
         raise InputError(
-            f"measure {name} says that it is nonnegative, but its value at scores that the solve came by is {least.value:.6g}: no "
-            "certificate can be given"
+            f"measure {name} says that it is nonnegative, but its value at scores that the solve came by is "
+            f"{least.value:.6g}: no certificate can be given"
         )
 
 

@@ -7,8 +7,9 @@ Log      P(w) = sum_i p_i log sum_y exp <w, psi_i(y)> + R(w)
 
 D is recomputed from the labels (or marginals, or points) of the dual point alone. P rests on the model's max-oracle, and its
 basis says whether that is exact: the value of the label that it returns is recomputed, and a label worse than the gold one is
-an error. That the oracle of a user's own model is exact can only be assumed, and the basis says so; a label known to be better than
-the one it returns, among those of the dual point, all that were ever found and that of `predict`, is an error, too. Where an inexact oracle comes with a ceiling, above which no plane lies, P is computed with that: P - D still bounds.
+an error. That the oracle of a user's own model is exact can only be assumed, and the basis says so; a label known to be
+better than the one it returns, among those of the dual point, all that were ever found and that of `predict`, is an error,
+too. Where an inexact oracle comes with a ceiling, above which no plane lies, P is computed with that: P - D still bounds.
 """
 
 from __future__ import annotations
@@ -179,8 +180,8 @@ def _held_to_known_labels(problem: Any, w: np.ndarray, labels: np.ndarray, pool:
     bad = problem.run(structured_known_pass, *arguments, *pool) if exact else -1
     if bad >= 0:
         raise InputError(
-            f"example {bad}: the max-oracle of {type(problem.loss).__name__} returned a label that is worse than one which it found "
-            "before, so it is not exact. No certificate can be given"
+            f"example {bad}: the max-oracle of {type(problem.loss).__name__} returned a label that is worse than one which "
+            "it found before, so it is not exact. No certificate can be given"
         )
     return 0.0
 

@@ -64,8 +64,8 @@ class StructuredProblem(Problem):
         self.log = getattr(loss, "loss", "hinge") == "log"
         if self.log and getattr(type(self.model), "log_partition", None) is None:
             raise InputError(
-                f"{type(loss).__name__} has loss='log', but its encoded examples have no method `log_partition`, which a log-loss needs "
-                "(fenchel.structured.protocol)"
+                f"{type(loss).__name__} has loss='log', but its encoded examples have no method `log_partition`, which a "
+                "log-loss needs (fenchel.structured.protocol)"
             )
         self.fit_intercept = False
         self.weights, self.total_weight = self._accept_weights(sample_weight)

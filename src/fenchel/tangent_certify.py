@@ -1,12 +1,12 @@
 """The certificate of a user's own loss of several scores, recomputed from `value` and `slopes` alone: trusted code.
 
-The risk F(Z) = sum_i p_i loss(z_i, y_i) is convex in the scores, so with slopes U_k at scores Z_k, weights a_k that sum to 1 (or to
-less, if the loss is never negative: the rest is the plane 0), U = sum_k a_k U_k and c = sum_k a_k (F(Z_k) - <U_k, Z_k>),
+The risk F(Z) = sum_i p_i loss(z_i, y_i) is convex in the scores, so with slopes U_k at scores Z_k, weights a_k that sum to 1
+(or to less, if the loss is never negative: the rest is the plane 0), U = sum_k a_k U_k and c = sum_k a_k (F(Z_k) - <U_k, Z_k>),
 
     D = c - R*(-sum_i p_i x_i u_i') <= P(W') for every W'
 
-That rests on the tangents being below the loss. They are compared with its values, row by row, at the scores of all the other Z_k
-and of W, and at scores around each of them: where one lies above, there is no certificate, but an error that names the row.
+That rests on the tangents being below the loss. They are compared with its values, row by row, at the scores of all the other
+Z_k and of W, and at scores around each of them: where one lies above, there is no certificate, but an error that names the row.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ class Tangents:
         self.noise, self.blur = np.nan_to_num(np.abs(F)), np.nan_to_num(np.abs(U).max(axis=1))
 
     def at(self, Z: np.ndarray) -> tuple[float, np.ndarray, float, float]:
-        """(risk, slopes, constant of the plane, the size of its terms) at scores Z; InputError if a tangent is above the loss."""
+        """(risk, slopes, constant of the plane, the size of its terms) at scores Z; InputError if a tangent is above the
+        loss."""
         problem, F, U = self.problem, np.empty(self.problem.n), np.empty(self.problem.dual_shape)
         loss, y, p = problem.compiled_loss, problem.y, problem.weights
         risk, constant, size = tangent_pass(loss, y, p, Z, F, U)
@@ -117,8 +118,8 @@ class Tangents:
             raise self.fault(row, Z[row], x)
         if getattr(problem.loss, "nonnegative", False) and (F[p > 0.0] < -UNEVEN * (1.0 + self.noise[p > 0.0])).any():
             raise InputError(
-                f"loss {type(problem.loss).__name__} says that it is nonnegative, but its value is {F[p > 0.0].min():.6g} in a row: "
-                "no certificate can be given"
+                f"loss {type(problem.loss).__name__} says that it is nonnegative, but its value is {F[p > 0.0].min():.6g} "
+                "in a row: no certificate can be given"
             )
         for G, V, X in self.kept:
             if (row := above_pass(p, F, U, Z, G, X, *sizes)) < problem.n:
@@ -131,8 +132,10 @@ class Tangents:
     def fault(self, row: int, z: np.ndarray, x: np.ndarray) -> InputError:
         name = type(self.problem.loss).__name__
         return InputError(
-            f"loss {name} is not convex, or its slopes are not a subgradient: for row {row}, y={self.problem.y[row]}, the value at "
-            f"z={np.array2string(x, precision=6)} lies below the tangent at z={np.array2string(z, precision=6)}. No certificate can "
+            f"loss {name} is not convex, or its slopes are not a subgradient: for row {row}, y={self.problem.y[row]}, the "
+            "value at "
+            f"z={np.array2string(x, precision=6)} lies below the tangent at z={np.array2string(z, precision=6)}. No "
+            "certificate can "
             f"be given; fenchel.multiclass.check(loss, outputs={self.problem.outputs}) says what is wrong"
         )
 

@@ -147,8 +147,8 @@ class ScoresOnCluster(RowsOnCluster, VectorProblem):
         self.loss, self.given = multiclass.make(loss), regularizers.make(regularizer, alpha)
         if not is_builtin(self.loss):
             raise InputError(
-                f"loss {type(self.loss).__name__} of several scores is not one of Fenchel's: of data on a cluster its tangents cannot "
-                "be compared with its values; use rows in memory or on disk"
+                f"loss {type(self.loss).__name__} of several scores is not one of Fenchel's: of data on a cluster its "
+                "tangents cannot be compared with its values; use rows in memory or on disk"
             )
         self.own = False
         self.fit_intercept, self.has_offset, self.free = False, False, bool(fit_intercept)

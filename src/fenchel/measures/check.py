@@ -1,5 +1,5 @@
-"""The defining inequalities of a measure, tried at many scores: for the author of one, and for a `Problem` with a measure that is
-not Fenchel's own."""
+"""The defining inequalities of a measure, tried at many scores: for the author of one, and for a `Problem` with a measure
+that is not Fenchel's own."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def around(z: Vector, rng: np.random.Generator) -> Iterator[Vector]:
 def check(measure: Measure, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> None:
     """Raise InputError naming what is wrong with a measure for these targets; return None if nothing is.
 
-    Checked: `value_and_slope` returns a number, the same each time, and sets all of `out`; no value lies below a tangent, for scores
-    of sizes from 1e-3 to 1e4; `nonnegative` and `shift_invariant` are true where they are set.
+    Checked: `value_and_slope` returns a number, the same each time, and sets all of `out`; no value lies below a tangent, for
+    scores of sizes from 1e-3 to 1e4; `nonnegative` and `shift_invariant` are true where they are set.
 
     >>> class Wrong(Measure):
     ...     def prepare(self, y, groups=None, weights=None): return None
@@ -153,7 +153,8 @@ def _faults(measure: Measure, y: np.ndarray, prepared: Any) -> Iterator[str]:
         k, other = tangents[wrong[0]], tangents[wrong[1]]
         there = k.value + float(k.slope @ (other.z - k.z))
         yield (
-            f"value is not convex, or the slope is not a subgradient: at some scores of size {np.abs(other.z).max():.3g} the value "
+            f"value is not convex, or the slope is not a subgradient: at some scores of size {np.abs(other.z).max():.3g} "
+            "the value "
             f"{other.value:.6g} lies below the tangent, {there:.6g}, of scores of size {np.abs(k.z).max():.3g}"
         )
     if measure.shift_invariant:

@@ -1,5 +1,5 @@
-"""The defining inequalities of a loss of several scores, tried at many points: for the author of one, and for a `Problem` with a
-loss that is not Fenchel's own."""
+"""The defining inequalities of a loss of several scores, tried at many points: for the author of one, and for a `Problem`
+with a loss that is not Fenchel's own."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def check(loss: Any, outputs: int = 3, targets: Any = None, rtol: float = 1e-8) 
     """Raise InputError naming what is wrong with a loss of several scores; return None if nothing is.
 
     Checked: `value` and `slopes` are there and give the same numbers each time, `slopes` sets all of `out`, no value lies below
-    a tangent (on lines through 0 from 1e-4 to 1e6), a loss that calls itself `nonnegative` is, and, where the loss has them, that
-    `value_and_slopes` agrees with both, and `conjugate` with them: at a slope u of z it is <u, z> - value(z), and nowhere less than
-    that. `targets` are the y to try, classes 0 .. outputs - 1 unless given.
+    a tangent (on lines through 0 from 1e-4 to 1e6), a loss that calls itself `nonnegative` is, and, where the loss has them,
+    that `value_and_slopes` agrees with both, and `conjugate` with them: at a slope u of z it is <u, z> - value(z), and
+    nowhere less than that. `targets` are the y to try, classes 0 .. outputs - 1 unless given.
 
     >>> from typing import NamedTuple
     >>> class Wrong(NamedTuple):
@@ -177,8 +177,8 @@ def _fenchel_young(loss: Any, tried: Tried, y: Any, rtol: float) -> Iterator[str
         sizes = 1 + abs(got) + np.abs(Z) @ np.abs(U[k]) + np.abs(F)
         if not abs(got - heights[k]) <= 10 * rtol * sizes[k]:
             yield (
-                f"conjugate({_shown(U[k])}, y={y}) is {got:.6g}, but <u, z> - value(z) at z={_shown(Z[k])}, which has these slopes, "
-                f"is {heights[k]:.6g}"
+                f"conjugate({_shown(U[k])}, y={y}) is {got:.6g}, but <u, z> - value(z) at z={_shown(Z[k])}, which has these "
+                f"slopes, is {heights[k]:.6g}"
             )
         if (wrong := np.flatnonzero(heights > got + rtol * sizes)).size:
             z = Z[wrong[0]]

@@ -9,9 +9,9 @@ value(z, y)                    loss(z, y), convex in z
 slopes(z, y, out)              out = an element of the subdifferential in z
 =============================  ====================================================================================
 
-Its lower bounds are made of tangents, so the certificate uses these two alone and compares tangents with values at all scores that
-it visits. `fenchel.multiclass.check` tries the inequalities; a `Problem` asks it once for each loss. The others, which the losses
-of this package have:
+Its lower bounds are made of tangents, so the certificate uses these two alone and compares tangents with values at all scores
+that it visits. `fenchel.multiclass.check` tries the inequalities; a `Problem` asks it once for each loss. The others, which
+the losses of this package have:
 
 =============================  ====================================================================================
 outputs(y)                     m for these targets (Python only; raises InputError for targets that do not suit). Without it

@@ -50,7 +50,8 @@ def _too_small(regularizer: Any, v: Vector, bound: float, w: Vector | None) -> s
     if w is None:
         return f"{source} of {name} is not a number: no certificate can be given"
     return (
-        f"{source} of {name} is wrong: R*(v) is {bound:.6g}, but v'w - value(w) = {float(v @ w - regularizer.value(w)):.6g} at a w of "
+        f"{source} of {name} is wrong: R*(v) is {bound:.6g}, but v'w - value(w) = {float(v @ w - regularizer.value(w)):.6g} "
+        "at a w of "
         f"largest entry {float(np.max(np.abs(w))):.6g}, so that a lower bound made of it would be false. No certificate can be "
         f"given; fenchel.regularizers.check(regularizer, dim={v.size}) lists what is wrong"
     )

@@ -42,8 +42,9 @@ def check_foreign(reg: Any, dim: int) -> None:
     """Raise InputError if a regularizer that is not Fenchel's own breaks what a lower bound rests on, in R^dim.
 
     Called for every `Problem`; a regularizer is tried once for its class, parameters and number of features. Tried: `value`
-    gives numbers, the same each time, finite at `start`; R*(v) >= v'w - R(w), also where `prox`, `primal_from_dual` or an ascent
-    by values find v'w - R(w) to be large; dual_scale in [0, 1] and feasible; prox, where there is no conjugate, minimises.
+    gives numbers, the same each time, finite at `start`; R*(v) >= v'w - R(w), also where `prox`, `primal_from_dual` or an
+    ascent by values find v'w - R(w) to be large; dual_scale in [0, 1] and feasible; prox, where there is no conjugate,
+    minimises.
 
     >>> from fenchel.regularizers import L2
     >>> check_foreign(L2(0.1), dim=3)  # nothing to do

@@ -2,8 +2,8 @@
 feasible multiple of a dual point, a gradient of the conjugate by differences; and points where a conjugate shows that it is
 too small.
 
-R*(v) = sup_w v'w - R(w). Any w bounds it from below, so one w with v'w - R(w) > R*(v) proves that a conjugate is wrong. From above
-it is known at w with v in the subdifferential of R there: with w = prox(x, t), (x - w) / t is such a v.
+R*(v) = sup_w v'w - R(w). Any w bounds it from below, so one w with v'w - R(w) > R*(v) proves that a conjugate is wrong. From
+above it is known at w with v in the subdifferential of R there: with w = prox(x, t), (x - w) / t is such a v.
 """
 
 from __future__ import annotations
@@ -107,15 +107,18 @@ def counterexample(reg: Any, v: Vector, bound: float, points: Iterable[Vector] =
     Tried: the points given, those that the methods of `reg` say are best (whether these are right does not matter, as values
     decide), and from the best of them an ascent along v, the axes and differences of values.
     """
-    best, most = None, -math.inf
+    best: Vector | None = None
+    most = -math.inf
     for w in [*points, *_proposals(reg, v)]:
         height, wrong = _height(reg, v, w, bound)
         if wrong:
             return w
         if height > most:
             best, most = w, height
-    for _ in range(ROUNDS if best is not None else 0):
+    for _ in range(ROUNDS):
         start = best
+        if start is None:
+            break
         for w in _around(reg, v, start):
             height, wrong = _height(reg, v, w, bound)
             if wrong:

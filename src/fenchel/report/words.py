@@ -28,7 +28,8 @@ PROOF = " This is a proof, not an estimate: it holds whatever the solver did."
 WEAKER = {
     "derived": " This is a proof if the loss is convex, which was tested on a grid and at the scores of all rows.",
     "tangents": " This is a proof if the loss is convex and its slopes are right, which was tested at many scores.",
-    "exact max-oracle assumed": " This is a proof if the model's oracle finds the maximum, which was tested against all labels known.",
+    "exact max-oracle assumed": " This is a proof if the model's oracle finds the maximum, which was tested against all "
+    "labels known.",
     "bounded max-oracle assumed": " This is a proof if the model's bound on the maximum holds.",
     "log partition assumed": " This is a proof if the model's sum over all labels is right.",
     "R* as given": " It rests on the conjugate of the regularizer, which was tested against its values at many points.",
@@ -150,7 +151,8 @@ def _along(value: float) -> float:
 
 def _small_print(solve: Solve) -> Markup:
     c = solve.certificate
-    rests = f"{' and '.join(BASES.get(part, part) for part in c.basis.split('; '))}. Both values were recomputed from the definitions after the solver had finished."
+    basis = " and ".join(BASES.get(part, part) for part in c.basis.split("; "))
+    rests = f"{basis}. Both values were recomputed from the definitions after the solver had finished."
     rounding = f"Rounding alone can account for {shown(c.floor, 2)} of the gap; no smaller gap can be promised."
     if c.gap < 0.0:
         rounding += " The gap shown is negative: that is rounding, and it is shown as it is."

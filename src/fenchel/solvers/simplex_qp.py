@@ -90,8 +90,8 @@ def _newton(factor, a, s, dual_residual, target, balance):
 
 
 def two_simplices(G: np.ndarray, c: np.ndarray, first: np.ndarray, tol: float) -> np.ndarray:
-    """argmin 1/2 a'Ga - c'a, the entries of `first` and those of the others each in a simplex: an interior point method as above,
-    with a sum for each."""
+    """argmin 1/2 a'Ga - c'a, the entries of `first` and those of the others each in a simplex: an interior point method as
+    above, with a sum for each."""
     sums = np.array([first, ~first], dtype=float)
     a = sums.T @ (1.0 / sums.sum(axis=1))
     gradient = G @ a - c

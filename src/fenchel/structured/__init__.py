@@ -75,8 +75,10 @@ def encode(model: Any, examples: Any, labels: Any) -> Any:
     same_count(examples, labels)
     if getattr(model, "loss", "hinge") == "log":
         raise InputError(
-            f"{type(model).__name__} has loss='log', but a log-loss needs `log_partition`, the log of a sum over all labels with its "
-            "gradient, which a model in plain Python does not have: leave `loss` out (the structured hinge needs `max_oracle` only), "
+            f"{type(model).__name__} has loss='log', but a log-loss needs `log_partition`, the log of a sum over all labels "
+            "with its "
+            "gradient, which a model in plain Python does not have: leave `loss` out (the structured hinge needs "
+            "`max_oracle` only), "
             "use Chain, Tree, Matching, PairwiseLabels or Multiclass, or write `encode` (fenchel.structured.protocol)"
         )
     encoded = PythonModel(model, examples, labels)

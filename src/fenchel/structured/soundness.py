@@ -1,4 +1,5 @@
-"""What a structured model of a user's own must keep, tried on some examples and weights: for its author, and for a `Problem`."""
+"""What a structured model of a user's own must keep, tried on some examples and weights: for its author, and for a
+`Problem`."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ SIZES = (0.0, 0.1, 1.0, 1.0, 10.0, 100.0)  # of the weights, relative to the gol
 def check(model: Any, examples: Any, labels: Any) -> None:
     """Raise InputError naming what is wrong with a structured model on these examples; return None if nothing is.
 
-    Checked: `features` and `cost` give the same numbers each time, the cost is 0 for the gold label and never negative; at several w
-    the label of `max_oracle` is worth no less than the gold label, the one that `predict` finds, and all those that the oracle
-    found before (all of `labels(x)`, if the model has that method), and a value that the oracle gives is that of its label. A model
-    with `exact = False` may miss the maximum; then only the values are compared.
+    Checked: `features` and `cost` give the same numbers each time, the cost is 0 for the gold label and never negative; at
+    several w the label of `max_oracle` is worth no less than the gold label, the one that `predict` finds, and all those that
+    the oracle found before (all of `labels(x)`, if the model has that method), and a value that the oracle gives is that of
+    its label. A model with `exact = False` may miss the maximum; then only the values are compared.
 
     >>> class Sign:
     ...     dim = 1
