@@ -38,8 +38,9 @@ class Tested:
         bound = float(self.regularizer.conjugate(v))
         if bound == np.inf or not np.isfinite(v).all():
             return np.inf
-        w = derived.counterexample(self.regularizer, v, bound, [self.point])
-        if w is not None or bound != bound:
+        known = np.isfinite(bound)
+        w = derived.counterexample(self.regularizer, v, bound, [self.point]) if known else None
+        if w is not None or not known:
             raise InputError(_too_small(self.regularizer, v, bound, w))
         return bound
 
@@ -48,7 +49,7 @@ def _too_small(regularizer: Any, v: Vector, bound: float, w: Vector | None) -> s
     name = type(regularizer).__name__
     source = "conjugate" if has_conjugate(regularizer) else "prox (from which the conjugate is derived)"
     if w is None:
-        return f"{source} of {name} is not a number: no certificate can be given"
+        return f"{source} of {name} is {bound} at some v: no certificate can be given"
     return (
         f"{source} of {name} is wrong: R*(v) is {bound:.6g}, but v'w - value(w) = {float(v @ w - regularizer.value(w)):.6g} "
         "at a w of "

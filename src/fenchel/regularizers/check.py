@@ -81,12 +81,14 @@ def _foreign(reg: Any, dim: int, rng: np.random.Generator) -> Iterator[str]:
     if not math.isfinite(reg.value(points[0])):
         yield "start(dim) must have a finite value"
     domain = [w for w in points if math.isfinite(reg.value(w))]
+    if type(reg).conjugate is Regularizer.conjugate and hasattr(reg, "prox"):
+        yield from (fault for point, step, x in _steps(reg, domain, rng) for fault in _minimised(reg, domain, point, step, x, rng))
     for v in [scale * reg.alpha * rng.standard_normal(dim) for scale in (0.01, 0.3, 1.0, 3.0, 30.0)]:
         c = float(reg.dual_scale(v.copy()))
         if not 0.0 <= c <= 1.0:
             yield f"dual_scale must be in [0, 1], got {c!r}"
         v, bound = c * v, float(reg.conjugate(c * v))
-        if not bound < math.inf:
+        if not math.isfinite(bound):
             yield "conjugate must be a number, and dual_scale feasible: conjugate(dual_scale(v) * v) < inf"
         if reg.conjugate(v.copy()) != bound:
             yield "conjugate changes from call to call"
@@ -197,18 +199,29 @@ def _gradient(reg: Regularizer, rng: np.random.Generator, dim: int) -> Iterator[
             yield "gradient must agree with finite differences of value"
 
 
-def _prox(reg: Regularizer, w_points: list[Vector], rng: np.random.Generator) -> Iterator[str]:
+def _steps(reg: Any, w_points: list[Vector], rng: np.random.Generator) -> Iterator[tuple[Vector, float, Vector]]:
+    """(w, step, prox(w, step)) for points near those given."""
     for w, step in zip(w_points, np.tile([0.1, 1.0, 10.0], len(w_points)) / reg.alpha, strict=False):
         point = w + 0.5 * rng.standard_normal(w.size)
-        x = reg.prox(point, step)  # type: ignore[attr-defined]
-        nearby = [x + size * rng.standard_normal(w.size) for size in (1e-4, 1e-2)]
-        others = [*nearby, *(x + share * (other - x) for other in w_points for share in (1e-3, 0.1, 1.0))]
-        best = step * reg.value(x) + 0.5 * float((x - point) @ (x - point))
-        for other in others:
-            # the objective is 1-strongly convex, so its minimiser beats `other` by half the squared distance
-            there = step * reg.value(other) + 0.5 * float((other - point) @ (other - point))
-            if _far(there, best + 0.5 * float((other - x) @ (other - x)), step * reg.value(x)):
-                yield "prox must minimise step value(x) + 1/2 |x - w|^2"
+        yield point, step, np.asarray(reg.prox(point, step), dtype=np.float64)
+
+
+def _minimised(
+    reg: Any, w_points: list[Vector], point: Vector, step: float, x: Vector, rng: np.random.Generator
+) -> Iterator[str]:
+    nearby = [x + size * rng.standard_normal(x.size) for size in (1e-4, 1e-2)]
+    others = [*nearby, *(x + share * (other - x) for other in w_points for share in (1e-3, 0.1, 1.0))]
+    best = step * reg.value(x) + 0.5 * float((x - point) @ (x - point))
+    for other in others:
+        # the objective is 1-strongly convex, so its minimiser beats `other` by half the squared distance
+        there = step * reg.value(other) + 0.5 * float((other - point) @ (other - point))
+        if _far(there, best + 0.5 * float((other - x) @ (other - x)), step * reg.value(x)):
+            yield "prox must minimise step value(x) + 1/2 |x - w|^2"
+
+
+def _prox(reg: Regularizer, w_points: list[Vector], rng: np.random.Generator) -> Iterator[str]:
+    for point, step, x in _steps(reg, w_points, rng):
+        yield from _minimised(reg, w_points, point, step, x, rng)
         v = (point - x) / step
         if not hasattr(reg, "primal_from_dual") and (reg.dual_scale(v) < 1 - TOL or _slack(reg, x, _feasible(reg, v))):
             yield "conjugate must be the sup: value(x) + conjugate(v) = v'x at x = prox(w, step), v = (w - x) / step"

@@ -17,7 +17,7 @@ import numpy as np
 from fenchel.errors import InputError
 from fenchel.regularizers.numerics import Vector
 
-MOST_STEPS = 60  # of the proximal point method
+MOST_STEPS = 32  # of the proximal point method
 LONGEST = 1e20
 CLOSE = 1e-14  # of |v|, by which the subgradient that was found may differ from v
 HALVINGS = 60

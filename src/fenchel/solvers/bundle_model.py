@@ -87,16 +87,16 @@ class Differenced:
         self.conjugate, self.regularizer = regularizer.conjugate, regularizer
 
     def primal_from_dual(self, v: np.ndarray) -> np.ndarray:
-        w = conjugate_gradient(self.regularizer, v)
-        start = np.asarray(self.regularizer.start(v.size), dtype=float)
-        share = 1.0
-        while not np.isfinite(
-            self.regularizer.value(start + share * (w - start))
-        ):  # just outside of the domain, by rounding
-            share = 1.0 - 2.0 * (1.0 - share) if share < 1.0 else 1.0 - 1e-12
-            if share <= 0.0:
-                return start
-        return start + share * (w - start)
+        return conjugate_gradient(self.regularizer, v)
+
+    def point(self, v: np.ndarray) -> np.ndarray:
+        """The same, moved towards the start of the regularizer where rounding has left it just outside of the domain."""
+        w, start, left = self.primal_from_dual(v), np.asarray(self.regularizer.start(v.size), dtype=float), 1e-13
+        new = w
+        while not np.isfinite(self.regularizer.value(new)) and left < 1.0:
+            left *= 10.0
+            new = w + left * (start - w)
+        return new
 
 
 def hessian_of(regularizer: Any, v: np.ndarray, A: np.ndarray) -> np.ndarray:
@@ -135,7 +135,8 @@ class SmoothMaster:
         planes.use(weights)
         v = -(planes.A @ weights)
         bound = float(planes.c @ weights) - self.regularizer.conjugate(v)
-        return self.regularizer.primal_from_dual(v), weights, bound
+        point = self.regularizer.point if isinstance(self.regularizer, Differenced) else self.regularizer.primal_from_dual
+        return point(v), weights, bound
 
 
 def dual_objective(regularizer: Any, planes: Planes, a: np.ndarray) -> tuple[float, np.ndarray]:
