@@ -46,6 +46,7 @@ LAYERS = [
         "certify_passes",
         "dual_point",
         "vector_certify",
+        "tangent_certify",
         "set_certify",
         "structured_certify",
         "marginal_certify",

@@ -230,7 +230,7 @@ class Costly(ordering.Ordering):
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (Worse(), ["example", "worse than the gold label"]),
+        (Worse(), ["example", "not the maximum"]),
         (Lies(), ["example 0", "max_oracle", "must agree"]),
         (NaNs(), ["example", "cost", "finite"]),
         (WrongLength(), ["example 0", "shape (3,)", "dim is 4"]),

@@ -33,6 +33,7 @@ from fenchel.certify_passes import (
 from fenchel.data.accept import accept_vector
 from fenchel.data.walk import stretches, walk
 from fenchel.errors import InputError
+from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 from fenchel.typed import is_builtin, without
 
@@ -81,9 +82,11 @@ def dual_value(problem: Any, u: np.ndarray) -> DualValue:
     return dual_at(problem, u, *combined(problem, problem.weights, u), conjugates(problem, u))
 
 
-def dual_at(problem: Any, u: np.ndarray, v: np.ndarray, spread: float, sums: Conjugates) -> DualValue:
+def dual_at(
+    problem: Any, u: np.ndarray, v: np.ndarray, spread: float, sums: Conjugates, regularizer: Any = None
+) -> DualValue:
     """D at a feasible u, or, where R* is an indicator, at the largest multiple of it in R*'s domain."""
-    regularizer = problem.regularizer
+    regularizer = regularizer or problem.regularizer
     if not np.isfinite(v).all():
         return DualValue(-np.inf, u, 0.0, 0.0)
     scale = regularizer.dual_scale(v)
@@ -92,7 +95,7 @@ def dual_at(problem: Any, u: np.ndarray, v: np.ndarray, spread: float, sums: Con
         sums = conjugates(problem, u)
     regular = regularizer.conjugate(v)
     dual = -sums.total - regular
-    hidden = blur(regularizer, v, EPS * spread, sums.magnitude)
+    hidden = blur(problem.regularizer, v, EPS * spread, sums.magnitude)
     return DualValue(dual if dual == dual else -np.inf, u, sums.magnitude + abs(regular), sums.imbalance, hidden)
 
 
@@ -291,10 +294,11 @@ def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray)
     point = feasible(problem, u) if given else found.point
     with np.errstate(over="ignore", invalid="ignore"):
         sums = all_sums(problem, coef, intercept, point)
-    regular = problem.regularizer.value(coef)
+    regularizer = certified_regularizer(problem.regularizer, coef)
+    regular = regularizer.value(coef)
     primal = sums.risk + regular
     if given:
-        found = dual_at(problem, point, sums.v, sums.spread, sums.conjugates)
+        found = dual_at(problem, point, sums.v, sums.spread, sums.conjugates, regularizer)
     balance = abs(found.imbalance) * max(1.0, abs(intercept)) if problem.fit_intercept else 0.0
     sizes = sums.magnitude + abs(regular) + found.magnitude + sums.through
     floor = SAFETY * EPS * sizes + SAFETY * found.blur + balance
@@ -343,9 +347,9 @@ def judge_of(problem: Any) -> Judge:
     if own is not None:
         return own
     if problem.family == "vector":
-        from fenchel import vector_certify
+        from fenchel import tangent_certify, vector_certify
 
-        return vector_certify.JUDGE
+        return tangent_certify.JUDGE if problem.own else vector_certify.JUDGE
     if problem.family == "set":
         from fenchel import set_certify
 

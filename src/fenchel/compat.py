@@ -14,6 +14,7 @@ from fenchel.solvers.base import Solver
 from fenchel.solvers.newton_system import has_curvature
 from fenchel.solvers.transfers import has_form
 from fenchel.structured.marginals import parts_of
+from fenchel.typed import is_ours
 
 MOST_FEATURES = 2000
 
@@ -26,6 +27,11 @@ class Requirement(NamedTuple):
 
 
 STEEPEST = 1e6  # slopes beyond count as unbounded: a loss without `dual_domain` shows only those at scores up to 2^60
+
+
+def _is(regularizer: Any, *kinds: type) -> bool:
+    """Whether it is one of these; a user's class derived from one may be another function."""
+    return type(regularizer) in kinds
 
 
 def _steepest_slope(problem: Any) -> float:
@@ -59,7 +65,7 @@ LOSS: dict[str, Requirement] = {
 }
 REGULARIZER: dict[str, Requirement] = {
     "l2": Requirement(
-        lambda problem: isinstance(problem.regularizer, L2),
+        lambda problem: _is(problem.regularizer, L2),
         "regularizer `{name}` is not `L2` (the method's step is the decay of its gradient)",
     ),
     "gradient": Requirement(
@@ -79,11 +85,11 @@ REGULARIZER: dict[str, Requirement] = {
         "regularizer `{name}` is not strongly convex (a step along the dual would have no bound on its curvature)",
     ),
     "hessian": Requirement(
-        lambda problem: hasattr(problem.regularizer, "hessian"),
+        lambda problem: is_ours(type(problem.regularizer)) and hasattr(problem.regularizer, "hessian"),
         "regularizer `{name}` has no `hessian` (the method solves with the second derivative of the objective)",
     ),
     "quadratic": Requirement(
-        lambda problem: isinstance(getattr(problem.regularizer, "inner", problem.regularizer), (L2, Quadratic)),
+        lambda problem: _is(getattr(problem.regularizer, "inner", problem.regularizer), L2, Quadratic),
         "regularizer `{name}` is not quadratic (the method takes its second derivative for constant)",
     ),
     "few_features": Requirement(
@@ -95,15 +101,15 @@ REGULARIZER: dict[str, Requirement] = {
         "regularizer `{name}` has no transfer function that dual steps know (it turns dual variables into weights)",
     ),
     "separable_quadratic": Requirement(
-        lambda problem: isinstance(problem.regularizer, (L2, ElasticNet)),
+        lambda problem: _is(problem.regularizer, L2, ElasticNet),
         "regularizer `{name}` has no quadratic part that treats every weight alike",
     ),
     "soft_threshold": Requirement(
-        lambda problem: isinstance(problem.regularizer, (L1, ElasticNet)),
+        lambda problem: _is(problem.regularizer, L1, ElasticNet),
         "regularizer `{name}` is neither `L1` nor `ElasticNet` (the method works on the columns whose weights are not 0)",
     ),
     "quadratic_part": Requirement(
-        lambda problem: isinstance(problem.regularizer, (L2, Quadratic, ElasticNet)),
+        lambda problem: _is(problem.regularizer, L2, Quadratic, ElasticNet),
         "regularizer `{name}` has no quadratic part (it bounds how a dual step changes the scores)",
     ),
 }
@@ -122,6 +128,8 @@ PROBLEM: dict[str, Requirement] = {
 KINDS = {
     "scalar": "loss `{name}` is of one score per row (the method steps on several scores at once)",
     "vector": "loss `{name}` is of several scores per row (the method is written for one)",
+    "own vector": "loss `{name}` of several scores is not one of Fenchel's (the method's dual variables can only be judged "
+    "with a conjugate that is known to be right)",
     "free vector": "several intercepts are free (the method cannot balance the dual variables of several scores)",
     "set": "loss `{name}` is of all scores together (the method needs a loss for each row)",
     "structured": "loss `{name}` is of structured outputs (the method is written for scores of rows)",

@@ -18,6 +18,7 @@ from fenchel.data.mapped import release
 from fenchel.data.store import StoredRows
 from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
+from fenchel.regularizers.certified import resting_on
 from fenchel.typed import compilable, is_builtin, is_ours
 
 DIGESTED = 1 << 22  # numbers at a time
@@ -88,6 +89,7 @@ class Problem:
         self.has_offset = offset is not None
         self.offset = read_only(accept_vector(offset, self.n, "offset") if self.has_offset else np.zeros(self.n))
         losses.check_foreign(self.loss, self.some_targets())
+        regularizers.check_foreign(self.regularizer, self.d)
         self.compiled_loss = compilable(self.loss)
         self._frozen = True
 
@@ -216,7 +218,7 @@ class Problem:
     @property
     def basis(self) -> str:
         """What a dual value of this problem rests on."""
-        return "conjugate" if is_builtin(self.loss) else "derived"
+        return resting_on("conjugate" if is_builtin(self.loss) else "derived", self.regularizer)
 
     @cached_property
     def digest(self) -> str:

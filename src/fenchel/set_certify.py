@@ -6,11 +6,14 @@ c = sum a_k (M(z_k) - <g_k, z_k>): M(X w) >= c + <X'g, w>, and
 
     D = c - R*(-X'g) <= P(w') for every w'
 
-Values and slopes are recomputed here from the scores of the mixture, which may be any; the passes are this file's own.
+Values and slopes are recomputed here from the scores of the mixture, which may be any; the passes are this file's own. Of a
+user's own measure the tangents are compared with the values at all these scores, at those of w and around them: an error says
+if one is above.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +24,13 @@ from fenchel.data.rows import sized_dot
 from fenchel.data.walk import walk
 from fenchel.errors import InputError
 from fenchel.jit import kernel
+from fenchel.measures.check import around, first_below, tangent
+from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 from fenchel.set_problem import Mixture
+from fenchel.typed import is_ours
+
+LOOKED_AROUND = 4  # vectors of scores around which a user's own measure is tried, at most
 
 
 @kernel(fastmath=True)
@@ -37,6 +45,30 @@ def plane_at(problem: Any, z: np.ndarray) -> tuple[float, np.ndarray, float]:
     slope = np.empty(problem.n)
     value = float(problem.loss.value_and_slope(z, problem.prepared, slope))
     return value, slope, value - float(slope @ z)
+
+
+def require_tangents(problem: Any, scores: Sequence[np.ndarray]) -> None:
+    """Raise InputError if a tangent of a user's own measure at some of these scores lies above its value at others."""
+    if is_ours(type(problem.loss)) or not all(np.isfinite(z).all() for z in scores):
+        return
+    rng = np.random.default_rng(0)
+    points = [*scores, *around(scores[0], rng), *(x for z in scores[1:LOOKED_AROUND] for x in around(z, rng))]
+    tangents = [tangent(problem.loss, z, problem.prepared) for z in points]
+    name = type(problem.loss).__name__
+    if (wrong := first_below(tangents)) is not None:
+        k, other = (tangents[place] for place in wrong)
+        raise InputError(
+            f"measure {name} is not convex, or its slope is not a subgradient: its value {other.value:.6g} at scores that "
+            "the solve "
+            f"came by lies below the tangent, {k.value + float(k.slope @ (other.z - k.z)):.6g}, of others. No certificate "
+            "can be given; fenchel.measures.check(measure, y, groups) says what is wrong"
+        )
+    least = min((at for at in tangents if at.value == at.value), key=lambda at: at.value, default=tangents[0])
+    if problem.loss.nonnegative and least.value < -1e-9 * (1.0 + float(np.abs(least.slope) @ np.abs(least.z))):
+        raise InputError(
+            f"measure {name} says that it is nonnegative, but its value at scores that the solve came by is "
+            f"{least.value:.6g}: no certificate can be given"
+        )
 
 
 def accept_mixture(problem: Any, dual_point: Any) -> Mixture:
@@ -65,9 +97,10 @@ def set_certificate(
     """
     z, size = (scores or scores_of)(problem, w)
     value, slope, _ = plane_at(problem, z)
+    require_tangents(problem, [z, *(mixture.scores if isinstance(mixture, Mixture) else [])])
     magnitude = abs(value) + float(np.abs(slope) @ size)
     mixture = mixture if isinstance(mixture, Mixture) else Mixture(np.ones(1), z[None])
-    regularizer = problem.regularizer
+    regularizer = certified_regularizer(problem.regularizer, w)
     regular = regularizer.value(w)
     total = float(mixture.weights.sum())
     weights = mixture.weights / (max(total, 1.0) if problem.loss.nonnegative else total)
@@ -86,7 +119,7 @@ def set_certificate(
     primal, dual = value + regular, c - conjugate
     terms = magnitude + sizes + abs(regular) + abs(conjugate)
     logarithm = 1.0 + np.log2(problem.n)  # sums over sorted scores run over all of them
-    floor = SAFETY * EPS * logarithm * terms + SAFETY * blur(regularizer, v, EPS * spread, sizes)
+    floor = SAFETY * EPS * logarithm * terms + SAFETY * blur(problem.regularizer, v, EPS * spread, sizes)
     primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
     kept = Mixture(weights, mixture.scores)
     return Certificate(float(primal), float(dual), problem.basis, float(floor) if np.isfinite(floor) else np.inf), kept

@@ -11,6 +11,8 @@ from fenchel.data.accept import accept_matrix, accept_vector, read_only
 from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.problem import Problem
+from fenchel.regularizers.certified import resting_on
+from fenchel.typed import is_ours
 
 
 class Mixture(NamedTuple):
@@ -59,9 +61,11 @@ class SetProblem(Problem):
         self.folder = folder_of(X)
         self.n, self.d = self.X.shape
         self.regularizer.validate(self.d)
+        regularizers.check_foreign(self.regularizer, self.d)
         self.y = read_only(accept_vector(y, self.n, "y"))
         self.groups = None if groups is None else self._accept_groups(groups)
         self.prepared = self.loss.prepare(self.y, self.groups, sample_weight)
+        measures.check_foreign(self.loss, self.y, self.groups)
         self.weights, self.total_weight = read_only(np.full(self.n, 1.0 / self.n)), float(self.n)
         self.has_offset, self.offset = False, read_only(np.zeros(self.n))
         self._frozen = True
@@ -85,7 +89,7 @@ class SetProblem(Problem):
 
     @property
     def basis(self) -> str:
-        return "planes"
+        return resting_on("planes" if is_ours(type(self.loss)) else "tangents", self.regularizer)
 
     def dual_like(self, u: Any) -> None:
         """A mixture holds points of its own data: a solve starts without."""

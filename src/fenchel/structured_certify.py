@@ -7,7 +7,9 @@ Log      P(w) = sum_i p_i log sum_y exp <w, psi_i(y)> + R(w)
 
 D is recomputed from the labels (or marginals, or points) of the dual point alone. P rests on the model's max-oracle, and its
 basis says whether that is exact: the value of the label that it returns is recomputed, and a label worse than the gold one is
-an error. Where an inexact oracle comes with a ceiling, above which no plane lies, P is computed with that: P - D still bounds.
+an error. That the oracle of a user's own model is exact can only be assumed, and the basis says so; a label known to be
+better than the one it returns, among those of the dual point, all that were ever found and that of `predict`, is an error,
+too. Where an inexact oracle comes with a ceiling, above which no plane lies, P is computed with that: P - D still bounds.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from fenchel.errors import FenchelError, InputError
 from fenchel.jit import kernel
 from fenchel.marginal_certify import accept_marginals, weigh_marginals
 from fenchel.regularizers import L2
+from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 from fenchel.structured import Gibbs, Pool
 from fenchel.structured.pool import Marginals, empty_pool, fits, pool_of
@@ -42,6 +45,7 @@ from fenchel.structured.protocol import (
 )
 
 ROUNDS = 30  # of steps over all examples, for a dual point of coefficients that come without one
+KNOWN = 1e-8  # relative rounding by which a known label may be better than the oracle's
 FEASIBLE = 1e-9  # relative rounding below 0 that the best plane may show
 
 
@@ -120,14 +124,14 @@ def structured_certificate(problem: Any, w: np.ndarray, b: float, point: Any) ->
 
 
 def _hinge_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, float, float, float, Any]:
-    regularizer = problem.regularizer
+    regularizer = certified_regularizer(problem.regularizer, w)
     risk, size, kept, gain, spread, g = _hinge_sums(problem, w, point)
     scale = regularizer.dual_scale(-g)
     if scale < 1.0:  # the rest goes to the gold labels
         share = {"scale": scale * kept.scale} if isinstance(kept, Marginals) else {"weights": scale * kept.weights}
         kept, gain, g = kept._replace(**share), scale * gain, scale * g
     conjugate = regularizer.conjugate(-g)
-    hidden = blur(regularizer, -g, EPS * spread, size + gain)
+    hidden = blur(problem.regularizer, -g, EPS * spread, size + gain)
     return risk, gain - conjugate, conjugate, size + gain, hidden, kept
 
 
@@ -141,17 +145,53 @@ def _hinge_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, 
     if isinstance(point, Marginals):
         return risk, size, *weigh_marginals(problem, point)
     kept = normalised(point) if isinstance(point, Pool) else pool_of(model.sizes, [labels], np.ones(1))
+    if problem.own:
+        risk = max(risk, _held_to_known_labels(problem, w, labels, kept))
     g = np.zeros(problem.d)
     gain, spread = problem.run(structured_pool_pass, problem.weights, *kept, np.zeros(problem.d), g)
     return risk, size, kept, gain, spread, g
 
 
+@kernel
+def structured_known_pass(model, p, w, room, first, best, start, weights, offsets, labels):
+    """The first example of which a label of the pool has a larger plane at w than the oracle's, `best`; -1 if there is none."""
+    S = np.empty(room)
+    for i in range(p.size):
+        part_scores(model, w, i, S)
+        y = best[first[i] : first[i] + label_size(model, i)]
+        cost = label_cost(model, i, y)
+        rest = plane_factor(model, cost) * label_margin(model, w, S, i, y)
+        for k in range(start[i], start[i + 1]):
+            z = labels[offsets[k] : offsets[k + 1]]
+            other = label_cost(model, i, z)
+            margin = plane_factor(model, other) * label_margin(model, w, S, i, z)
+            if weights[k] > 0.0 and other + margin > cost + rest + KNOWN * (other + abs(margin) + cost + abs(rest)):
+                return i
+    return -1
+
+
+def _held_to_known_labels(problem: Any, w: np.ndarray, labels: np.ndarray, pool: Pool) -> float:
+    """What the risk of a user's own model is at least; InputError if its oracle, said to be exact, has missed a label."""
+    model, exact = problem.model, getattr(problem.model, "exact", True)
+    if not problem.compiled:
+        model.require_sound(w, labels, pool.labels[pool.weights > 0.0])
+        return 0.0 if exact else model.best_known(w, problem.weights)
+    arguments = (problem.weights, w, model.room, problem.first, labels)
+    bad = problem.run(structured_known_pass, *arguments, *pool) if exact else -1
+    if bad >= 0:
+        raise InputError(
+            f"example {bad}: the max-oracle of {type(problem.loss).__name__} returned a label that is worse than one which "
+            "it found before, so it is not exact. No certificate can be given"
+        )
+    return 0.0
+
+
 def _log_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, float, float, float, Any]:
-    regularizer = problem.regularizer
+    regularizer = certified_regularizer(problem.regularizer, w)
     risk, sizes, kept, constant, spread, g = _log_sums(problem, w, point)
     scale = regularizer.dual_scale(-g)
     conjugate = regularizer.conjugate(-scale * g)
-    hidden = blur(regularizer, -scale * g, EPS * spread, sizes)
+    hidden = blur(problem.regularizer, -scale * g, EPS * spread, sizes)
     return risk, scale * constant - conjugate, conjugate, sizes, hidden, kept._replace(weights=scale * kept.weights)
 
 

@@ -16,7 +16,9 @@ from fenchel.data.accept import block, read_only
 from fenchel.data.stored import Stored
 from fenchel.errors import InputError
 from fenchel.problem import Problem, _arrays, _feed
+from fenchel.regularizers.certified import resting_on
 from fenchel.structured.pool import fits
+from fenchel.typed import is_ours
 
 SMALLEST_BLOCK = 1 << 18
 MOST_BLOCKS = 64
@@ -58,7 +60,13 @@ class StructuredProblem(Problem):
         self.model = structured.encode(loss, X, y)
         self.n, self.d = self.model.n, self.model.d
         self.regularizer.validate(self.d)
+        regularizers.check_foreign(self.regularizer, self.d)
         self.log = getattr(loss, "loss", "hinge") == "log"
+        if self.log and getattr(type(self.model), "log_partition", None) is None:
+            raise InputError(
+                f"{type(loss).__name__} has loss='log', but its encoded examples have no method `log_partition`, which a "
+                "log-loss needs (fenchel.structured.protocol)"
+            )
         self.fit_intercept = False
         self.weights, self.total_weight = self._accept_weights(sample_weight)
         self.first = read_only(np.concatenate([[0], np.cumsum(self.model.sizes)]).astype(np.int64))
@@ -108,11 +116,20 @@ class StructuredProblem(Problem):
 
     @property
     def basis(self) -> str:
+        return resting_on(self._basis(), self.regularizer)
+
+    @property
+    def own(self) -> bool:
+        """Whether the model is the user's own, so that its oracle is not known to be right."""
+        return not self.compiled or not is_ours(type(self.model))
+
+    def _basis(self) -> str:
+        assumed = " assumed" if self.own else ""
         if self.log:
-            return "log partition"
+            return f"log partition{assumed}"
         if getattr(self.model, "exact", True):
-            return "exact max-oracle"
-        return "bounded max-oracle" if hasattr(self.model, "plane_ceiling") else "approximate max-oracle"
+            return f"exact max-oracle{assumed}"
+        return "bounded max-oracle" + assumed if hasattr(self.model, "plane_ceiling") else "approximate max-oracle"
 
     def dual_like(self, u: Any) -> Any:
         """A pool or mixture of these examples is a start; anything else is not."""

@@ -27,6 +27,7 @@ from fenchel.errors import InputError
 from fenchel.jit import kernel
 from fenchel.multiclass.protocol import conjugate, dual_prox, into_domain, slopes, value
 from fenchel.regularizers import L2
+from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 
 SMOOTHINGS = 10.0 ** np.arange(-9, 1)
@@ -152,14 +153,14 @@ def conjugates(problem: Any, U: Any) -> tuple[float, float]:
     return vector_conjugate_pass(problem.compiled_loss, problem.y, problem.weights, as_rows(U), work)
 
 
-def vector_dual_value(problem: Any, U: Any) -> VectorDual:
+def vector_dual_value(problem: Any, U: Any, regularizer: Any = None) -> VectorDual:
     """D at a feasible point near U; -inf if there is none to be had."""
     try:
         U = feasible_matrix(problem, accept_dual_matrix(problem, U))
     except InputError:  # a solver's, that is none
         none = sp.csr_matrix if sp.issparse(U) else np.zeros
         return VectorDual(-np.inf, none(problem.dual_shape), 0.0, 0.0)
-    regularizer, p = problem.penalty, problem.weights
+    regularizer, p = regularizer or problem.penalty, problem.weights
     V, spread = combined(problem, U)
     v = V.ravel()
     if not np.isfinite(v).all():
@@ -171,7 +172,7 @@ def vector_dual_value(problem: Any, U: Any) -> VectorDual:
     regular = regularizer.conjugate(v)
     dual = -total - regular
     imbalance = float(np.abs(p @ U).max()) if problem.free else 0.0
-    hidden = blur(regularizer, v, EPS * spread, magnitude)
+    hidden = blur(problem.penalty, v, EPS * spread, magnitude)
     return VectorDual(dual if dual == dual else -np.inf, U, magnitude + abs(regular), imbalance, hidden)
 
 
@@ -238,9 +239,11 @@ def vector_certificate(problem: Any, w: np.ndarray, b: float, U: Any) -> tuple[C
     steep = problem.loss.largest_slope()
     risk, magnitude, Z, size = primal_sums(problem, w, keep=not np.isfinite(steep))
     W = w.reshape(-1, problem.outputs)
-    regular = problem.penalty.value(W[: problem.features].ravel())
+    penalised = W[: problem.features].ravel()
+    regularizer = certified_regularizer(problem.penalty, penalised)
+    regular = regularizer.value(penalised)
     primal = risk + regular
-    found = vector_dual_value(problem, U)
+    found = vector_dual_value(problem, U, regularizer)
     if not np.isfinite(steep):
         G = np.empty(problem.dual_shape)
         vector_slopes_pass(problem.compiled_loss, problem.y, Z, G)

@@ -5,7 +5,7 @@ Dense rows go through BLAS, some at a time; sparse ones through the fused pass. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from fenchel.kernels import vector_passes as passes
 from fenchel.kernels.passes import combine_pass
 from fenchel.kernels.sparse_duals import sparse_combine, sparse_conjugates
 from fenchel.oracle import Oracle, Plane, PlaneRecipe
+from fenchel.set_problem import Mixture
 from fenchel.vector_certify import feasible_matrix, making_up
 
 SWEEPS = 3  # over the intercepts
@@ -226,8 +227,10 @@ class VectorOracle(Oracle):
         return passes.vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, Z), Z
 
     def conjugates(self, u: Any) -> float:
-        """sum p loss*(u): no pass over X; u may be a CSR matrix."""
+        """sum p loss*(u): no pass over X; u may be a CSR matrix. Not known for a loss of the user's own: inf."""
         problem = self.problem
+        if problem.own:
+            return np.inf
         if sp.issparse(u):
             work = np.empty(problem.outputs)
             return sparse_conjugates(problem.compiled_loss, problem.y, problem.weights, as_rows(u), work)
@@ -250,6 +253,13 @@ class VectorOracle(Oracle):
         gradient = self.combine(U)
         recipe = PlaneRecipe(w, 0.0, 0.0, 0.0, None, np.inf)
         return Plane(value, gradient, value - float(gradient @ w), 0.0, recipe), U
+
+    def mix(self, parts: Iterable[tuple[float, PlaneRecipe]]) -> Any:
+        """The dual point of planes with weights; of a loss of the user's own, the scores at which they were found."""
+        if not self.problem.own:
+            return super().mix(parts)
+        weights, scores = zip(*((weight, self.score_matrix(recipe.coef)) for weight, recipe in parts), strict=True)
+        return Mixture(np.array(weights), np.array(scores))
 
     def plane_dual(self, recipe: PlaneRecipe) -> np.ndarray:
         """The dual variables of a plane: the slopes where it was found."""

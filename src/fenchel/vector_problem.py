@@ -16,7 +16,8 @@ from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.problem import Problem
 from fenchel.regularizers.base import Regularizer
-from fenchel.typed import compilable
+from fenchel.regularizers.certified import resting_on
+from fenchel.typed import compilable, is_builtin
 
 
 class VectorProblem(Problem):
@@ -46,11 +47,14 @@ class VectorProblem(Problem):
         self.folder = folder_of(X)
         self.n, self.features = self.X.shape
         self.y = read_only(self._accept_targets(y))
-        self.outputs = self.loss.outputs(self.y)
+        self.outputs = multiclass.outputs(self.loss, self.y)
+        self.own = not is_builtin(self.loss)
+        multiclass.check_foreign(self.loss, self.outputs, self.y)
         self.weights, self.total_weight = self._accept_weights(sample_weight)
         self.given = regularizers.make(regularizer, alpha)  # of one score; `penalty` is that of all scores
         self.given.validate(self.features)
         self.penalty = for_outputs(self.given, self.features, self.outputs)
+        regularizers.check_foreign(self.penalty, self.features * self.outputs)
         self.regularizer: Any = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
         self.d = (self.features + self.free) * self.outputs
         self.has_offset, self.offset = False, read_only(np.zeros(self.n))
@@ -63,7 +67,7 @@ class VectorProblem(Problem):
         name = type(self.loss).__name__
         if y is None:
             raise InputError(f"y is missing: loss {name} needs targets")
-        if getattr(self.loss, "several_targets", False):
+        if getattr(self.loss, "several_targets", not hasattr(self.loss, "outputs") and np.ndim(y) == 2):
             y = np.ascontiguousarray(y, dtype=np.float64)
             if y.ndim != 2 or y.shape[0] != self.n:
                 raise InputError(f"y must be a matrix with {self.n} rows, one per row of X, got shape {y.shape}")
@@ -81,7 +85,7 @@ class VectorProblem(Problem):
 
     def _check_intercepts(self) -> None:
         name = type(self.loss).__name__
-        if not getattr(self.loss, "free_intercepts", False):
+        if self.own or not getattr(self.loss, "free_intercepts", False):
             raise InputError(
                 f"free intercepts of several scores are not available for loss {name}: they need a loss that can shift any "
                 "share of a row from one class to another. Use Softmax, MaxHinge, CostHinge (beta = 0), or a Moreau "
@@ -98,7 +102,7 @@ class VectorProblem(Problem):
     @property
     def several_targets(self) -> bool:
         """Whether y is a matrix of numbers, not a vector of classes."""
-        return bool(getattr(self.loss, "several_targets", False))
+        return bool(getattr(self.loss, "several_targets", self.own and self.y.ndim == 2))
 
     def masses(self) -> np.ndarray:
         """The weight of the rows of every class."""
@@ -107,11 +111,12 @@ class VectorProblem(Problem):
     @cached_property
     def smoothness(self) -> float | None:
         """Lipschitz constant of the loss's slopes; None: they jump."""
-        return self.loss.smoothness()
+        return multiclass.smoothness(self.loss, self.outputs, self.y[:4])
 
     @property
     def kind(self) -> str:
-        return "free vector" if self.free else "vector"
+        """ "own vector" is a loss of several scores that is not Fenchel's own."""
+        return "own vector" if self.own else "free vector" if self.free else "vector"
 
     @property
     def has_intercept(self) -> bool:
@@ -119,14 +124,16 @@ class VectorProblem(Problem):
 
     @property
     def basis(self) -> str:
-        return "conjugate"
+        return resting_on("tangents" if self.own else "conjugate", self.penalty)
 
     @property
     def dual_shape(self) -> tuple[int, ...]:
         return (self.n, self.outputs)
 
     def dual_like(self, u: Any) -> Any:
-        """u as a dual point to start from, an array or a CSR matrix; None if it is of other rows or classes."""
+        """u as a dual point to start from, an array or a CSR matrix; None if it is of other rows or classes, or tangents."""
+        if self.own:
+            return None
         if not sp.issparse(u):
             return super().dual_like(u)
         try:

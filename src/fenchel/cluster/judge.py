@@ -19,6 +19,7 @@ from fenchel.certify_passes import EPS
 from fenchel.cluster.judged import Share
 from fenchel.errors import InputError
 from fenchel.oracle import Kept, Mixed, PlaneRecipe
+from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 from fenchel.set_certify import accept_mixture, set_certificate, slopes_mixture
 from fenchel.structured_oracle import LabelRecipe
@@ -94,7 +95,8 @@ def _certificate(
     problem: Any, w: np.ndarray, b: float, ask: Any, depth: float = 1.0, regularizer: Any = None
 ) -> Certificate:
     """From the shares of all blocks, asked for with a scale of the dual point; w are the variables that R is of."""
-    regularizer = problem.regularizer if regularizer is None else regularizer
+    given = problem.regularizer if regularizer is None else regularizer
+    regularizer = certified_regularizer(given, w)
     share = Share(*ask(1.0))
     scale = regularizer.dual_scale(share.v) if np.isfinite(share.v).all() else 1.0
     if scale < 1.0:
@@ -102,7 +104,7 @@ def _certificate(
     regular, conjugate = regularizer.value(w), regularizer.conjugate(share.v)
     risk, gain, size = sum_of(list(share.risk)), sum_of(list(share.gain)), math.fsum(share.size)
     primal, dual = risk + regular, gain - conjugate
-    hidden = blur(regularizer, share.v, EPS * math.fsum(share.spread), size)
+    hidden = blur(given, share.v, EPS * math.fsum(share.spread), size)
     free = problem.has_intercept
     balance = float(np.abs(share.balance).max()) * max(1.0, b) if free else 0.0
     floor = SAFETY * EPS * depth * (size + abs(regular) + abs(conjugate)) + SAFETY * hidden + balance

@@ -21,7 +21,7 @@ from fenchel.errors import InputError, SolveError
 from fenchel.problem import Problem
 from fenchel.set_problem import SetProblem
 from fenchel.structured_problem import StructuredProblem
-from fenchel.typed import compilable
+from fenchel.typed import compilable, is_builtin
 from fenchel.vector_problem import Unpenalised, VectorProblem, for_outputs
 
 
@@ -100,6 +100,7 @@ class RowsOnCluster(OnCluster, Problem):
         self.n, self.d = self.facts.n, self.facts.d
         self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
         self.regularizer.validate(self.d)
+        regularizers.check_foreign(self.regularizer, self.d)
         losses.check_foreign(self.loss, self.some_targets())
         self.compiled_loss = compilable(self.loss)
 
@@ -144,6 +145,12 @@ class ScoresOnCluster(RowsOnCluster, VectorProblem):
         fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
     ):  # fmt: skip
         self.loss, self.given = multiclass.make(loss), regularizers.make(regularizer, alpha)
+        if not is_builtin(self.loss):
+            raise InputError(
+                f"loss {type(self.loss).__name__} of several scores is not one of Fenchel's: of data on a cluster its "
+                "tangents cannot be compared with its values; use rows in memory or on disk"
+            )
+        self.own = False
         self.fit_intercept, self.has_offset, self.free = False, False, bool(fit_intercept)
         spec = Spec(self.loss, self.given, self.free)
         self.facts = self.place(X, (y, sample_weight, offset, groups), spec)
@@ -151,6 +158,7 @@ class ScoresOnCluster(RowsOnCluster, VectorProblem):
         self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
         self.given.validate(self.features)
         self.penalty = for_outputs(self.given, self.features, self.outputs)
+        regularizers.check_foreign(self.penalty, self.features * self.outputs)
         self.regularizer = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
         self.d = (self.features + self.free) * self.outputs
         self.compiled_loss = compilable(self.loss)
@@ -185,11 +193,13 @@ class SetOnCluster(RowsOnCluster, SetProblem):
         self.facts = self.place(X, (y, None, None, groups), Spec(self.loss, self.regularizer, False))
         self.n, self.d = self.facts.n, self.facts.d
         self.regularizer.validate(self.d)
+        regularizers.check_foreign(self.regularizer, self.d)
         targets = self._gathered(X, y, 1)
         found = self._gathered(X, groups, 4)
         self.__dict__["y"] = read_only(accept_vector(targets, self.n, "y"))
         self.groups = None if found is None else self._accept_groups(found)
         self.prepared = self.loss.prepare(self.y, self.groups, None)
+        measures.check_foreign(self.loss, self.y, self.groups)
         self.__dict__["weights"], self.total_weight = np.full(self.n, 1.0 / self.n), float(self.n)
 
     def _gathered(self, X: Any, part: Any, place: int) -> np.ndarray | None:
@@ -216,6 +226,7 @@ class ExamplesOnCluster(OnCluster, StructuredProblem):
         self.facts = self.place(X, (y, None, None, None), Spec(loss, self.regularizer, False))
         self.n, self.d = self.facts.n, self.facts.d
         self.regularizer.validate(self.d)
+        regularizers.check_foreign(self.regularizer, self.d)
         self.log = getattr(loss, "loss", "hinge") == "log"
         self.fit_intercept = False
 

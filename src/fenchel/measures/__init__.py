@@ -16,6 +16,7 @@ from typing import Any
 
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.measures.break_even import BreakEven
+from fenchel.measures.check import check, check_foreign
 from fenchel.measures.eru import ERU
 from fenchel.measures.f_beta import FBeta
 from fenchel.measures.mrr import MRR
@@ -40,6 +41,8 @@ __all__ = [
     "ROCArea",
     "RecallAtK",
     "WinnerTakesAll",
+    "check",
+    "check_foreign",
     "from_parameters",
     "is_measure",
     "make",

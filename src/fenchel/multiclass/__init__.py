@@ -13,12 +13,14 @@ from typing import Any
 
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.losses.moreau import Moreau
+from fenchel.multiclass.check import check, check_foreign
 from fenchel.multiclass.cost_hinge import CostHinge
 from fenchel.multiclass.hierarchical_hinge import HierarchicalHinge
 from fenchel.multiclass.hierarchical_softmax import HierarchicalSoftmax
 from fenchel.multiclass.max_hinge import MaxHinge
 from fenchel.multiclass.moreau import MoreauVector
 from fenchel.multiclass.multivariate_squared import MultivariateSquared
+from fenchel.multiclass.own import outputs, smoothness
 from fenchel.multiclass.softmax import Softmax
 from fenchel.multiclass.top_k import TopK
 from fenchel.multiclass.tree import Tree
@@ -40,8 +42,12 @@ __all__ = [
     "Usunier",
     "WeightedTopK",
     "WeightedUsunier",
+    "check",
+    "check_foreign",
     "is_vector_loss",
     "make",
+    "outputs",
+    "smoothness",
 ]
 
 _CLASSES: list[type] = [
@@ -52,14 +58,14 @@ LOSSES: dict[str, type] = {re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
 
 def is_vector_loss(loss: Any) -> bool:
-    """True for a name or an object of this package, or a `fenchel.losses.Moreau` of one.
+    """True for a name or an object of this package, a `fenchel.losses.Moreau` of one, or an object with a method `slopes`.
 
     >>> is_vector_loss("softmax"), is_vector_loss("hinge"), is_vector_loss(MaxHinge())
     (True, False, True)
     """
     if isinstance(loss, Moreau):
         return is_vector_loss(loss.loss)
-    return loss in LOSSES if isinstance(loss, str) else hasattr(type(loss), "outputs")
+    return loss in LOSSES if isinstance(loss, str) else any(hasattr(type(loss), name) for name in ("outputs", "slopes"))
 
 
 def make(loss: Any) -> Any:

@@ -1,18 +1,28 @@
 """What a loss of a score vector is: a NamedTuple with methods of the m raw scores z of a row and its target y.
 
+A loss of your own needs two of them:
+
 =============================  ====================================================================================
 method                         meaning
 =============================  ====================================================================================
-outputs(y)                     m for these targets (Python only; raises InputError for targets that do not suit)
 value(z, y)                    loss(z, y), convex in z
 slopes(z, y, out)              out = an element of the subdifferential in z
+=============================  ====================================================================================
+
+Its lower bounds are made of tangents, so the certificate uses these two alone and compares tangents with values at all scores
+that it visits. `fenchel.multiclass.check` tries the inequalities; a `Problem` asks it once for each loss. The others, which
+the losses of this package have:
+
+=============================  ====================================================================================
+outputs(y)                     m for these targets (Python only; raises InputError for targets that do not suit). Without it
+                               the classes in y are counted, or its columns
 value_and_slopes(z, y, out)    both at once, where they share work; else they are called one after the other
 conjugate(u, y)                loss*(u) = sup over z of <u, z> - loss(z, y); inf outside its domain, up to rounding
 into_domain(u, y)              u <- a point of the domain of loss*, the same if it is one already; in place
 dual_prox(t, g, y, out)        out = argmin over u of loss*(u) - <t, u> + g/2 |u|^2, g > 0; optional
 vertex_margins(z, y, c, s)     where u is a mixture of s_j (e_j - e_y) and 0: s, and c_j = the gain of the j-th; optional
 largest_slope()                the most that |u|_2 can be in the domain of loss* (inf: unbounded; Python only)
-smoothness()                   Lipschitz constant of the slopes; None: they jump
+smoothness()                   Lipschitz constant of the slopes; None: they jump. Found by trying if it is absent
 =============================  ====================================================================================
 
 `sparse_duals = True` says that few entries of a `dual_prox` are not zero; with many scores, solvers then store no zeros.

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.regularizers.balanced_entropy import BalancedEntropy
 from fenchel.regularizers.base import Regularizer
-from fenchel.regularizers.check import check
+from fenchel.regularizers.check import check, check_foreign
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.regularizers.entropy import Entropy
 from fenchel.regularizers.l1 import L1
@@ -37,6 +37,7 @@ __all__ = [
     "Regularizer",
     "UnnormalisedEntropy",
     "check",
+    "check_foreign",
     "from_parameters",
     "make",
 ]

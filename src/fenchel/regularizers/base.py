@@ -4,20 +4,20 @@
 required                      meaning
 ============================  ====================================================================================
 value(w)                      R(w), inf outside the domain
-conjugate(v)                  R*(v) = sup_w v'w - R(w), inf where the sup is
-dual_scale(v)                 the largest c in [0, 1] with R*(c v) < inf; 1 unless the conjugate has a bounded domain
+conjugate(v) or prox(w, step) R*(v) = sup_w v'w - R(w), inf where the sup is; or argmin_x step R(x) + 1/2 |x - w|^2
 ============================  ====================================================================================
 
 ============================  ====================================================================================
-optional                      meaning
+optional                      meaning; what is done without it
 ============================  ====================================================================================
-primal_from_dual(v)           w = grad R*(v)
-gradient(w)                   grad R(w)
-prox(w, step)                 argmin_x step R(x) + 1/2 |x - w|^2
-conjugate_hessian(v, A)       A' (Hessian of R* at v) A
+dual_scale(v)                 the largest c in [0, 1] with R*(c v) < inf; by bisection
+primal_from_dual(v)           w = grad R*(v); `Bundle` steps by `prox`, or by differences of `conjugate` and `value`
+gradient(w)                   grad R(w); methods that follow it do not fit
+conjugate_hessian(v, A)       A' (Hessian of R* at v) A; differences of `primal_from_dual`
 ============================  ====================================================================================
 
-A regularizer that cannot do an optional thing does not have the method: solvers look for it with hasattr.
+A regularizer that cannot do an optional thing does not have the method: solvers look for it with hasattr. Whatever it has,
+the certificate compares R*(v) with v'w - R(w) at many w: a conjugate that is too small is an error, never a certificate.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from fenchel.errors import InputError
+from fenchel.regularizers import derived
 from fenchel.regularizers.numerics import Vector, positive
+from fenchel.typed import is_ours
 
 
 def _content(value: Any) -> list[bytes]:
@@ -45,7 +47,9 @@ def _content(value: Any) -> list[bytes]:
         return [b"sparse", *(part.tobytes() for part in parts), *_content(value.data)]
     if isinstance(value, np.ndarray):
         return [b"array", repr(value.shape).encode(), np.ascontiguousarray(value, dtype="<f8").tobytes()]
-    return [b"number", struct.pack("<d", value)]
+    if isinstance(value, (int, float, np.number)):
+        return [b"number", struct.pack("<d", value)]
+    return [b"object", repr(value).encode()]  # of a user's own regularizer
 
 
 def _plain(value: Any) -> Any:
@@ -60,7 +64,8 @@ def _plain(value: Any) -> Any:
 class Regularizer(ABC):
     """A convex function R(w) with its strength alpha inside; subclass it to add your own.
 
-    Three lines make one; `fenchel.regularizers.check` says what is wrong with it, if anything is.
+    Three lines make one, of `value` and `conjugate` or of `value` and `prox`. `fenchel.regularizers.check` says what is wrong
+    with it, if anything is; a `Problem` asks the same once for each regularizer and number of features.
 
     >>> class Tilt(Regularizer):
     ...     def value(self, w): return self.alpha / 2 * float((w - 1) @ (w - 1))
@@ -87,13 +92,13 @@ class Regularizer(ABC):
     def value(self, w: ArrayLike) -> float:
         """R(w), inf outside the domain."""
 
-    @abstractmethod
     def conjugate(self, v: ArrayLike) -> float:
-        """R*(v) = sup_w v'w - R(w)."""
+        """R*(v) = sup_w v'w - R(w), derived from `prox` (or `primal_from_dual`) where it is not defined."""
+        return derived.conjugate(self, v)
 
     def dual_scale(self, v: ArrayLike) -> float:
         """The largest c in [0, 1] with R*(c v) < inf: 1 where R* is finite everywhere."""
-        return 1.0
+        return 1.0 if is_ours(type(self)) else derived.dual_scale(self, v)
 
     def start(self, dim: int) -> Vector:
         """A point where R is finite, to start a solver from."""

@@ -1,19 +1,26 @@
-"""The defining inequalities of a regularizer, tried at random points: for the author of a new one."""
+"""The defining inequalities of a regularizer, tried at random points: for the author of a new one, and for a `Problem` with one
+that is not Fenchel's own."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from fenchel.errors import InputError
+from fenchel.regularizers import derived
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.numerics import Vector
+from fenchel.typed import is_ours
 
 TOL = 1e-8  # relative to the numbers compared
 DIFFERENCE_TOL = 1e-4  # of central differences with a relative step of 1e-6
+_SOUND: set[tuple[type, bytes, str, int]] = (
+    set()
+)  # foreign ones, with the number of features, in which nothing was found
 
 
 def check(reg: Regularizer, dim: int, rng_seed: int = 0) -> None:
@@ -28,7 +35,71 @@ def check(reg: Regularizer, dim: int, rng_seed: int = 0) -> None:
     """
     reg.validate(dim)
     rng = np.random.default_rng(rng_seed)
-    broken = list(dict.fromkeys(_broken(reg, dim, rng)))
+    _refuse(reg, list(dict.fromkeys(_broken(reg, dim, rng))))
+
+
+def check_foreign(reg: Any, dim: int) -> None:
+    """Raise InputError if a regularizer that is not Fenchel's own breaks what a lower bound rests on, in R^dim.
+
+    Called for every `Problem`; a regularizer is tried once for its class, parameters and number of features. Tried: `value`
+    gives numbers, the same each time, finite at `start`; R*(v) >= v'w - R(w), also where `prox`, `primal_from_dual` or an
+    ascent by values find v'w - R(w) to be large; dual_scale in [0, 1] and feasible; prox, where there is no conjugate,
+    minimises.
+
+    >>> from fenchel.regularizers import L2
+    >>> check_foreign(L2(0.1), dim=3)  # nothing to do
+    """
+    if is_ours(type(reg)):
+        return
+    key = type(reg), reg.fingerprint(), repr(sorted(vars(reg).items())), dim
+    if key in _SOUND:
+        return
+    with np.errstate(all="ignore"):
+        _refuse(reg, _first_broken(reg, dim, np.random.default_rng(0)))
+    _SOUND.add(key)
+
+
+def _first_broken(reg: Any, dim: int, rng: np.random.Generator) -> list[str]:
+    try:
+        return [next(_foreign(reg, dim, rng))]
+    except StopIteration:
+        return []
+    except InputError as error:
+        return [str(error)]
+    except Exception as error:
+        return [f"one of its methods raised {type(error).__name__}: {error}"]
+
+
+def _foreign(reg: Any, dim: int, rng: np.random.Generator) -> Iterator[str]:
+    points = [reg.start(dim), *rng.standard_normal((4, dim)), *np.abs(rng.standard_normal((4, dim)))]
+    for w in points:
+        value = reg.value(w.copy())
+        if not isinstance(value, (int, float, np.number)) or math.isnan(value) or value == -math.inf:
+            yield f"value must return a number or inf, got {value!r}"
+        if reg.value(w.copy()) != value:
+            yield "value changes from call to call"
+    if not math.isfinite(reg.value(points[0])):
+        yield "start(dim) must have a finite value"
+    domain = [w for w in points if math.isfinite(reg.value(w))]
+    if type(reg).conjugate is Regularizer.conjugate and hasattr(reg, "prox"):
+        yield from (fault for point, step, x in _steps(reg, domain, rng) for fault in _minimised(reg, domain, point, step, x, rng))
+    for v in [scale * reg.alpha * rng.standard_normal(dim) for scale in (0.01, 0.3, 1.0, 3.0, 30.0)]:
+        c = float(reg.dual_scale(v.copy()))
+        if not 0.0 <= c <= 1.0:
+            yield f"dual_scale must be in [0, 1], got {c!r}"
+        v, bound = c * v, float(reg.conjugate(c * v))
+        if not math.isfinite(bound):
+            yield "conjugate must be a number, and dual_scale feasible: conjugate(dual_scale(v) * v) < inf"
+        if reg.conjugate(v.copy()) != bound:
+            yield "conjugate changes from call to call"
+        if (w := derived.counterexample(reg, v, bound, domain)) is not None:
+            yield (
+                f"Fenchel-Young must hold: value(w) + conjugate(v) >= v'w, but they are {reg.value(w):.6g}, {bound:.6g} and "
+                f"{float(v @ w):.6g} (the conjugate is too small)"
+            )
+
+
+def _refuse(reg: Any, broken: list[str]) -> None:
     if broken:
         raise InputError(
             f"{type(reg).__name__} is not a sound regularizer:\n" + "\n".join(f"  - {line}" for line in broken)
@@ -128,18 +199,29 @@ def _gradient(reg: Regularizer, rng: np.random.Generator, dim: int) -> Iterator[
             yield "gradient must agree with finite differences of value"
 
 
-def _prox(reg: Regularizer, w_points: list[Vector], rng: np.random.Generator) -> Iterator[str]:
+def _steps(reg: Any, w_points: list[Vector], rng: np.random.Generator) -> Iterator[tuple[Vector, float, Vector]]:
+    """(w, step, prox(w, step)) for points near those given."""
     for w, step in zip(w_points, np.tile([0.1, 1.0, 10.0], len(w_points)) / reg.alpha, strict=False):
         point = w + 0.5 * rng.standard_normal(w.size)
-        x = reg.prox(point, step)  # type: ignore[attr-defined]
-        nearby = [x + size * rng.standard_normal(w.size) for size in (1e-4, 1e-2)]
-        others = [*nearby, *(x + share * (other - x) for other in w_points for share in (1e-3, 0.1, 1.0))]
-        best = step * reg.value(x) + 0.5 * float((x - point) @ (x - point))
-        for other in others:
-            # the objective is 1-strongly convex, so its minimiser beats `other` by half the squared distance
-            there = step * reg.value(other) + 0.5 * float((other - point) @ (other - point))
-            if _far(there, best + 0.5 * float((other - x) @ (other - x)), step * reg.value(x)):
-                yield "prox must minimise step value(x) + 1/2 |x - w|^2"
+        yield point, step, np.asarray(reg.prox(point, step), dtype=np.float64)
+
+
+def _minimised(
+    reg: Any, w_points: list[Vector], point: Vector, step: float, x: Vector, rng: np.random.Generator
+) -> Iterator[str]:
+    nearby = [x + size * rng.standard_normal(x.size) for size in (1e-4, 1e-2)]
+    others = [*nearby, *(x + share * (other - x) for other in w_points for share in (1e-3, 0.1, 1.0))]
+    best = step * reg.value(x) + 0.5 * float((x - point) @ (x - point))
+    for other in others:
+        # the objective is 1-strongly convex, so its minimiser beats `other` by half the squared distance
+        there = step * reg.value(other) + 0.5 * float((other - point) @ (other - point))
+        if _far(there, best + 0.5 * float((other - x) @ (other - x)), step * reg.value(x)):
+            yield "prox must minimise step value(x) + 1/2 |x - w|^2"
+
+
+def _prox(reg: Regularizer, w_points: list[Vector], rng: np.random.Generator) -> Iterator[str]:
+    for point, step, x in _steps(reg, w_points, rng):
+        yield from _minimised(reg, w_points, point, step, x, rng)
         v = (point - x) / step
         if not hasattr(reg, "primal_from_dual") and (reg.dual_scale(v) < 1 - TOL or _slack(reg, x, _feasible(reg, v))):
             yield "conjugate must be the sup: value(x) + conjugate(v) = v'x at x = prox(w, step), v = (w - x) / step"

@@ -17,10 +17,23 @@ BASES = {
     "bounded max-oracle": "an upper bound on the maximum over the labels of every example, so that the gap is a bound too",
     "approximate max-oracle": "labels found by a search that may miss the best one",
     "log partition": "the exact sum over all labels of every example",
+    "tangents": "tangents of a loss of your own, which hold if it is convex and its slopes are right",
+    "exact max-oracle assumed": "the maximum over all labels of every example, as a model of your own finds it",
+    "bounded max-oracle assumed": "an upper bound on the maximum over the labels of every example, from a model of your own",
+    "log partition assumed": "the sum over all labels of every example, as a model of your own computes it",
+    "R* as given": "the conjugate of a regularizer of your own",
+    "R* from prox": "a conjugate derived from the proximal step of a regularizer of your own",
 }
 PROOF = " This is a proof, not an estimate: it holds whatever the solver did."
 WEAKER = {
     "derived": " This is a proof if the loss is convex, which was tested on a grid and at the scores of all rows.",
+    "tangents": " This is a proof if the loss is convex and its slopes are right, which was tested at many scores.",
+    "exact max-oracle assumed": " This is a proof if the model's oracle finds the maximum, which was tested against all "
+    "labels known.",
+    "bounded max-oracle assumed": " This is a proof if the model's bound on the maximum holds.",
+    "log partition assumed": " This is a proof if the model's sum over all labels is right.",
+    "R* as given": " It rests on the conjugate of the regularizer, which was tested against its values at many points.",
+    "R* from prox": " It rests on the proximal step of the regularizer, which was tested against its values at many points.",
     "approximate max-oracle": " The search for the worst label is approximate: the objective may be higher than shown, and the "
     "excess is an estimate, not a proof.",
 }
@@ -72,7 +85,12 @@ def statement(solve: Solve, run: Run) -> Markup:
         _strong(c.dual, 10), ". So it is at most ", _strong(c.gap, 3), " above the optimum, a relative excess of at most ",
         _strong(c.relative_gap, 3), "; ", shown(solve.tol, 3), " was asked for.",
     ]  # fmt: skip
-    return element("p", value, bound, WEAKER.get(c.basis, PROOF), class_="words")
+    return element("p", value, bound, _strength(c.basis), class_="words")
+
+
+def _strength(basis: str) -> str:
+    """What the bound is worth, for each thing that it rests on."""
+    return "".join(WEAKER[part] for part in basis.split("; ") if part in WEAKER) or PROOF
 
 
 def _strong(value: float, digits: int) -> Markup:
@@ -133,7 +151,8 @@ def _along(value: float) -> float:
 
 def _small_print(solve: Solve) -> Markup:
     c = solve.certificate
-    rests = f"{BASES.get(c.basis, c.basis)}. Both values were recomputed from the definitions after the solver had finished."
+    basis = " and ".join(BASES.get(part, part) for part in c.basis.split("; "))
+    rests = f"{basis}. Both values were recomputed from the definitions after the solver had finished."
     rounding = f"Rounding alone can account for {shown(c.floor, 2)} of the gap; no smaller gap can be promised."
     if c.gap < 0.0:
         rounding += " The gap shown is negative: that is rounding, and it is shown as it is."

@@ -44,7 +44,7 @@ class Solver:
     needs: ClassVar[Needs] = Needs()
     kinds: ClassVar[tuple[str, ...]] = (
         "scalar",
-    )  # of problems; "free vector" is a vector of scores with free intercepts
+    )  # of problems; "free vector" is a vector of scores with free intercepts, "own vector" one whose loss is the user's own
     cost: ClassVar[str]  # of one iteration, in words
     convergence: ClassVar[str]  # at which it is known to converge, in words; constants that depend on the data left out
     waits: ClassVar[int] = 100  # iterations without progress after which a solve counts as stalled, at least

@@ -5,6 +5,8 @@ Update       F is bounded below by cutting planes <a_j, w> + c_j found at earlie
              maximum plus R. In the dual: max over the simplex of c'a - R*(-A a), and w = grad R*(-A a).
              L1: R* is an indicator, and the bare method zig-zags more the more features there are. The next w then
              minimises the model plus mu/2 |w - centre|^2 (centre: the best point), and a linear program bounds below.
+             A user's own R: as its methods allow. With `primal_from_dual`, or a conjugate that is finite everywhere
+             (differences are its gradient), as above; with `prox` the centred step; else R has cutting planes, too.
 Certificate  a combines the dual variables of the planes; they are rebuilt from the points where the planes were found
 Reference    Teo et al. (2007); Smola, Vishwanathan and Le (2007); ls-bmrm is Frank-Wolfe with line search on the dual
 """
@@ -21,7 +23,7 @@ import numpy as np
 from fenchel.oracle import Oracle, Plane, PlaneRecipe
 from fenchel.result import Iterate
 from fenchel.solvers.base import EVERY_KIND, Needs, Solver, Start
-from fenchel.solvers.bundle_model import L1Master, Planes, SmoothMaster
+from fenchel.solvers.bundle_model import Planes, master_of
 from fenchel.solvers.frank_wolfe import FrankWolfe
 from fenchel.solvers.tangents import Tangents
 
@@ -50,7 +52,7 @@ class Bundle(Solver):
     convergence: ClassVar[str] = (
         "gap O(1/(alpha iterations)) for strongly convex penalties; geometric if the loss is differentiable, too"
     )
-    kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
+    kinds: ClassVar[tuple[str, ...]] = (*EVERY_KIND, "own vector")
     needs: ClassVar[Needs] = Needs()
     remote: ClassVar[tuple[str, ...]] = EVERY_KIND
 
@@ -68,8 +70,7 @@ class Bundle(Solver):
         if self.line_search:
             yield from FrankWolfe().iterates(oracle, start)
             return
-        smooth = hasattr(problem.regularizer, "primal_from_dual")
-        master = SmoothMaster(problem.regularizer) if smooth else L1Master(problem.regularizer)
+        master = master_of(problem.regularizer, problem.d)
         tangents = Tangents(oracle)
         w, best, dual = start.coef, np.inf, -np.inf
         parts: list[tuple[float, PlaneRecipe]] | None = None

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 
 from fenchel.oracle import Plane, PlaneRecipe
-from fenchel.regularizers import L2
-from fenchel.solvers.simplex_qp import convex, quadratic
+from fenchel.regularizers import L1, L2
+from fenchel.regularizers.derived import conjugate_gradient, subgradient
+from fenchel.solvers.simplex_qp import convex, quadratic, two_simplices
 
 ACCURACY = 0.02  # inner gap as a fraction of the outer one
+PATIENCE = 20  # steps after which a plane of R without weight is dropped
+FAR_OUT = (3.0, 10.0, 100.0)  # multiples of alpha at which a conjugate shows whether its domain is bounded
+LOOSE = 1e-3  # of mu, with which the lower bound is computed once more
 
 
 class Planes:
@@ -61,6 +65,55 @@ class Planes:
         self.recipes = [recipe for recipe, k in zip(self.recipes, keep, strict=True) if k]
 
 
+def master_of(regularizer: Any, d: int) -> Any:
+    """The master problem that the methods of a regularizer allow."""
+    if type(regularizer) is L1:
+        return L1Master(regularizer)
+    if hasattr(regularizer, "primal_from_dual"):
+        return SmoothMaster(regularizer)
+    if hasattr(regularizer, "prox"):
+        return ProximalMaster(regularizer)
+    rng = np.random.default_rng(0)
+    far = (size * regularizer.alpha * rng.standard_normal(d) for size in FAR_OUT)
+    if all(np.isfinite(regularizer.conjugate(v)) for v in far):
+        return SmoothMaster(Differenced(regularizer))
+    return PlainMaster(regularizer)
+
+
+class Differenced:
+    """A regularizer with a conjugate that is finite everywhere, and whose gradient is found by differences."""
+
+    def __init__(self, regularizer: Any):
+        self.conjugate, self.regularizer = regularizer.conjugate, regularizer
+
+    def primal_from_dual(self, v: np.ndarray) -> np.ndarray:
+        return conjugate_gradient(self.regularizer, v)
+
+    def point(self, v: np.ndarray) -> np.ndarray:
+        """The same, moved towards the start of the regularizer where rounding has left it just outside of the domain."""
+        w, start, left = self.primal_from_dual(v), np.asarray(self.regularizer.start(v.size), dtype=float), 1e-13
+        new = w
+        while not np.isfinite(self.regularizer.value(new)) and left < 1.0:
+            left *= 10.0
+            new = w + left * (start - w)
+        return new
+
+
+def hessian_of(regularizer: Any, v: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """A' (Hessian of R* at v) A, by differences of its gradient where the regularizer does not have it."""
+    if hasattr(regularizer, "conjugate_hessian"):
+        return regularizer.conjugate_hessian(v, A)
+    sizes = np.max(np.abs(A), axis=0)
+    H = np.zeros((A.shape[1], A.shape[1]))
+    for k in np.flatnonzero(sizes > 0.0):
+        h = 1e-4 * (float(np.max(np.abs(v))) or float(sizes[k])) / sizes[k]
+        change = regularizer.primal_from_dual(v + h * A[:, k]) - regularizer.primal_from_dual(v - h * A[:, k])
+        H[:, k] = A.T @ change / (2.0 * h)
+    H = 0.5 * (H + H.T)
+    values, vectors = np.linalg.eigh(H)
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+
+
 class SmoothMaster:
     """max over the simplex of c'a - R*(-A a), for a regularizer with a differentiable conjugate."""
 
@@ -70,19 +123,20 @@ class SmoothMaster:
     def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
         """(next point, weights of the planes, lower bound)."""
         tol = ACCURACY * gap
-        if isinstance(self.regularizer, L2):
+        if type(self.regularizer) is L2:
             weights = quadratic(planes.gram / self.regularizer.alpha, planes.c, planes.weights, tol)
         else:
             weights = convex(
                 lambda a: dual_objective(self.regularizer, planes, a),
-                lambda a: self.regularizer.conjugate_hessian(-(planes.A @ a), planes.A),
+                lambda a: hessian_of(self.regularizer, -(planes.A @ a), planes.A),
                 planes.weights,
                 tol,
             )
         planes.use(weights)
         v = -(planes.A @ weights)
         bound = float(planes.c @ weights) - self.regularizer.conjugate(v)
-        return self.regularizer.primal_from_dual(v), weights, bound
+        point = self.regularizer.point if isinstance(self.regularizer, Differenced) else self.regularizer.primal_from_dual
+        return point(v), weights, bound
 
 
 def dual_objective(regularizer: Any, planes: Planes, a: np.ndarray) -> tuple[float, np.ndarray]:
@@ -113,15 +167,133 @@ class Centred:
         return active.T @ active / self.mu
 
 
-class L1Master:
-    """A proximal bundle step for the next point, a linear program for the bound."""
+class Centre:
+    """The centre of a proximal bundle method, and how near to it the next point is kept."""
 
     def __init__(self, regularizer: Any):
-        self.alpha = regularizer.alpha
+        self.regularizer = regularizer
         self.centre: np.ndarray | None = None
         self.value = np.inf
         self.predicted = 0.0
         self.mu = 0.0
+
+    def _move_centre(self, planes: Planes, w: np.ndarray, primal: float) -> None:
+        """Accept w if it keeps a tenth of what the model promised; bolder after success, more careful after failure."""
+        if self.centre is None:
+            self.centre, self.value = w, primal
+            size = float(np.max(np.abs(planes.A))) or 1.0
+            self.mu = size * size / max(abs(primal), 1e-300)
+            return
+        gain = self.value - primal
+        if gain >= 0.1 * self.predicted:
+            if gain >= 0.5 * self.predicted:
+                self.mu *= 0.3
+            self.centre, self.value = w, primal
+        else:
+            self.mu *= 1.15
+
+    def bound(self, planes: Planes, weights: np.ndarray) -> tuple[np.ndarray, float]:
+        """(weights scaled into the domain of R*, their lower bound): what is left goes to the plane 0, where there is one."""
+        v = -(planes.A @ weights)
+        scale = self.regularizer.dual_scale(v)
+        if scale < 1.0:
+            zero = next((k for k, recipe in enumerate(planes.recipes) if recipe is None), None)
+            if zero is None:
+                return weights, -np.inf
+            weights = scale * weights
+            weights[zero] += 1.0 - scale
+        return weights, float(planes.c @ weights) - self.regularizer.conjugate(scale * v)
+
+
+class Near:
+    """R(w) + mu/2 |w - centre|^2, whose conjugate has the gradient prox(centre + v / mu, 1 / mu)."""
+
+    def __init__(self, regularizer: Any, mu: float, centre: np.ndarray):
+        self.regularizer, self.mu, self.centre = regularizer, mu, centre
+
+    def primal_from_dual(self, v: np.ndarray) -> np.ndarray:
+        return self.regularizer.prox(self.centre + v / self.mu, 1.0 / self.mu)
+
+    def conjugate(self, v: np.ndarray) -> float:
+        w = self.primal_from_dual(v)
+        away = w - self.centre
+        return float(v @ w) - self.regularizer.value(w) - 0.5 * self.mu * float(away @ away)
+
+
+class ProximalMaster(Centre):
+    """The next point minimises the model plus R(w) + mu/2 |w - centre|^2, for a regularizer with a prox."""
+
+    def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """(next point, weights of the planes that prove the bound, lower bound)."""
+        self._move_centre(planes, w, primal)
+        assert self.centre is not None
+        model = Near(self.regularizer, self.mu, self.centre)
+        step = convex(
+            lambda a: dual_objective(model, planes, a),
+            lambda a: hessian_of(model, -(planes.A @ a), planes.A),
+            planes.weights,
+            ACCURACY * gap * 0.1,
+        )
+        new = model.primal_from_dual(-(planes.A @ step))
+        self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.regularizer.value(new)
+        planes.use(step)
+        return new, *self.bound(planes, step)
+
+
+class PlainMaster(Centre):
+    """The next point minimises planes of the risk, planes of R and mu/2 |w - centre|^2, for a regularizer that is known by
+    `value` and `conjugate` alone. A plane of R is <r, w> - R*(r), with r found by differences of values: it lies below R for
+    any r. In the dual: max over two simplices of c'a + e'b + <centre, Aa + Bb> - |Aa + Bb|^2 / (2 mu)."""
+
+    def __init__(self, regularizer: Any):
+        super().__init__(regularizer)
+        self.B = np.zeros((0, 0))
+        self.e = np.zeros(0)
+        self.idle = np.zeros(0, dtype=int)
+
+    def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """(next point, weights of the planes that prove the bound, lower bound)."""
+        self._move_centre(planes, w, primal)
+        self._add(w)
+        assert self.centre is not None
+        m = planes.c.size
+        both = np.column_stack([planes.A, self.B])
+        linear = np.concatenate([planes.c, self.e]) + both.T @ self.centre
+        first = np.arange(both.shape[1]) < m
+        weights = two_simplices(both.T @ both / self.mu, linear, first, ACCURACY * gap * 0.1)
+        new = self._inside(self.centre - both @ weights / self.mu)
+        model = float(np.max(planes.A.T @ new + planes.c)) + float(np.max(self.B.T @ new + self.e))
+        self.predicted = self.value - model
+        loose = two_simplices(both.T @ both / (LOOSE * self.mu), linear, first, ACCURACY * gap * 0.1)
+        self.idle = np.where((weights[m:] > 0.0) | (loose[m:] > 0.0), 0, self.idle + 1)
+        planes.use(weights[:m], also=loose[:m])
+        bounds = self.bound(planes, weights[:m]), self.bound(planes, loose[:m])
+        return new, *max(bounds, key=lambda found: found[1])
+
+    def _add(self, w: np.ndarray) -> None:
+        """The plane of R at w; those that did nothing for long are dropped."""
+        keep = self.idle <= PATIENCE
+        r = subgradient(self.regularizer, w)
+        r = self.regularizer.dual_scale(r) * r
+        B = self.B[:, keep] if self.e.size else np.zeros((w.size, 0))
+        self.B = np.column_stack([B, r])
+        self.e = np.append(self.e[keep], -self.regularizer.conjugate(r))
+        self.idle = np.append(self.idle[keep], 0)
+
+    def _inside(self, w: np.ndarray) -> np.ndarray:
+        """w, or the point nearest to it on the way from the centre that lies in the domain of R."""
+        share = 1.0
+        while not np.isfinite(self.regularizer.value(self.centre + share * (w - self.centre))) and share > 1e-9:
+            share *= 0.5
+        return self.centre + share * (w - self.centre)
+
+
+class L1Master(Centre):
+    """A proximal bundle step for the next point, a linear program for the bound."""
+
+    def __init__(self, regularizer: Any):
+        super().__init__(regularizer)
+        self.alpha = regularizer.alpha
 
     def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
         """(next point, weights of the planes that prove the bound, lower bound)."""
@@ -139,21 +311,6 @@ class L1Master:
         weights, bound = self._linear_program(planes)
         planes.use(step, also=weights)
         return new, weights, bound
-
-    def _move_centre(self, planes: Planes, w: np.ndarray, primal: float) -> None:
-        """Accept w if it keeps a tenth of what the model promised; bolder after success, more careful after failure."""
-        if self.centre is None:
-            self.centre, self.value = w, primal
-            size = float(np.max(np.abs(planes.A))) or 1.0
-            self.mu = size * size / max(abs(primal), 1e-300)
-            return
-        gain = self.value - primal
-        if gain >= 0.1 * self.predicted:
-            if gain >= 0.5 * self.predicted:
-                self.mu *= 0.3
-            self.centre, self.value = w, primal
-        else:
-            self.mu *= 1.15
 
     def _linear_program(self, planes: Planes) -> tuple[np.ndarray, float]:
         """max c'a over the simplex with |A a| <= alpha in every coordinate."""

@@ -59,7 +59,7 @@ class FrankWolfe(Solver):
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
     waits: ClassVar[int] = 2000
     leg_growth: ClassVar[float] = 2.0
-    needs: ClassVar[Needs] = Needs(regularizer=("strongly_convex",))
+    needs: ClassVar[Needs] = Needs(regularizer=("strongly_convex", "primal_from_dual"))
 
     def __post_init__(self) -> None:
         if self.step not in STEPS:
@@ -120,7 +120,7 @@ def repeat(oracle: Any, start: Start, taken: tuple[float, ...]) -> Callable[[], 
 
 def best_step(regularizer: Any, a: np.ndarray, turn: np.ndarray, rise: float, bend: float = 0.0) -> float:
     """argmax over t in [0, 1] of t rise - t^2 bend / 2 - R*(-(a + t turn)): closed form for L2, else the root of its slope."""
-    if isinstance(regularizer, L2):
+    if type(regularizer) is L2:
         curve = float(turn @ turn) + regularizer.alpha * bend
         slope = regularizer.alpha * rise - float(a @ turn)
         return min(max(slope / curve, 0.0), 1.0) if curve > 0.0 else float(slope > 0.0)

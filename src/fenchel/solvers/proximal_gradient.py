@@ -35,7 +35,7 @@ class ProximalGradient(Solver):
 
     cost: ClassVar[str] = "about one pass over the data"
     convergence: ClassVar[str] = "suboptimality O(1/iterations^2); geometric for strongly convex objectives"
-    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "own vector", "free vector")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("prox",))
     remote: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
 

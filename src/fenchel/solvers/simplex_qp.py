@@ -89,6 +89,48 @@ def _newton(factor, a, s, dual_residual, target, balance):
     return da, dnu, (target - s * da) / a
 
 
+def two_simplices(G: np.ndarray, c: np.ndarray, first: np.ndarray, tol: float) -> np.ndarray:
+    """argmin 1/2 a'Ga - c'a, the entries of `first` and those of the others each in a simplex: an interior point method as
+    above, with a sum for each."""
+    sums = np.array([first, ~first], dtype=float)
+    a = sums.T @ (1.0 / sums.sum(axis=1))
+    gradient = G @ a - c
+    spread = float(gradient.max() - gradient.min()) or 1.0
+    nu = np.array([gradient[first].min(), gradient[~first].min()]) - spread
+    s = gradient - nu @ sums
+    for _ in range(80):
+        residual, left = G @ a - c - nu @ sums - s, 1.0 - sums @ a
+        complementarity = float(a @ s)
+        if complementarity <= 0.1 * tol and float(np.abs(residual).max()) <= 0.1 * tol:
+            break
+        try:
+            factor = np.linalg.cholesky(G + np.diag(s / a))
+            da, dnu, ds = _newton_with_sums(factor, sums, a, s, residual, -a * s, left)
+            step = min(_room(a, da), _room(s, ds))
+            centring = (float((a + step * da) @ (s + step * ds)) / complementarity) ** 3
+            target = centring * complementarity / a.size - a * s - da * ds
+            da, dnu, ds = _newton_with_sums(factor, sums, a, s, residual, target, left)
+        except np.linalg.LinAlgError:
+            break
+        step = 0.995 * min(_room(a, da), _room(s, ds))
+        new = a + step * da
+        if not np.isfinite(new).all():
+            break
+        a, nu, s = new, nu + step * dnu, s + step * ds
+    a = np.where(a > 1e-12, a, 0.0)
+    return a / ((sums @ a) @ sums)
+
+
+def _newton_with_sums(factor, sums, a, s, residual, target, left):
+    """(da, dnu, ds) with G da - sums' dnu - ds = -residual, sums da = left, s da + a ds = target."""
+    right = np.column_stack([target / a - residual, sums.T])
+    found = np.linalg.solve(factor.T, np.linalg.solve(factor, right))
+    x, e = found[:, 0], found[:, 1:]
+    dnu = np.linalg.solve(sums @ e, left - sums @ x)
+    da = x + e @ dnu
+    return da, dnu, (target - s * da) / a
+
+
 def _room(x: np.ndarray, dx: np.ndarray) -> float:
     """The largest step in (0, 1] that keeps x + step dx >= 0."""
     falling = dx < 0.0

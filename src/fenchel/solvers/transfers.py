@@ -54,7 +54,7 @@ def make_form(oracle: Any) -> Form:
 
 def has_form(regularizer: Regularizer) -> bool:
     """True if DualAscent can work with the regularizer."""
-    return isinstance(regularizer, tuple(FORMS))
+    return type(regularizer) in FORMS
 
 
 def _quadratic(oracle: Any, change: Same | Changed, strength: float, transfer: Any) -> Form:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from fenchel.errors import InputError
 from fenchel.structured.pool import Gibbs, Marginals, Pool
 
 __all__ = [
@@ -20,12 +21,14 @@ __all__ = [
     "PairwiseLabels",
     "Pool",
     "Tree",
+    "check",
     "encode",
     "is_structured",
 ]
 
 # Looked up when first used: most solves need none of them.
 _HOMES = {
+    "check": "soundness",
     "Chain": "chain",
     "Matching": "matching",
     "Multiclass": "multiclass",
@@ -66,7 +69,18 @@ def encode(model: Any, examples: Any, labels: Any) -> Any:
         return model.encode(examples, labels)
     from fenchel.structured.parameters import same_count
     from fenchel.structured.python_model import PythonModel
+    from fenchel.structured.soundness import check
 
     examples, labels = list(examples), list(labels)
     same_count(examples, labels)
-    return PythonModel(model, examples, labels)
+    if getattr(model, "loss", "hinge") == "log":
+        raise InputError(
+            f"{type(model).__name__} has loss='log', but a log-loss needs `log_partition`, the log of a sum over all labels "
+            "with its "
+            "gradient, which a model in plain Python does not have: leave `loss` out (the structured hinge needs "
+            "`max_oracle` only), "
+            "use Chain, Tree, Matching, PairwiseLabels or Multiclass, or write `encode` (fenchel.structured.protocol)"
+        )
+    encoded = PythonModel(model, examples, labels)
+    check(encoded, examples, labels)
+    return encoded

@@ -5,6 +5,7 @@ The kernels' source runs on it as plain Python (`kernel.py_func`), so a model th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class PythonModel:
         self.exact = bool(getattr(model, "exact", True))
         self.sizes = np.ones(self.n, dtype=np.int64)
         self.work = self.n * self.d
+        self.of: list[list[int]] = [[] for _ in range(self.n)]
         self.table: list[tuple[int, Any, float, tuple[np.ndarray, np.ndarray]]] = []
         self.known: dict[Any, int] = {}
         self.gold_features = [self._features(i, y) for i, y in enumerate(labels)]
@@ -71,8 +73,54 @@ class PythonModel:
             if not (np.isfinite(cost) and cost >= 0.0):
                 raise InputError(f"the cost of a label of example {i} is {cost!r}: it must be finite and at least 0")
             self.known[key] = len(self.table)
+            self.of[i].append(len(self.table))
             self.table.append((i, y, cost, (index, psi[index])))
         return self.known[key]
+
+    def plane(self, w: np.ndarray, i: int, k: int) -> float:
+        """cost + <w, phi(y) - phi(gold)> of label number k."""
+        _, _, cost, (index, values) = self.table[k]
+        return cost + float(w[index] @ values)
+
+    def predicted(self, w: np.ndarray, i: int) -> int:
+        """The number of the label that `predict` finds."""
+        return self.number(i, self.model.predict(w, self.examples[i]))
+
+    def better(self, w: np.ndarray, i: int, k: int) -> Iterator[str]:
+        """What is wrong if a known label of example i is worth more at w than label k, which the oracle returned for it."""
+        self.number(i, self.golden[i])
+        mine = self.plane(w, i, k)
+        best = max(self.of[i], key=lambda other: self.plane(w, i, other))
+        most = self.plane(w, i, best)
+        if self.exact and most > mine + rounding(w, mine, most):
+            yield (
+                f"for example {i} max_oracle returns {self.table[k][1]!r}, worth {mine:.6g} more than the gold label, but "
+                f"{self.table[best][1]!r} is worth {most:.6g}: it is not the maximum (say exact = False if it may miss it)"
+            )
+
+    def changed(self, k: int) -> Iterator[str]:
+        """What is wrong if features or cost of label number k are no longer what they were."""
+        i, y, cost, (index, values) = self.table[k]
+        psi = self._features(i, y) - self._features(i, self.golden[i])
+        psi[index] -= values
+        if psi.any():
+            yield f"the features of {y!r} of example {i} change from call to call"
+        if float(self.model.cost(self.golden[i], y)) != cost:
+            yield f"the cost of {y!r} of example {i} changes from call to call"
+
+    def require_sound(self, w: np.ndarray, labels: np.ndarray, used: np.ndarray) -> None:
+        """Raise InputError if `labels`, the oracle's at w, are not the best known, or those that are used have changed."""
+        for i in range(self.n):
+            self.predicted(w, i)
+            for fault in self.better(w, i, int(labels[i])):
+                raise InputError(f"{fault}. No certificate can be given")
+        for k in np.unique(used):
+            for fault in self.changed(int(k)):
+                raise InputError(f"{fault}. No certificate can be given")
+
+    def best_known(self, w: np.ndarray, p: np.ndarray) -> float:
+        """sum p max over the labels known of each example: what P is at least, where the oracle may miss the maximum."""
+        return float(sum(p[i] * max(self.plane(w, i, k) for k in self.of[i]) for i in range(self.n) if p[i] > 0.0))
 
     def gold(self, i: int) -> np.ndarray:
         return np.array([self.number(i, self.golden[i])], dtype=np.int32)
@@ -131,6 +179,11 @@ class PythonModel:
         total = float(out[index] @ out[index])
         out[index] = 0.0
         return total
+
+
+def rounding(w: np.ndarray, *values: float) -> float:
+    """By how much values of labels at w may differ through rounding."""
+    return ROUNDING * (1e-3 + max(map(abs, values)))
 
 
 def _is_pair(found: Any) -> bool:

@@ -1,0 +1,80 @@
+"""A user's own regularizer as the certificate sees it: what its conjugate says is held against its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fenchel.errors import InputError
+from fenchel.regularizers import derived
+from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.numerics import Vector
+from fenchel.typed import is_ours
+
+
+class Tested:
+    """R with R*(v) >= v'w - R(w) tried at many w, the given point among them, and `dual_scale` held to [0, 1]."""
+
+    def __init__(self, regularizer: Any, point: Vector):
+        self.regularizer, self.point = regularizer, np.asarray(point, dtype=np.float64)
+        self.alpha = regularizer.alpha
+
+    def value(self, w: ArrayLike) -> float:
+        return float(self.regularizer.value(w))
+
+    def dual_scale(self, v: ArrayLike) -> float:
+        scale = float(self.regularizer.dual_scale(v))
+        if not 0.0 <= scale <= 1.0:
+            raise InputError(
+                f"dual_scale of {type(self.regularizer).__name__} is {scale!r}: it must lie between 0 and 1"
+            )
+        return scale
+
+    def conjugate(self, v: ArrayLike) -> float:
+        """R*(v); InputError if a w shows that it is larger."""
+        v = np.asarray(v, dtype=np.float64)
+        bound = float(self.regularizer.conjugate(v))
+        if bound == np.inf or not np.isfinite(v).all():
+            return np.inf
+        known = np.isfinite(bound)
+        w = derived.counterexample(self.regularizer, v, bound, [self.point]) if known else None
+        if w is not None or not known:
+            raise InputError(_too_small(self.regularizer, v, bound, w))
+        return bound
+
+
+def _too_small(regularizer: Any, v: Vector, bound: float, w: Vector | None) -> str:
+    name = type(regularizer).__name__
+    source = "conjugate" if has_conjugate(regularizer) else "prox (from which the conjugate is derived)"
+    if w is None:
+        return f"{source} of {name} is {bound} at some v: no certificate can be given"
+    return (
+        f"{source} of {name} is wrong: R*(v) is {bound:.6g}, but v'w - value(w) = {float(v @ w - regularizer.value(w)):.6g} "
+        "at a w of "
+        f"largest entry {float(np.max(np.abs(w))):.6g}, so that a lower bound made of it would be false. No certificate can be "
+        f"given; fenchel.regularizers.check(regularizer, dim={v.size}) lists what is wrong"
+    )
+
+
+def has_conjugate(regularizer: Any) -> bool:
+    """Whether the class defines `conjugate`, so that it is not derived."""
+    return type(regularizer).conjugate is not Regularizer.conjugate
+
+
+def certified_regularizer(regularizer: Any, point: Vector) -> Any:
+    """The regularizer as the certificate of `point` evaluates it: Fenchel's own as they are, a user's own tested.
+
+    >>> from fenchel.regularizers import L2
+    >>> certified_regularizer(L2(0.5), np.zeros(2))
+    L2(alpha=0.5)
+    """
+    return regularizer if is_ours(type(regularizer)) else Tested(regularizer, point)
+
+
+def resting_on(words: str, regularizer: Any) -> str:
+    """What a dual value rests on, beside `words`, if the regularizer is a user's own: R* as given or derived."""
+    if is_ours(type(regularizer)):
+        return words
+    return words + ("; R* as given" if has_conjugate(regularizer) else "; R* from prox")

@@ -1,0 +1,71 @@
+"""What a structured model of a user's own must keep, tried on some examples and weights: for its author, and for a
+`Problem`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from fenchel.errors import InputError
+from fenchel.structured.python_model import PythonModel, rounding
+
+MOST_EXAMPLES = 4
+MOST_LABELS = 2000  # of an example that are gone through, if the model can list them
+SIZES = (0.0, 0.1, 1.0, 1.0, 10.0, 100.0)  # of the weights, relative to the gold features
+
+
+def check(model: Any, examples: Any, labels: Any) -> None:
+    """Raise InputError naming what is wrong with a structured model on these examples; return None if nothing is.
+
+    Checked: `features` and `cost` give the same numbers each time, the cost is 0 for the gold label and never negative; at
+    several w the label of `max_oracle` is worth no less than the gold label, the one that `predict` finds, and all those that
+    the oracle found before (all of `labels(x)`, if the model has that method), and a value that the oracle gives is that of
+    its label. A model with `exact = False` may miss the maximum; then only the values are compared.
+
+    >>> class Sign:
+    ...     dim = 1
+    ...     def features(self, x, y): return [x * y]
+    ...     def cost(self, y, yhat): return float(y != yhat)
+    ...     def max_oracle(self, w, x, y): return y
+    ...     def predict(self, w, x): return 1 if w[0] * x > 0 else -1
+    >>> check(Sign(), [1.0, -2.0], [1, -1])
+    Traceback (most recent call last):
+    fenchel.errors.InputError: Sign is not a sound structured model: for example 0 max_oracle returns ...
+    """
+    encoded = model if isinstance(model, PythonModel) else PythonModel(model, list(examples), list(labels))
+    try:
+        fault = next(_faults(encoded), None)
+    except InputError:
+        raise
+    except Exception as error:
+        fault = f"a method raised {type(error).__name__}: {error}"
+    if fault is not None:
+        raise InputError(f"{type(encoded.model).__name__} is not a sound structured model: {fault}")
+
+
+def _faults(encoded: PythonModel) -> Iterator[str]:
+    rng, out = np.random.default_rng(0), np.zeros(1, dtype=np.int32)
+    chosen = np.unique(np.linspace(0, encoded.n - 1, MOST_EXAMPLES).astype(int))
+    scale = max(float(np.abs(np.array([encoded.gold_features[i] for i in chosen])).max()), 1e-300)
+    weights = [size / scale * rng.standard_normal(encoded.d) for size in SIZES]
+    for i in map(int, chosen):
+        if hasattr(encoded.model, "labels") and encoded.exact:
+            for y in islice(encoded.model.labels(encoded.examples[i]), MOST_LABELS):
+                encoded.number(i, y)
+        found = []
+        for w in weights:
+            encoded.best_label(w, None, i, out)
+            first = encoded.plane(w, i, int(out[0]))
+            found.append((w, int(out[0])))
+            encoded.best_label(w, None, i, out)
+            again = encoded.plane(w, i, int(out[0]))
+            if abs(again - first) > rounding(w, first, again):
+                yield f"for example {i} max_oracle returns labels of values {first:.6g} and {again:.6g} for the same weights"
+            encoded.predicted(w, i)
+        for k in encoded.of[i]:
+            yield from encoded.changed(k)
+        for w, k in found:
+            yield from encoded.better(w, i, k)
