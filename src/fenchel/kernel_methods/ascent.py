@@ -20,6 +20,7 @@ import numpy as np
 from fenchel.certify import feasible
 from fenchel.kernel_methods.certificate import products
 from fenchel.kernel_methods.gram import refuse_indefinite
+from fenchel.kernels.intercept import intercept_sums
 from fenchel.kernels.working_set import FLAT, add_columns, balance, solve_block, wishes
 from fenchel.oracle import Oracle
 from fenchel.result import Iterate
@@ -45,6 +46,11 @@ class KernelOracle(Oracle):
         """K c."""
         self.passes += np.count_nonzero(w) / self.problem.n
         return products(self.problem.gram, w[:, None])[0][:, 0]
+
+    def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        problem, total, size = self.problem, np.empty(bs.size), np.empty(bs.size)
+        scores = intercept_sums(problem.compiled_loss, problem.y, problem.weights, z, bs, total, size)
+        return total, size, scores
 
 
 @dataclass(frozen=True)
