@@ -25,6 +25,7 @@ ROUNDING = 1e-12  # |S| up to this share of sum p |slope| counts as 0
 NARROW = 1e-8  # intervals up to this share of the size of the scores count as one point: the solver's is kept
 SHARP = 1e-14  # of that size, to which ends are found
 FARTHEST = 64  # doublings of the first step, from NARROW on, before a side counts as infinite
+AT_ONCE = 7  # intercepts that are tried together: on a cluster each trial is a journey
 MOST_ROUNDS = 400
 TAILS = (1e-2, 1e-5, 1e-8)  # distances of a slope from its limit; a limit that is approached and never reached needs
 EVENLY = 0.98  # about as many score units from the second to the third as from the first to the second
@@ -32,10 +33,11 @@ EVENLY = 0.98  # about as many score units from the second to the third as from 
 Sums = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def middle(sums: Sums, b: float, size: float, at_once: int = 1) -> float:
+def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> float:
     """The middle of the interval of best intercepts, or b if they are one point.
 
-    sums(array of intercepts) gives S and sum p |slope| at each of them, `at_once` at a time; `size` is that of the scores.
+    sums(array of intercepts) gives S and sum p |slope| at each of them, `at_once` at a time; `size` is that of a
+    typical score.
 
     >>> kinks = np.array([0.0, 1.0, 3.0, 7.0])  # of the absolute loss: the best are between 1 and 3
     >>> slopes = lambda bs: np.sign(bs[:, None] - kinks)
@@ -50,7 +52,7 @@ def middle(sums: Sums, b: float, size: float, at_once: int = 1) -> float:
     return b
 
 
-def interval(sums: Sums, b: float, size: float, at_once: int = 1) -> tuple[float, float]:
+def interval(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> tuple[float, float]:
     """The ends of the interval of best intercepts, infinite where it has none; (b, b) if it is narrower than NARROW."""
     unit = _unit(b, size)
     known = _Known(sums)

@@ -246,13 +246,19 @@ class Oracle:
         if not self.problem.fit_intercept:
             return w, b
         z = self.scores(w)
-        return w, middle(lambda bs: self.intercept_sums(z, bs), b, float(np.max(np.abs(z), initial=0.0)))
+        _, _, size = self.intercept_sums(z, np.zeros(1))
+        return w, middle(lambda bs: self.intercept_sums(z, bs)[:2], b, size)
 
-    def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(sum p slope, sum p |slope|) at scores z + b for every b: no pass over X."""
-        problem, total, size = self.problem, np.empty(bs.size), np.empty(bs.size)
-        intercept_sums(problem.compiled_loss, problem.y, problem.weights, z, bs, total, size)
-        return total, size
+    def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """(sum p slope, sum p |slope| at scores z + b for every b, sum p |z|): no pass over X."""
+        loss = self.problem.compiled_loss
+
+        def work(block):
+            own, total, size = z[block.start : block.stop], np.empty(bs.size), np.empty(bs.size)
+            return total, size, intercept_sums(loss, block.y, block.p, own, bs, total, size)
+
+        total, size, scores = self.engine.sum(work, self.blocks)
+        return total, size, scores
 
     def require_minimum(self) -> None:
         """Raise InputError if the risk has no minimum over the free intercept."""

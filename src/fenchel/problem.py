@@ -36,7 +36,9 @@ class Problem:
     loss : a name (``"hinge"``, see `fenchel.losses`) or a loss object.
     regularizer : a name (``"l2"``, see `fenchel.regularizers`) or a regularizer object.
     alpha : strength, with a regularizer given by name (default 1e-4).
-    fit_intercept : whether b is free; it is never regularised. Otherwise b = 0.
+    fit_intercept : whether b is free; it is never regularised. Otherwise b = 0. Where an interval of b is best, `solve`
+        returns its middle (its finite end, if it is unbounded on one side); where none is best (rows of one label and a loss
+        that never becomes 0) it refuses.
     sample_weight : s_i >= 0; only their ratios matter. Weight k equals repeating the row k times.
     offset : a fixed part of the score, such as log exposure in a Poisson model.
     groups : the query of each row, for measures of each query.

@@ -350,9 +350,7 @@ class Run:
             self.best = Iterate(coef, 0.0, np.inf, -np.inf)
         if self.certified is None or self.certified[1] is not self.best or self.gap() < 0.5 * self.certified_gap:
             self.certify_best()
-        self.centre()
-        assert self.certified is not None
-        found, iterate, point = self.certified
+        found, iterate, point = self.centred()
         if found.holds(self.tol):
             status = Status.CERTIFIED
         coef, intercept = self.problem.present(iterate.coef, iterate.intercept)
@@ -367,19 +365,19 @@ class Run:
         log.info("%s", result)
         return result
 
-    def centre(self) -> None:
-        """Of intercepts that are equally good the middle one, unless the certificate there shows it to be worse."""
+    def centred(self) -> tuple[Certificate, Iterate, Any]:
+        """What was certified, with the middle one of intercepts that are equally good, unless the certificate there shows it
+        to be worse. The run itself stays as it is: a checkpoint goes on from the solver's own."""
         assert self.certified is not None
         found, iterate, point = self.certified
         if not np.isfinite(found.primal):
-            return
+            return self.certified
         coef, b = self.oracle.middle_intercept(iterate.coef, iterate.intercept)
         if b == iterate.intercept and coef is iterate.coef:
-            return
+            return self.certified
         there, point = judge_of(self.problem).certificate(self.problem, coef, b, point)
-        if there.primal <= found.primal + found.floor and there.holds(self.tol) >= found.holds(self.tol):
-            self.best = iterate._replace(coef=coef, intercept=b, primal=there.primal)
-            self.certified = (there, self.best, point)
+        worse = there.primal > found.primal + found.floor or (found.holds(self.tol) and not there.holds(self.tol))
+        return self.certified if worse else (there, iterate._replace(coef=coef, intercept=b), point)
 
     def compile_seconds(self) -> float:
         """Spent on kernels since the solve began, which are not among its seconds."""

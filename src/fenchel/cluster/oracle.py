@@ -19,8 +19,6 @@ from fenchel.set_oracle import SetOracle
 from fenchel.structured_oracle import LabelRecipe, StructuredOracle
 from fenchel.vector_oracle import VectorOracle
 
-AT_ONCE = 15  # intercepts that are tried in one question
-
 
 class Remote:
     """What every family shares. Per question the variables go out once to each worker and a sum comes back from each;
@@ -128,9 +126,8 @@ class RemoteRows(Remote, Oracle):
     def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
         if not self.problem.fit_intercept:
             return w, b
-        ask = lambda bs: self.team.sum("slopes_at_intercepts", w, bs)[:2]  # noqa: E731
-        *_, size = self.team.sum("slopes_at_intercepts", w, np.zeros(1))
-        return w, middle(ask, b, float(size), AT_ONCE)
+        _, _, size = self.team.sum("slopes_at_intercepts", w, np.zeros(1))
+        return w, middle(lambda bs: self.team.sum("slopes_at_intercepts", w, bs)[:2], b, size)
 
     def require_minimum(self) -> None:
         if self.problem.fit_intercept:

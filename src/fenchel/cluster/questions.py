@@ -84,8 +84,7 @@ def first_means(holder: Any) -> tuple[np.ndarray, float]:
 
 def slopes_at_intercepts(holder: Any, w: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """(sum p slope, sum p |slope| for every intercept, sum p |score|)."""
-    z = holder.oracle.scores(w)
-    return *holder.oracle.intercept_sums(z, bs), float(holder.problem.weights @ np.abs(z))
+    return holder.oracle.intercept_sums(holder.oracle.scores(w), bs)
 
 
 def limits_of_slopes(holder: Any) -> tuple[float, float]:

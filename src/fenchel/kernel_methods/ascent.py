@@ -20,6 +20,7 @@ import numpy as np
 from fenchel.certify import feasible
 from fenchel.kernel_methods.certificate import own_dual, products
 from fenchel.kernel_methods.gram import refuse_indefinite
+from fenchel.kernels.intercept import intercept_sums
 from fenchel.kernels.working_set import FLAT, add_columns, balance, solve_block, wishes
 from fenchel.oracle import Oracle
 from fenchel.result import Iterate
@@ -48,6 +49,11 @@ class KernelOracle(Oracle):
 
     def close(self) -> None:
         """It holds nothing that must be given back."""
+
+    def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        problem, total, size = self.problem, np.empty(bs.size), np.empty(bs.size)
+        scores = intercept_sums(problem.compiled_loss, problem.y, problem.weights, z, bs, total, size)
+        return total, size, scores
 
 
 @dataclass(frozen=True)

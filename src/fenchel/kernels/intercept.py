@@ -24,7 +24,7 @@ def slope_sum(loss, y, p, z, centre, reach, b):
 
 @kernel
 def intercept_sums(loss, y, p, z, b, total, size):
-    """total_k = sum p slope(z + b_k) and size_k = sum p |slope(z + b_k)|, the totals with compensation."""
+    """total_k = sum p slope(z + b_k) and size_k = sum p |slope(z + b_k)|, the totals with compensation; returns sum p |z|."""
     for k in range(b.size):
         found, correction, size[k] = 0.0, 0.0, 0.0
         for i in range(z.size):
@@ -33,6 +33,10 @@ def intercept_sums(loss, y, p, z, b, total, size):
                 size[k] += abs(term)
                 found, correction = add(found, correction, term)
         total[k] = found + correction
+    scores = 0.0
+    for i in range(z.size):
+        scores += p[i] * abs(z[i]) if p[i] > 0.0 else 0.0
+    return scores
 
 
 @kernel
