@@ -18,8 +18,8 @@ P and D are recomputed from the definitions, for the coefficients and the dual p
 rows of DATA. The certificate holds if (P - D) / |P| is at most tol and P and D are those that the model
 states. Coefficients that were edited, or other data, give another P. The digest tells whether problem
 and data are the same to the last bit. A model trained with weights of labels (-wi) needs them again.
-JSON: holds, tol, fits: one per problem with holds, same_digest (null: none is stated), primal, dual, relative_gap,
-stated_primal, stated_dual.
+JSON: holds, tol, fits: one per problem with holds, same_digest (null: the model states none), primal,
+dual, relative_gap, stated_primal, stated_dual.
 
 exit status: 0 the certificate holds, 3 the gap is above tol, 4 P or D is not what the model states,
 1 error, 2 wrong usage
