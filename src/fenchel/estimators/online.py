@@ -142,7 +142,7 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
         return self._finish()
 
     def decision_function(self, X):
-        """Scores: shape (n,) for two classes (positive means classes_[1]), (n, k) for k; 0 where they are 0 but for rounding."""
+        """Scores: shape (n,) for two classes (positive means classes_[1]), (n, k) for k; 0 where they are but for rounding."""
         scores = self._raw_scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel import deadline
 from fenchel.certify import SAFETY, Judge, certified_loss, feasible, require_subgradients
 from fenchel.certify_passes import EPS, conjugate_pass, slopes_pass
 from fenchel.data.accept import accept_vector
@@ -41,6 +42,7 @@ def products(gram: Any, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     out, size = np.zeros((gram.n, vectors.shape[1])), np.zeros((gram.n, vectors.shape[1]))
     if used.size:
         for start in range(0, gram.n, BLOCK):
+            deadline.check()
             rows = gram.rows(start, min(start + BLOCK, gram.n), used)
             out[start : start + BLOCK] = rows @ vectors[used]
             size[start : start + BLOCK] = np.abs(rows) @ np.abs(vectors[used])

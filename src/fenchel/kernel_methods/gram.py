@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel import deadline
 from fenchel.data.accept import accept_matrix
+from fenchel.data.walk import slices
 from fenchel.errors import InputError
 from fenchel.kernel_methods.kernel_function import KernelFunction
 
@@ -45,9 +47,9 @@ class Gram:
         for i in wanted:
             if int(i) in self.slot:
                 self.slot.move_to_end(int(i))
-        if missing:
-            values = self.function(self.X[missing], self.X)
-            for i, column in zip(missing, values, strict=True):
+        for some in slices(missing, self.n):
+            deadline.check()
+            for i, column in zip(some, self.function(self.X[some], self.X), strict=True):
                 at = self._room(i)
                 self.store[at] = column
         return self.store, np.array([self.slot[int(i)] for i in wanted], dtype=np.int64)

@@ -144,8 +144,8 @@ def is_flat(loss, z, y):
 class Explicit(NamedTuple):
     """Rule (11) of the paper, u <- u + eta strength / p (z - loss*'(u)), moved into the domain of loss*.
 
-    eta = 0 is the rate of section 6.2: a tenth of Newton's. As the paper says of (19) and (20), u does not pass a kink of loss* at
-    which it should end. Where loss*' is infinite, as that of the logistic loss at 0, the step is implicit.
+    eta = 0 is the rate of section 6.2: a tenth of Newton's. As the paper says of (19) and (20), u does not pass a kink of loss*
+    at which it should end. Where loss*' is infinite, as that of the logistic loss at 0, the step is implicit.
     """
 
     eta: float

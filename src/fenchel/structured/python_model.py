@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel import deadline
 from fenchel.errors import InputError
 
 REQUIRED = ("dim", "features", "cost", "max_oracle", "predict")
@@ -146,6 +147,7 @@ class PythonModel:
         """Nothing is shared."""
 
     def best_label(self, w, S, i, out):
+        deadline.check()  # its kernels run as plain Python
         found = self.model.max_oracle(w, self.examples[i], self.golden[i])
         y, claimed = found if _is_pair(found) else (found, None)
         out[0] = self.number(i, y)
