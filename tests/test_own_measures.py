@@ -137,7 +137,13 @@ def test_claims_are_checked():
 def test_the_measures_of_the_package_pass_the_check(name):
     y = np.array([2.0, 0.0, 1.0, 0.0, 3.0, 0.0, 1.0, 2.0])
     graded = name in ("ndcg", "eru", "mrr", "winner_takes_all", "ordinal")
-    measure = measures.PrecisionAtK(2) if name == "precision_at_k" else measures.RecallAtK(2) if name == "recall_at_k" else None
+    measure = (
+        measures.PrecisionAtK(2)
+        if name == "precision_at_k"
+        else measures.RecallAtK(2)
+        if name == "recall_at_k"
+        else None
+    )
     measure = measure or (measures.ERU(0.0, 3.0) if name == "eru" else measures.make(name))
     if name in ("mrr", "winner_takes_all"):
         y = (y > 1).astype(float)

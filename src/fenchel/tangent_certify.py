@@ -87,7 +87,9 @@ def around_pass(loss, y, p, F, U, Z, directions, noise, blur, x):
                         away += abs(x[j] - Z[i, j])
                     there = value(loss, x, y[i])
                     size += abs(there) + abs(F[i])
-                    if there == -np.inf or there < F[i] + rise - UNEVEN * size - 64.0 * EPS * (noise[i] + blur[i] * away):
+                    if there == -np.inf or there < F[i] + rise - UNEVEN * size - 64.0 * EPS * (
+                        noise[i] + blur[i] * away
+                    ):
                         return i
     return p.size
 
