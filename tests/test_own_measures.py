@@ -137,14 +137,12 @@ def test_claims_are_checked():
 def test_the_measures_of_the_package_pass_the_check(name):
     y = np.array([2.0, 0.0, 1.0, 0.0, 3.0, 0.0, 1.0, 2.0])
     graded = name in ("ndcg", "eru", "mrr", "winner_takes_all", "ordinal")
-    measure = (
-        measures.PrecisionAtK(2)
-        if name == "precision_at_k"
-        else measures.RecallAtK(2)
-        if name == "recall_at_k"
-        else None
-    )
-    measure = measure or (measures.ERU(0.0, 3.0) if name == "eru" else measures.make(name))
+    special = {
+        "precision_at_k": measures.PrecisionAtK(2),
+        "recall_at_k": measures.RecallAtK(2),
+        "eru": measures.ERU(0.0, 3.0),
+    }
+    measure = special.get(name) or measures.make(name)
     if name in ("mrr", "winner_takes_all"):
         y = (y > 1).astype(float)
     measures.check(measure, y if graded else None, groups=np.arange(8) // 4 if measure.needs_groups else None)

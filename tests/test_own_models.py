@@ -8,8 +8,8 @@ from fenchel import Status, structured
 from fenchel.errors import FenchelError, InputError
 
 ORACLES = {
-    "always gold": 1, "the first label": 2, "the second best": 3, "the worst": 4, "without the cost": 5, "without the
-    weights": 6, "random": 7, "of half the labels": 8, "of the negated weights": 9, "twice the cost": 10, "half the weights":
+    "always gold": 1, "the first label": 2, "the second best": 3, "the worst": 4, "without the cost": 5,
+    "without the weights": 6, "random": 7, "of half the labels": 8, "of the negated weights": 9, "twice the cost": 10, "half the weights":
     11, "one feature forgotten": 12, "a local search": 13, "of rounded weights": 14, "wrong for one label": 15, "stale": 16,
     "of the features of label 0 only": 17, "claims more": 18, "claims less": 19, "only the margin's sign": 20,
 }  # fmt: skip
