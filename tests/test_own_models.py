@@ -9,9 +9,10 @@ from fenchel.errors import FenchelError, InputError
 
 ORACLES = {
     "always gold": 1, "the first label": 2, "the second best": 3, "the worst": 4, "without the cost": 5,
-    "without the weights": 6, "random": 7, "of half the labels": 8, "of the negated weights": 9, "twice the cost": 10, "half the weights":
-    11, "one feature forgotten": 12, "a local search": 13, "of rounded weights": 14, "wrong for one label": 15, "stale": 16,
-    "of the features of label 0 only": 17, "claims more": 18, "claims less": 19, "only the margin's sign": 20,
+    "without the weights": 6, "random": 7, "of half the labels": 8, "of the negated weights": 9, "twice the cost": 10,
+    "half the weights": 11, "one feature forgotten": 12, "a local search": 13, "of rounded weights": 14,
+    "wrong for one label": 15, "stale": 16, "of the features of label 0 only": 17, "claims more": 18, "claims less": 19,
+    "only the margin's sign": 20,
 }  # fmt: skip
 COSTS = {"of the own label": 31, "negative": 32, "NaN": 33, "random": 34, "infinite": 35}
 FEATURES = {"random": 41, "NaN": 42, "of another length": 43, "not those of the oracle": 44, "shifted by the call": 45}

@@ -41,7 +41,7 @@ def smoothness(loss: Any, m: int, targets: Any) -> float | None:
             for size in sizes
         ]
         steepest = max(float(np.abs(_slopes(loss, z, y)).max()) for y, ends in lines for z in ends)
-        return None if any(_jumps(loss, *ends, y, steepest) for y, ends in lines) else np.inf
+        return None if any(_jumps(loss, ends[0], ends[1], y, steepest) for y, ends in lines) else np.inf
 
 
 def _slopes(loss: Any, z: np.ndarray, y: Any) -> np.ndarray:
