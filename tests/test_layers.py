@@ -127,7 +127,9 @@ def test_imports_point_to_the_same_or_a_lower_layer(module):
 def test_no_cycles_between_parts():
     # certify asks dual_point for a candidate, which it then judges; Problem makes the kind of problem that a loss asks for,
     # and certify calls the judge of that kind: each is one part
-    certify = dict.fromkeys(("dual_point", "vector_certify", "set_certify", "structured_certify"), "certify")
+    certify = dict.fromkeys(
+        ("dual_point", "vector_certify", "tangent_certify", "set_certify", "structured_certify"), "certify"
+    )
     together = certify | dict.fromkeys(("vector_problem", "set_problem", "structured_problem"), "problem")
     above = {p: set() for p in LAYER}
     for module in MODULES:
@@ -147,6 +149,7 @@ def test_no_cycles_between_parts():
         "fenchel.certify",
         "fenchel.dual_point",
         "fenchel.vector_certify",
+        "fenchel.tangent_certify",
         "fenchel.set_certify",
         "fenchel.structured_certify",
     ],

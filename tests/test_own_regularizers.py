@@ -393,7 +393,14 @@ def planted_prox(self, w, step):
     elif k == 27.0:
         one, two = one / self.alpha, two / self.alpha
     found = soft(w, step * one) / (1 + step * two)
-    wrong = {21.0: w, 22.0: 0.0 * w, 24.0: -found, 25.0: math.nan * w, 26.0: 0.5 * found, 28.0: np.append(w[0], found[1:])}
+    wrong = {
+        21.0: w,
+        22.0: 0.0 * w,
+        24.0: -found,
+        25.0: math.nan * w,
+        26.0: 0.5 * found,
+        28.0: np.append(w[0], found[1:]),
+    }
     return wrong.get(k, found)
 
 

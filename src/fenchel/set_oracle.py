@@ -28,6 +28,9 @@ class SetOracle(Oracle):
 
     def mix(self, parts: Iterable[tuple[float, PlaneRecipe]]) -> Mixture:
         """The dual point of planes with weights: the scores at which they were found."""
+        parts = list(parts)
+        if not parts:  # the plane 0 alone
+            return Mixture(np.zeros(1), np.zeros((1, self.problem.n)))
         weights, scores = zip(*((weight, self.scores(recipe.coef)) for weight, recipe in parts), strict=True)
         return Mixture(np.array(weights), np.array(scores))
 

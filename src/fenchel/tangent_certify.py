@@ -54,6 +54,8 @@ def tangent_pass(loss, y, p, Z, F, U):
 def above_pass(p, F, U, Z, G, X, noise, blur):
     """The first row whose tangent at Z (value F, slopes U) lies above its value G at X; n if there is none."""
     for i in range(p.size):
+        if p[i] > 0.0 and G[i] == -np.inf:
+            return i
         if p[i] > 0.0 and np.isfinite(G[i]):
             rise, away, size = 0.0, 0.0, abs(F[i]) + abs(G[i])
             for j in range(Z.shape[1]):
@@ -85,7 +87,9 @@ def around_pass(loss, y, p, F, U, Z, directions, noise, blur, x):
                         away += abs(x[j] - Z[i, j])
                     there = value(loss, x, y[i])
                     size += abs(there) + abs(F[i])
-                    if there < F[i] + rise - UNEVEN * size - 64.0 * EPS * (noise[i] + blur[i] * away):
+                    if there == -np.inf or there < F[i] + rise - UNEVEN * size - 64.0 * EPS * (
+                        noise[i] + blur[i] * away
+                    ):
                         return i
     return p.size
 

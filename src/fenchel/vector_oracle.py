@@ -258,6 +258,9 @@ class VectorOracle(Oracle):
         """The dual point of planes with weights; of a loss of the user's own, the scores at which they were found."""
         if not self.problem.own:
             return super().mix(parts)
+        parts = list(parts)
+        if not parts:  # the plane 0 alone
+            return Mixture(np.zeros(1), np.zeros((1, *self.problem.dual_shape)))
         weights, scores = zip(*((weight, self.score_matrix(recipe.coef)) for weight, recipe in parts), strict=True)
         return Mixture(np.array(weights), np.array(scores))
 

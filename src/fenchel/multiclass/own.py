@@ -32,27 +32,33 @@ def smoothness(loss: Any, m: int, targets: Any) -> float | None:
     if hasattr(loss, "smoothness"):
         return loss.smoothness()
     rng = np.random.default_rng(1)
-    for y in targets:
-        centre = np.asarray(y, dtype=float) if np.ndim(y) else np.zeros(m)
-        for size in np.tile([0.5, 3.0, 20.0], LINES // 3):
-            a, b = centre + size * rng.standard_normal((2, m))
-            if _jumps(loss, a, b, y):
-                return None
-    return np.inf
+    centres = [np.asarray(y, dtype=float) if np.ndim(y) else np.zeros(m) for y in targets]
+    sizes = np.tile([0.5, 3.0, 20.0], LINES // 3)
+    with np.errstate(all="ignore"):
+        lines = [
+            (y, centre + size * rng.standard_normal((2, m)))
+            for y, centre in zip(targets, centres, strict=True)
+            for size in sizes
+        ]
+        steepest = max(float(np.abs(_slopes(loss, z, y)).max()) for y, ends in lines for z in ends)
+        return None if any(_jumps(loss, ends[0], ends[1], y, steepest) for y, ends in lines) else np.inf
 
 
-def _jumps(loss: Any, a: np.ndarray, b: np.ndarray, y: Any) -> bool:
+def _slopes(loss: Any, z: np.ndarray, y: Any) -> np.ndarray:
+    out = np.empty(z.size)
+    loss.slopes(z, y, out)
+    return out
+
+
+def _jumps(loss: Any, a: np.ndarray, b: np.ndarray, y: Any, steepest: float) -> bool:
     """Follow the half of the line in which the slopes change most."""
-    at = [np.empty(a.size) for _ in range(2)]
-    for z, u in zip((a, b), at, strict=True):
-        loss.slopes(z, y, u)
-    whole = float(np.abs(at[1] - at[0]).max())
+    left, right = _slopes(loss, a, y), _slopes(loss, b, y)
+    whole = float(np.abs(right - left).max())
     for _ in range(HALVINGS):
-        middle, u = 0.5 * (a + b), np.empty(a.size)
-        loss.slopes(middle, y, u)
-        if np.abs(u - at[0]).max() >= np.abs(at[1] - u).max():
-            b, at[1] = middle, u
+        middle = 0.5 * (a + b)
+        u = _slopes(loss, middle, y)
+        if np.abs(u - left).max() >= np.abs(right - u).max():
+            b, right = middle, u
         else:
-            a, at[0] = middle, u
-    steepest = max(float(np.abs(u).max()) for u in at)
-    return float(np.abs(at[1] - at[0]).max()) > JUMP * max(whole, STILL * steepest)
+            a, left = middle, u
+    return float(np.abs(right - left).max()) > JUMP * max(whole, STILL * steepest)

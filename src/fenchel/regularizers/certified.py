@@ -14,7 +14,7 @@ from fenchel.regularizers.numerics import Vector
 from fenchel.typed import is_ours
 
 
-class Tested:
+class _Tested:
     """R with R*(v) >= v'w - R(w) tried at many w, the given point among them, and `dual_scale` held to [0, 1]."""
 
     def __init__(self, regularizer: Any, point: Vector):
@@ -70,7 +70,7 @@ def certified_regularizer(regularizer: Any, point: Vector) -> Any:
     >>> certified_regularizer(L2(0.5), np.zeros(2))
     L2(alpha=0.5)
     """
-    return regularizer if is_ours(type(regularizer)) else Tested(regularizer, point)
+    return regularizer if is_ours(type(regularizer)) else _Tested(regularizer, point)
 
 
 def resting_on(words: str, regularizer: Any) -> str:

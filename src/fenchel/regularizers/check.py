@@ -82,7 +82,11 @@ def _foreign(reg: Any, dim: int, rng: np.random.Generator) -> Iterator[str]:
         yield "start(dim) must have a finite value"
     domain = [w for w in points if math.isfinite(reg.value(w))]
     if type(reg).conjugate is Regularizer.conjugate and hasattr(reg, "prox"):
-        yield from (fault for point, step, x in _steps(reg, domain, rng) for fault in _minimised(reg, domain, point, step, x, rng))
+        yield from (
+            fault
+            for point, step, x in _steps(reg, domain, rng)
+            for fault in _minimised(reg, domain, point, step, x, rng)
+        )
     for v in [scale * reg.alpha * rng.standard_normal(dim) for scale in (0.01, 0.3, 1.0, 3.0, 30.0)]:
         c = float(reg.dual_scale(v.copy()))
         if not 0.0 <= c <= 1.0:

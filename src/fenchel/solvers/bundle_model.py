@@ -135,7 +135,9 @@ class SmoothMaster:
         planes.use(weights)
         v = -(planes.A @ weights)
         bound = float(planes.c @ weights) - self.regularizer.conjugate(v)
-        point = self.regularizer.point if isinstance(self.regularizer, Differenced) else self.regularizer.primal_from_dual
+        point = (
+            self.regularizer.point if isinstance(self.regularizer, Differenced) else self.regularizer.primal_from_dual
+        )
         return point(v), weights, bound
 
 

@@ -9,6 +9,7 @@ features(x, y)                 phi(x, y): an array of length dim, a sparse row, 
 cost(y, yhat)                  L >= 0, 0 for yhat = y
 max_oracle(w, x, y)            the label yhat that maximises <w, phi(x, yhat)> + cost(y, yhat), or (yhat, that sum)
 predict(w, x)                  the label that maximises <w, phi(x, y)>
+labels(x)                      optional: all labels of x, with which `max_oracle` is compared when a problem is made
 =============================  ====================================================================================
 
 A shipped model (`Chain`, `Matching`, ...) is a frozen dataclass whose `encode(examples, labels)` returns a NamedTuple of

@@ -66,7 +66,7 @@ class PythonModel:
 
     def number(self, i: int, y: Any) -> int:
         """The number of a label in the table."""
-        key = (i, _key(y))
+        key = (i, label_key(y))
         if key not in self.known:
             psi = self._features(i, y) - self.gold_features[i]
             index = np.flatnonzero(psi)
@@ -193,14 +193,14 @@ def _is_pair(found: Any) -> bool:
     return isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], (float, np.floating))
 
 
-def _key(y: Any) -> Any:
+def label_key(y: Any) -> Any:
     """Something hashable that equal labels share."""
     if isinstance(y, np.ndarray):
         return (y.shape, y.dtype.str, y.tobytes())
     if isinstance(y, (list, tuple)):
-        return tuple(map(_key, y))
+        return tuple(map(label_key, y))
     if isinstance(y, dict):
-        return tuple(sorted((key, _key(value)) for key, value in y.items()))
+        return tuple(sorted((key, label_key(value)) for key, value in y.items()))
     if isinstance(y, (set, frozenset)):
-        return frozenset(map(_key, y))
+        return frozenset(map(label_key, y))
     return y

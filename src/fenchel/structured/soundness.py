@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.errors import InputError
-from fenchel.structured.python_model import PythonModel, rounding
+from fenchel.structured.python_model import PythonModel, label_key, rounding
 
 MOST_EXAMPLES = 4
 MOST_LABELS = 2000  # of an example that are gone through, if the model can list them
@@ -46,12 +46,23 @@ def check(model: Any, examples: Any, labels: Any) -> None:
         raise InputError(f"{type(encoded.model).__name__} is not a sound structured model: {fault}")
 
 
+def _some(encoded: PythonModel) -> list[int]:
+    """A few examples: the first, the last and others between, then those whose gold labels are others yet."""
+    spread = [int(i) for i in np.unique(np.linspace(0, encoded.n - 1, MOST_EXAMPLES).astype(int))]
+    seen = {label_key(encoded.golden[i]) for i in spread}
+    for i in range(encoded.n):
+        if len(spread) < 2 * MOST_EXAMPLES and label_key(encoded.golden[i]) not in seen:
+            seen.add(label_key(encoded.golden[i]))
+            spread.append(i)
+    return spread
+
+
 def _faults(encoded: PythonModel) -> Iterator[str]:
     rng, out = np.random.default_rng(0), np.zeros(1, dtype=np.int32)
-    chosen = np.unique(np.linspace(0, encoded.n - 1, MOST_EXAMPLES).astype(int))
+    chosen = _some(encoded)
     scale = max(float(np.abs(np.array([encoded.gold_features[i] for i in chosen])).max()), 1e-300)
     weights = [size / scale * rng.standard_normal(encoded.d) for size in SIZES]
-    for i in map(int, chosen):
+    for i in chosen:
         if hasattr(encoded.model, "labels") and encoded.exact:
             for y in islice(encoded.model.labels(encoded.examples[i]), MOST_LABELS):
                 encoded.number(i, y)
