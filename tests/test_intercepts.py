@@ -10,7 +10,9 @@ import fenchel
 from fenchel import KernelClassifier, KernelRegressor, compat, intercepts, solvers
 from fenchel import losses as L
 from fenchel.errors import InputError
+from fenchel.estimators.cuts import best_threshold, best_thresholds, places
 from fenchel.kernel_methods import KernelProblem, solve_kernel
+from fenchel.measures import FBeta
 from fenchel.multiclass import MaxHinge
 
 # The scores z + b at which each loss changes its straight piece, relative to the target (times it, for margin losses).
@@ -259,3 +261,24 @@ def test_weights_in_a_column_are_refused():
     for call in calls:
         with pytest.raises(InputError, match="sample_weight must be one-dimensional"):
             call()
+
+
+def test_thresholds_of_labels_are_in_the_middle_of_those_that_are_as_good():
+    # F1 of z > t: rows 1 (negative) and 4 (positive) are told apart anywhere between
+    assert best_threshold(FBeta(), np.array([0.0, 1.0, 4.0, 5.0]), np.array([False, False, True, True])) == 2.5
+    # zero-one cost: the row at 2 is of level 2, wrong wherever the lower cut is, so that lies between 1 and 4
+    z, level = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 8.0]), np.array([0, 0, 2, 1, 1, 2])
+    assert best_thresholds(z, level, 1.0 - np.eye(3)) == pytest.approx([2.5, 6.5])
+
+
+def test_thresholds_cost_no_more_than_any_others():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        n = int(rng.integers(3, 9))
+        z, level, cost = np.round(rng.normal(size=n), 1), rng.integers(0, 3, n), 1.0 - np.eye(3)
+        cost[0, 2] = rng.integers(1, 3)
+        spent = lambda cuts, z=z, level=level, cost=cost: cost[level, np.searchsorted(cuts, z)].sum()  # noqa: E731
+        cuts = best_thresholds(z, level, cost)
+        assert cuts[0] <= cuts[1]
+        edges = places(z)[0]
+        assert spent(cuts) == pytest.approx(min(spent([a, b]) for a in edges for b in edges if a <= b))

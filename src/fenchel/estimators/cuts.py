@@ -19,6 +19,22 @@ def places(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([[values[0] - margin], inner, [values[-1] + margin]]), np.append(0, np.cumsum(counts))
 
 
+def middle(
+    z: np.ndarray, thresholds: np.ndarray, quality: np.ndarray, place: int, low: int, high: int
+) -> tuple[float, int]:
+    """(the middle of all thresholds as good as that at `place`, next to each other between the places `low` and `high`; the
+    last of their places)."""
+    values, first, last = np.unique(z), place, place
+    same = np.abs(quality - quality[place]) <= 1e-12 * np.abs(quality).max()
+    while first > low and same[first - 1]:
+        first -= 1
+    while last < high and same[last + 1]:
+        last += 1
+    below = values[first - 1] if first > 0 else thresholds[0]
+    above = values[last] if last < values.size else thresholds[-1]
+    return float(0.5 * (below + above)) if first < last else float(thresholds[place]), last
+
+
 def labels_at(thresholds: np.ndarray, z: np.ndarray) -> np.ndarray:
     """How many thresholds every score is above.
 
@@ -29,7 +45,8 @@ def labels_at(thresholds: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def best_threshold(measure: Measure, z: np.ndarray, positive: np.ndarray) -> float:
-    """The threshold above which rows are called positive: the best for the measure on these scores, the lowest of equals.
+    """The threshold above which rows are called positive: the best for the measure on these scores, of equals the middle
+    of those next to the lowest.
 
     F_beta is that of the labels. The number of rows called positive is as near to k as ties allow for precision and
     recall at k, and as near to the number of positives for the break-even point. The ROC area does not depend on a
@@ -51,7 +68,7 @@ def best_threshold(measure: Measure, z: np.ndarray, positive: np.ndarray) -> flo
         quality = -np.abs(called - wanted)
     else:
         quality = hits / positive.sum() - (called - hits) / (~positive).sum()
-    return float(thresholds[np.argmax(quality)])
+    return middle(z, thresholds, np.asarray(quality, dtype=float), int(np.argmax(quality)), 0, below.size - 1)[0]
 
 
 def level_costs(measure: Ordinal, levels: int) -> np.ndarray:
@@ -85,8 +102,12 @@ def best_thresholds(z: np.ndarray, level: np.ndarray, cost: np.ndarray) -> np.nd
         lowest = np.minimum.accumulate(rest)
         came_from.append(np.maximum.accumulate(np.where(rest == lowest, np.arange(rest.size), 0)))
         least = lowest + spent[:, j]
-    cuts, place = [], below.size - 1
+    chosen = [below.size - 1]
     for source in reversed(came_from):
-        place = source[place]
-        cuts.append(thresholds[place])
-    return np.array(cuts[::-1])
+        chosen.append(int(source[chosen[-1]]))
+    chosen = [0, *chosen[:0:-1], below.size - 1]
+    cuts, last = [], 0
+    for j in range(1, levels):  # the runs of two cuts do not overlap, so that they stay in order and cost the same
+        cut, last = middle(z, thresholds, spent[:, j] - spent[:, j - 1], chosen[j], last, chosen[j + 1])
+        cuts.append(cut)
+    return np.array(cuts)
