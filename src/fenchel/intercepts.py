@@ -33,23 +33,30 @@ EVENLY = 0.98  # about as many score units from the second to the third as from 
 Sums = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> float:
+def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE, smooth: bool = False) -> float:
     """The middle of the interval of best intercepts, or b if they are one point.
 
     sums(array of intercepts) gives S and sum p |slope| at each of them, `at_once` at a time; `size` is that of a
-    typical score.
+    typical score. For a differentiable loss (`smooth`) b is kept where S rises at b: then it is not inside such an interval.
 
     >>> kinks = np.array([0.0, 1.0, 3.0, 7.0])  # of the absolute loss: the best are between 1 and 3
     >>> slopes = lambda bs: np.sign(bs[:, None] - kinks)
     >>> round(middle(lambda bs: (slopes(bs).sum(axis=1), np.abs(slopes(bs)).sum(axis=1)), 1.0, 7.0), 9)
     2.0
     """
+    if smooth and _rises(sums, b, NARROW * _unit(b, size)):
+        return b
     low, high = interval(sums, b, size, at_once)
     if np.isfinite(low) and np.isfinite(high):
         return low + 0.5 * (high - low) if high - low > NARROW * _unit(b, size) else b
     if np.isfinite(low) or np.isfinite(high):
         return low if np.isfinite(low) else high
     return b
+
+
+def _rises(sums: Sums, b: float, step: float) -> bool:
+    total, most = sums(np.array([b - step, b + step]))
+    return bool(total[1] - total[0] > ROUNDING * most.max())
 
 
 def interval(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> tuple[float, float]:

@@ -246,8 +246,8 @@ class Oracle:
         if not self.problem.fit_intercept:
             return w, b
         z = self.scores(w)
-        _, _, size = self.intercept_sums(z, np.zeros(1))
-        return w, middle(lambda bs: self.intercept_sums(z, bs)[:2], b, size)
+        _, _, size = self.intercept_sums(z, np.empty(0))
+        return w, middle(lambda bs: self.intercept_sums(z, bs)[:2], b, size, smooth=self.problem.smooth_loss)
 
     def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """(sum p slope, sum p |slope| at scores z + b for every b, sum p |z|): no pass over X."""

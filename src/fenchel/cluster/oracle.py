@@ -126,8 +126,9 @@ class RemoteRows(Remote, Oracle):
     def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
         if not self.problem.fit_intercept:
             return w, b
-        _, _, size = self.team.sum("slopes_at_intercepts", w, np.zeros(1))
-        return w, middle(lambda bs: self.team.sum("slopes_at_intercepts", w, bs)[:2], b, size)
+        _, _, size = self.team.sum("slopes_at_intercepts", w, np.empty(0))
+        smooth = self.problem.smooth_loss
+        return w, middle(lambda bs: self.team.sum("slopes_at_intercepts", w, bs)[:2], b, size, smooth=smooth)
 
     def require_minimum(self) -> None:
         if self.problem.fit_intercept:
