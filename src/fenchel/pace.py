@@ -85,7 +85,7 @@ class Pace:
             return False
         used, gap = self.gaps[-1]
         earlier = next(g for passes, g in reversed(self.gaps) if passes <= 0.5 * used or passes == self.gaps[0][0])
-        if not (gap > goal > 0.0 and math.isfinite(earlier)):
+        if not (gap > goal > 0.0 and 0.0 < earlier < math.inf):  # a gap below 0 is rounding
             return False
         rest = 0.5 * used * math.log(gap / goal) / max(math.log(earlier / gap), 1e-12)
         return rest > (self.allowed if used <= self.allowed else TRIAL * self.allowed)
