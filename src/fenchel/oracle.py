@@ -26,7 +26,7 @@ from fenchel.kernels.gram import add_gram, symmetric
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, intercept_sums, slope_limits, slope_sum
 from fenchel.local_dual import LocalDual, Round
 
-MANY = 1 << 18  # rows for which a search over all scores takes so long that it must be possible to break it off
+MANY = 1 << 14  # rows for which a search over all scores takes so long that it must be possible to break it off
 
 
 class Plane(NamedTuple):
