@@ -26,10 +26,10 @@ import scipy.sparse as sp
 import fenchel
 from benchmarks.data_sets import read
 from benchmarks.table import machine
+from fenchel.compile.kernel import kernel
 from fenchel.engines import Local
-from fenchel.jit import kernel
 from fenchel.kernels.passes import risk_pass
-from fenchel.oracle import Oracle
+from fenchel.oracles.scalar import Oracle
 
 READ = 1 << 28  # bytes, much more than the caches hold
 C_SOURCE = r"""

@@ -14,7 +14,8 @@ import fenchel
 from benchmarks.entrants import Fenchel
 from benchmarks.table import machine
 from benchmarks.tasks import Task, select
-from fenchel import compat, solvers
+from fenchel import solvers
+from fenchel.selection import requirements
 
 FAR = 3.0  # times auto's least: a solver slower than that in two rounds (the first may compile) is not run again
 
@@ -57,7 +58,7 @@ def main(argv: list[str] | None = None) -> None:
     for spec in select(options.tasks, tuple(options.alphas)):
         task = spec.load()
         problem = Fenchel().problem(task)
-        names = [n for n, cls in solvers.SOLVERS.items() if compat.fits(cls, problem) and not cls.slow]
+        names = [n for n, cls in solvers.SOLVERS.items() if requirements.fits(cls, problem) and not cls.slow]
         for tol in options.tol:
             times = race(task, names, tol, options.limit, options.repeat)
             auto = times.pop("auto", None)

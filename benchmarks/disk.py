@@ -32,7 +32,7 @@ from benchmarks.memory import high_water
 from benchmarks.table import machine
 from fenchel.data.write_store import RowBlock, write_store
 from fenchel.engines import Local
-from fenchel.oracle import Oracle
+from fenchel.oracles.scalar import Oracle
 
 ROWS = 20_000  # written at a time
 COLUMNS, PER_ROW = 400, 100

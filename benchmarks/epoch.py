@@ -15,10 +15,10 @@ import numpy as np
 import fenchel
 from benchmarks.data_sets import read
 from benchmarks.table import machine
-from fenchel.oracle import Oracle
+from fenchel.oracles.scalar import Oracle
 from fenchel.regularizers import L2, BalancedEntropy, Entropy, QNorm, Regularizer, UnnormalisedEntropy
 from fenchel.solvers.base import Start
-from fenchel.solvers.dual_ascent import State
+from fenchel.solvers.dual_ascent.solver import State
 
 REGULARIZERS: dict[str, Regularizer] = {
     "L2": L2(1e-4),

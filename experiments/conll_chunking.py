@@ -1,7 +1,7 @@
 """CoNLL-2000 chunking: a chain CRF and a max-margin chain, beside CRFsuite with the very same attributes.
 
 8936 sentences to learn from, 2012 to test. Attributes: the templates that CRF++ ships for chunking (words and parts of speech
-in windows of five, pairs and triples of them), as `fenchel.data.templates.default_templates(2)` has them. Weights are those of
+in windows of five, pairs and triples of them), as `templates.default_templates(2)` has them. Weights are those of
 the pairs of attribute and label, and of successive labels, that occur in training (CRFsuite's default), unless a row says "all
 weights": every pair, label bias and both ends as well.
 
@@ -29,9 +29,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from experiments import common, structured_data
-from fenchel.data.templates import default_templates
 from fenchel.estimators import SequenceLabeler
 from fenchel.metrics import chunk_scores, token_error
+from fenchel.sequences.templates import default_templates
 
 C2 = (1.0, 0.5, 0.25, 0.1)
 C = (0.03, 0.1, 0.3, 1.0)

@@ -21,8 +21,8 @@ import numpy as np
 import fenchel
 from experiments import common
 from experiments.structured_data import ocr, small_words
+from fenchel.oracles.structured import StructuredOracle
 from fenchel.structured import Chain
-from fenchel.structured_oracle import StructuredOracle
 
 LEVELS = (0.5, 0.1, 0.05, 0.01, 1e-3)
 

@@ -34,7 +34,7 @@ def client() -> Iterator[Any]:
 def files(tmp_path, monkeypatch):
     """A folder, gone into, with the rows of `cli_case` under targets of every kind."""
     from cli_case import COUNTS, GRADES, QID, REAL, THREE, TWO, X
-    from fenchel.data.write_svmlight import write_svmlight
+    from fenchel.readers.svmlight.write import write_svmlight
 
     monkeypatch.chdir(tmp_path)
     for name, y in (("two", TWO), ("three", THREE), ("real", REAL), ("counts", COUNTS)):

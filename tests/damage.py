@@ -5,8 +5,8 @@ import io
 import pytest
 
 import fenchel
-from fenchel import model_format
 from fenchel.errors import ModelFileError
+from fenchel.files import container
 
 
 def refuses_every_accident(path):
@@ -16,7 +16,7 @@ def refuses_every_accident(path):
         changed = bytearray(whole)
         changed[bit // 8] ^= 1 << bit % 8
         with pytest.raises(ModelFileError):
-            model_format.decode(io.BytesIO(changed), len(changed))
+            container.decode(io.BytesIO(changed), len(changed))
     for changed in [*(whole[:end] for end in range(len(whole))), whole + b"\0", whole + whole]:
         path.write_bytes(changed)
         with pytest.raises(ModelFileError):

@@ -8,7 +8,7 @@ import os
 import signal
 from contextlib import contextmanager
 
-from fenchel import whole_file
+from fenchel.files import atomic_write
 
 NAMES = ("lstat", "open", "close", "chmod", "fsync", "replace", "unlink")
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EMFILE)
@@ -84,9 +84,9 @@ def killed(name):
 def at(k, act):
     """Within the block, the k-th call of `whole_file` meets its fate."""
     faults = Faults(k, act)
-    whole_file.os, whole_file.open = faults, faults.open_file
+    atomic_write.os, atomic_write.open = faults, faults.open_file
     try:
         yield faults
     finally:
-        whole_file.os = os
-        del whole_file.open
+        atomic_write.os = os
+        del atomic_write.open

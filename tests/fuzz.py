@@ -25,15 +25,15 @@ from pathlib import Path
 import numpy as np
 
 import fenchel
-from fenchel import model_format
-from fenchel.checkpoint import Keeper
-from fenchel.data import svmlight_rows
-from fenchel.data.parse_svmlight import parse_rows
-from fenchel.data.read_columns import read_columns
-from fenchel.data.read_svmlight import iter_svmlight, read_svmlight
-from fenchel.data.templates import Templates
 from fenchel.data.write_store import RowBlock, write_store
 from fenchel.errors import FenchelError
+from fenchel.files import container
+from fenchel.readers.columns import read_columns
+from fenchel.readers.svmlight import rows as svmlight_rows
+from fenchel.readers.svmlight.parse import parse_rows
+from fenchel.readers.svmlight.read import iter_svmlight, read_svmlight
+from fenchel.sequences.templates import Templates
+from fenchel.solving.checkpoint import Keeper
 
 SVMLIGHT = [
     b"1 1:2 3:4\n-1 2:5 # note\n", b"+1 qid:3 1:0.5 7:1e-3\n0 qid:4 2:-0\n", b"\xef\xbb\xbf1 0:1\r\n2 5:4.9e-324 9:1e308\r\n",
@@ -133,7 +133,7 @@ def template(data: bytes) -> None:
 
 def signed(data: bytes) -> bytes:
     """With a right length of the header, if it can be found, and a right checksum."""
-    body = data[: -model_format.DIGEST]
+    body = data[: -container.DIGEST]
     return body + hashlib.sha256(body).digest()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import fenchel
 from fenchel.errors import InputError
-from fenchel.oracle import Oracle
+from fenchel.oracles.scalar import Oracle
 from fenchel.solvers import AugmentedLagrangian
 from fenchel.solvers.base import Start
 from problems import LOSSES, REGULARIZERS, optimum, problem

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import fenchel
 from fenchel.errors import IncompatibleError, InputError
 from fenchel.kernels.pegasos_epoch import pegasos_epoch
+from fenchel.oracles.vector import VectorOracle
 from fenchel.solvers import Pegasos, ProjectedSubgradient
-from fenchel.vector_oracle import VectorOracle
 from problems import LOSSES, REGULARIZERS, optimum, problem
 from vector_problems import optimum as optimum_of_vectors
 from vector_problems import problem as vector_problem
@@ -34,7 +34,7 @@ def test_with_all_rows_the_average_slope_is_the_dual_point_of_w(solver):
     p = problem(LOSSES["hinge"], REGULARIZERS["l2"], weighted=True)
     result = fenchel.solve(p, solver=solver, tol=1e-3, max_iter=57)
     last = []
-    oracle = fenchel.oracle.Oracle(p)
+    oracle = fenchel.oracles.scalar.Oracle(p)
     for _, iterate in zip(range(58), solver.iterates(oracle, fenchel.solvers.Start(np.zeros(p.d))), strict=False):
         last = iterate
     u = last.dual_point
@@ -127,5 +127,5 @@ def test_pegasos_says_what_it_is_not_for():
 def test_baselines_are_never_chosen():
     for loss in ("hinge", "absolute"):
         p = problem(LOSSES[loss], REGULARIZERS["l2"])
-        chosen = [type(choice.solver) for choice in fenchel.choose.candidates(p)]
+        chosen = [type(choice.solver) for choice in fenchel.selection.rules.candidates(p)]
         assert not any(cls.slow for cls in chosen)

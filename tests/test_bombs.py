@@ -22,9 +22,9 @@ PROGRAM = """
 import json, resource, sys, time
 from pathlib import Path
 import fenchel
-from fenchel.data.convert import convert
-from fenchel.data.read_columns import read_columns
-from fenchel.data.read_svmlight import iter_svmlight, read_svmlight
+from fenchel.readers.convert import convert
+from fenchel.readers.columns import read_columns
+from fenchel.readers.svmlight.read import iter_svmlight, read_svmlight
 from fenchel.errors import FenchelError
 import pyarrow.csv, pyarrow.parquet
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import exact
 import fenchel
-from fenchel.certify import balancing, certificate
+from fenchel.certificates.scalar import balancing, certificate
 from fenchel.errors import InputError
 from problems import LOSSES, REGULARIZERS, data, optimum, problem
 

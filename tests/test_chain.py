@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 import fenchel
 from fenchel.errors import InputError
+from fenchel.oracles.structured import StructuredOracle
 from fenchel.structured import Chain, Pool
 from fenchel.structured.chain_sums import RANGE, exp_table, log_sums, scaled_edge_sums, scaled_sums
-from fenchel.structured_oracle import StructuredOracle
 
 F, M, E = 3, 3, 2  # features, labels, edge features
 LENGTHS = (3, 1, 4, 2)

@@ -19,11 +19,11 @@ import test_set_problems
 import test_threads
 import vector_problems
 from fenchel import regularizers, solvers
-from fenchel.checkpoint import SHARE, Keeper, first_leg
-from fenchel.checkpoint_format import pack, unpack
 from fenchel.cli import main
-from fenchel.data.write_svmlight import write_svmlight
 from fenchel.errors import CheckpointError, InputError, SolveError
+from fenchel.readers.svmlight.write import write_svmlight
+from fenchel.solving.checkpoint import SHARE, Keeper, first_leg
+from fenchel.solving.checkpoint_format import pack, unpack
 
 EXACT = ("lbfgs", "proximal_gradient", "bundle")  # their iterates carry their memory
 
@@ -254,7 +254,7 @@ def test_a_changed_claim_in_a_checkpoint_is_not_believed(small):
 def test_writing_takes_a_few_percent_of_the_time_at_most(tmp_path, monkeypatch):
     keeper = Keeper(fenchel.Checkpoint(tmp_path / "c", seconds=2.0), fenchel.Problem([[1.0]], [1.0]), "auto")
     now = [100.0]
-    monkeypatch.setattr("fenchel.checkpoint.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("fenchel.solving.checkpoint.time.perf_counter", lambda: now[0])
 
     def slow_state():
         now[0] += 1.0

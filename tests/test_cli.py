@@ -19,7 +19,7 @@ import fenchel
 from fenchel.cli import COMMANDS, main
 from fenchel.cli.progress import Progress
 from fenchel.cli.terminal import clean
-from fenchel.data.write_svmlight import write_svmlight
+from fenchel.readers.svmlight.write import write_svmlight
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(80, 5))
@@ -727,7 +727,7 @@ def test_ctrl_c_with_several_labels_still_gives_a_whole_model(raised, files, mon
         result = original(problem, solver, tol, 0 if len(calls) == 2 else max_iter, *rest, **options)
         return replace(result, status=fenchel.Status.INTERRUPTED) if len(calls) == 2 else result
 
-    monkeypatch.setattr(sys.modules["fenchel.solve"], "solve", interrupted_at_the_second)
+    monkeypatch.setattr(sys.modules["fenchel.solving.solve"], "solve", interrupted_at_the_second)
     assert train(data="three") == 130
     model = fenchel.load("m")
     assert [status.name for status in model.statuses] == ["CERTIFIED", "INTERRUPTED", "INTERRUPTED"]

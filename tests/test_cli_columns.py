@@ -14,9 +14,9 @@ import pytest
 import fenchel
 from fenchel import SequenceLabeler
 from fenchel.cli import main
-from fenchel.data.read_columns import read_columns
-from fenchel.data.templates import Templates, default_templates
-from fenchel.sequence_metrics import chunk_scores, token_error
+from fenchel.readers.columns import read_columns
+from fenchel.sequences.metrics import chunk_scores, token_error
+from fenchel.sequences.templates import Templates, default_templates
 
 WORDS = {"DT": ["the", "a"], "NN": ["dog", "cat", "café", "no\u00a0break"], "VB": ["barks", "sleeps", "sees"]}
 CHUNKS = {"DT": "B-NP", "NN": "I-NP", "VB": "B-VP"}

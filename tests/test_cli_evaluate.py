@@ -11,7 +11,7 @@ from sklearn import metrics as sk
 import fenchel
 from cli_case import COUNTS, GRADES, QID, REAL, THREE, TWO, X, one_line, run
 from fenchel.cli.quality import quality_of, roc_area, sequence_quality
-from fenchel.data.write_svmlight import write_svmlight
+from fenchel.readers.svmlight.write import write_svmlight
 
 
 def evaluated(capsys, *words, train):

@@ -13,7 +13,7 @@ import pytest
 import fenchel.cli
 from cli_case import TWO, X, run
 from fenchel.cli import COMMANDS
-from fenchel.data.write_svmlight import write_svmlight
+from fenchel.readers.svmlight.write import write_svmlight
 
 HEAVY = ("numba", "sklearn", "scipy", "rich", "pandas", "pyarrow", "onnx", "shtab", "matplotlib")
 

@@ -12,7 +12,7 @@ import fenchel
 from cli_case import NAMES, REAL, THREE, TWO, WORDS, X, csv_text, one_line, run
 from fenchel.cli.folds import held_out
 from fenchel.cli.tasks import Task
-from fenchel.data.write_svmlight import write_svmlight
+from fenchel.readers.svmlight.write import write_svmlight
 
 
 def weights_of_liblinear(options: str, y, rows=X):

@@ -13,7 +13,7 @@ from fenchel.cli.compare import reached
 from fenchel.cli.folds import held_out
 from fenchel.cli.path import Point, choose
 from fenchel.cli.tasks import Task
-from fenchel.data.write_svmlight import write_svmlight
+from fenchel.readers.svmlight.write import write_svmlight
 
 
 def path_json(capsys, *words, code=0):

@@ -9,9 +9,9 @@ import pytest
 
 import fenchel
 from cli_case import one_line, run
-from fenchel import compat
-from fenchel.choose import candidates
 from fenchel.cli.samples import loss_names, penalty_names, sample
+from fenchel.selection import requirements
+from fenchel.selection.rules import candidates
 from fenchel.solvers import SOLVERS
 
 
@@ -55,10 +55,10 @@ PAIRS = [("hinge", "l1"), ("hinge", "l2"), ("logistic", "elastic_net"), ("softma
 def test_a_pair_lists_who_fits_why_others_do_not_and_what_auto_takes(pair, capsys):
     found = shown_json(capsys, "solvers", "--loss", pair[0], "--regularizer", pair[1])
     problem = sample(*pair, 2000, 50)
-    assert found["fits"] == [name for name, cls in SOLVERS.items() if compat.fits(cls, problem)]
+    assert found["fits"] == [name for name, cls in SOLVERS.items() if requirements.fits(cls, problem)]
     assert set(found["misfits"]) == set(SOLVERS) - set(found["fits"])
     for name, why in found["misfits"].items():
-        assert why == "; ".join(compat.missing(SOLVERS[name], problem))
+        assert why == "; ".join(requirements.missing(SOLVERS[name], problem))
     taken = [SOLVERS[choice["solver"]] for choice in found["auto"]]
     assert taken == [type(choice.solver) for choice in candidates(problem)]
     assert run("solvers", "--loss", pair[0], "--penalty", pair[1]) == 0

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import fenchel
 from cli_case import GRADES, NAMES, QID, REAL, THREE, TWO, WORDS, X, csv_text, one_line, run
-from fenchel.data.csv_text import csv_line, guarded, unguarded
-from fenchel.data.table import Table
-from fenchel.data.write_svmlight import write_svmlight
+from fenchel.readers.svmlight.write import write_svmlight
+from fenchel.readers.table.csv_text import csv_line, guarded, unguarded
+from fenchel.readers.table.read import Table
 
 pytest.importorskip("pyarrow")
 

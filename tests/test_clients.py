@@ -14,8 +14,8 @@ from joblib import Parallel, delayed
 
 import fenchel
 from fenchel import losses
+from fenchel.compile.kernel import kernel
 from fenchel.estimators.plain_state import MARK, packed, unpacked
-from fenchel.jit import kernel
 from fenchel.kernels import passes
 from fitted_estimators import CASES, SIGN, X, outcome, same
 
@@ -38,7 +38,7 @@ def test_the_package_is_pickled_by_name(pickler):
 
 
 @pytest.mark.parametrize(
-    "body", ["fenchel.Status.CERTIFIED.name", "fenchel.losses.Hinge().margin", "fenchel.solve.__name__"]
+    "body", ["fenchel.Status.CERTIFIED.name", "fenchel.losses.Hinge().margin", "fenchel.solving.solve.__name__"]
 )
 def test_functions_that_mention_the_package_reach_a_new_process(body):
     """As they do from a notebook: cloudpickle sends the functions of __main__ with all that they name."""

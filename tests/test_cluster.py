@@ -27,12 +27,12 @@ from cluster_problems import (
     bits,
     local_client,
 )
-from fenchel.certify import judge_of
+from fenchel.certificates.scalar import judge_of
 from fenchel.cluster.team import spread
 from fenchel.engines import Dask, Local
 from fenchel.errors import IncompatibleError, InputError, SolveError
-from fenchel.oracle import Mixed, PlaneRecipe
-from fenchel.structured_oracle import LabelRecipe
+from fenchel.oracles.scalar import Mixed, PlaneRecipe
+from fenchel.oracles.structured import LabelRecipe
 
 pytestmark = pytest.mark.xdist_group("cluster")
 CHUNKS = tuple(b - a for a, b in pairwise(CUT))

@@ -158,7 +158,7 @@ def test_a_wrong_answer_is_named_and_refused(fragile, home, caplog, kind):
 
 def lie_of_scores(kind):
     """On a worker: the next scores of rows are wrong."""
-    from fenchel.oracle import Oracle
+    from fenchel.oracles.scalar import Oracle
 
     honest = Oracle.scores
 
@@ -190,7 +190,7 @@ def test_nan_from_everybody_is_what_the_data_give(fragile, caplog):
 
 def inflate():
     """On a worker: gradients are wrong from now on, in a way that nobody sees."""
-    from fenchel.oracle import Oracle
+    from fenchel.oracles.scalar import Oracle
 
     honest = Oracle.risk
 
@@ -202,7 +202,7 @@ def inflate():
 
 
 def repent():
-    from fenchel.oracle import Oracle
+    from fenchel.oracles.scalar import Oracle
 
     Oracle.risk = Oracle.honest
 

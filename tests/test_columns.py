@@ -16,10 +16,10 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.metrics import accuracy_score, f1_score
 
 from fenchel import metrics
-from fenchel.data.attributes import Attributes
-from fenchel.data.read_columns import read_columns
-from fenchel.data.templates import Templates, default_templates
 from fenchel.errors import InputError, ReadError
+from fenchel.readers.columns import read_columns
+from fenchel.sequences.attributes import Attributes
+from fenchel.sequences.templates import Templates, default_templates
 
 SENTENCES = [[["the", "DT", "B"], ["dog", "NN", "I"]], [["it\u00a0is", "PRP", "B"]], [["#", "#", "O"], ["é", "X", "O"]]]
 

@@ -13,7 +13,7 @@ import pytest
 
 import fenchel
 from fenchel.cli import main
-from fenchel.compile_clock import CompileClock
+from fenchel.compile.clock import CompileClock
 from fenchel.estimators.budget import Budget
 from fenchel.kernel_methods import KernelProblem, solve_kernel
 

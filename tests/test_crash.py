@@ -17,11 +17,11 @@ import pytest
 import fenchel
 from faults import ERRORS, at, failing, short
 from fenchel import regularizers
-from fenchel.checkpoint import Keeper
 from fenchel.cli import predict
-from fenchel.model import Model
+from fenchel.models.model import Model
 from fenchel.report import write_page
 from fenchel.result import Certificate, Status
+from fenchel.solving.checkpoint import Keeper
 
 X, Y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, -1.0, 1.0])
 

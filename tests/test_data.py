@@ -10,13 +10,13 @@ import scipy.sparse as sp
 from scipy.special import expit, xlogy
 
 import fenchel
+from fenchel.compile.kernel import kernel
 from fenchel.data.accept import accept_matrix, accept_vector, block, size
 from fenchel.data.csr import CSR
 from fenchel.data.dense import NARROW, Dense
 from fenchel.data.rows import add_rows
-from fenchel.data.transfer import Identity, Soft
 from fenchel.errors import InputError
-from fenchel.jit import kernel
+from fenchel.mirror_maps.coordinatewise import Identity, Soft
 
 RNG = np.random.default_rng(7)
 DENSE = RNG.normal(size=(6, 4)) * (RNG.random(size=(6, 4)) < 0.6)

@@ -13,16 +13,17 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel
-from fenchel import compat, deadline, solvers, structured
+from fenchel import deadline, solvers, structured
+from fenchel.compile.kernel import kernel
 from fenchel.data import walk
 from fenchel.data.threads import spread
-from fenchel.jit import kernel
 from fenchel.kernel_methods import KernelProblem, solve_kernel
 from fenchel.kernels.intercept import intercept_bracket
 from fenchel.kernels.prox_dual import balanced_prox_dual
 from fenchel.losses import Hinge, Logistic
-from fenchel.solvers.dual_phases import Phases
-from fenchel.solvers.transfers import make_form
+from fenchel.selection import requirements
+from fenchel.solvers.dual_ascent.mirror_form import make_form
+from fenchel.solvers.dual_ascent.phases import Phases
 
 LIMIT = 0.3
 TRIES = (
@@ -87,7 +88,7 @@ CASES = [
     (family, name)
     for family, make in FAMILIES.items()
     for name, solver in solvers.SOLVERS.items()
-    if compat.fits(solver, make(SIZES.get(family, (100, 0))[0]))
+    if requirements.fits(solver, make(SIZES.get(family, (100, 0))[0]))
 ]
 
 
@@ -301,7 +302,7 @@ def test_slices_change_nothing(name, monkeypatch):
 @pytest.mark.parametrize("family", ["max hinge", "softmax", "chain", "matching"])
 def test_slices_of_other_families_change_rounding_only(family, monkeypatch):
     p = FAMILIES[family](SIZES.get(family, (200, 0))[0])
-    name = "block_ascent" if compat.fits(solvers.SOLVERS["block_ascent"], p) else "block_frank_wolfe"
+    name = "block_ascent" if requirements.fits(solvers.SOLVERS["block_ascent"], p) else "block_frank_wolfe"
     whole = fenchel.solve(p, solver=name, max_iter=10, tol=1e-12)
     monkeypatch.setattr(walk, "LONGEST", 500)
     parts = fenchel.solve(p, solver=name, max_iter=10, tol=1e-12)
@@ -316,7 +317,7 @@ def test_phases_in_steps_equal_compiled_ones(free, monkeypatch):
     found = []
     for longest in (module.LONGEST, 10):
         monkeypatch.setattr(module, "LONGEST", longest)
-        oracle = fenchel.oracle.Oracle(p)
+        oracle = fenchel.oracles.scalar.Oracle(p)
         phases = Phases(oracle, solvers.Start(np.zeros(p.d)), make_form(oracle), 3, 0.1 if free else 0.0)
         phases.epochs(4)
         phases.epochs(0)

@@ -19,8 +19,8 @@ import registry
 import tiny_problems as tiny
 
 import fenchel
-from fenchel import compat
 from fenchel.errors import IncompatibleError
+from fenchel.selection import requirements
 
 ROOT = Path(__file__).parent.parent
 NEEDED = ("sphinx", "pydata_sphinx_theme", "myst_parser", "numpydoc", "sphinx_gallery", "matplotlib")
@@ -194,7 +194,7 @@ def test_the_guide_says_who_fits_as_the_solvers_do(site):
 
 def accepts(solver: str, loss: str, penalty: str) -> bool:
     try:
-        compat.require_fit(getattr(fenchel.solvers, solver)(), tiny.scalar(loss, penalty))
+        requirements.require_fit(getattr(fenchel.solvers, solver)(), tiny.scalar(loss, penalty))
     except IncompatibleError:
         return False
     return True

@@ -14,11 +14,11 @@ from fenchel import regularizers as R
 from fenchel.errors import InputError
 from fenchel.kernels.dual_epoch import renew_transfer
 from fenchel.kernels.dual_rules import Closed, unit_exponent
-from fenchel.oracle import Oracle
+from fenchel.oracles.scalar import Oracle
 from fenchel.solvers import DualAscent
 from fenchel.solvers.base import Start
-from fenchel.solvers.dual_ascent import State
-from fenchel.solvers.transfers import unit_scales
+from fenchel.solvers.dual_ascent.mirror_form import unit_scales
+from fenchel.solvers.dual_ascent.solver import State
 from problems import LOSSES, optimum, problem
 
 REGULARIZERS = {

@@ -12,13 +12,14 @@ from fenchel.data.accept import accept_matrix
 from fenchel.engines import Local
 from fenchel.kernels.dual_phase import BUSY, MOST_BUSY, REPEATS, WORTH
 from fenchel.kernels.free_rows import solve_free
-from fenchel.oracle import Oracle
-from fenchel.solvers import DualAscent, dual_phases
-from fenchel.solvers.active_rows import AT_ONCE, Room, Unchanged, columns_of, take_rows
+from fenchel.oracles.scalar import Oracle
+from fenchel.solvers import DualAscent
 from fenchel.solvers.base import Start
-from fenchel.solvers.dual_phases import FARTHEST_OFF, OFF, Pace, Phases
-from fenchel.solvers.free_newton import Free, Newton
-from fenchel.solvers.transfers import make_form
+from fenchel.solvers.dual_ascent import phases
+from fenchel.solvers.dual_ascent.active_rows import AT_ONCE, Room, Unchanged, columns_of, take_rows
+from fenchel.solvers.dual_ascent.free_newton import Free, Newton
+from fenchel.solvers.dual_ascent.mirror_form import make_form
+from fenchel.solvers.dual_ascent.phases import FARTHEST_OFF, OFF, Pace, Phases
 from problems import LOSSES, problem
 
 
@@ -37,7 +38,7 @@ def wide(loss="hinge", alpha=1e-4, n=1500, d=3000, seed=0, **options):
 def phases_of(p, seed=0):
     oracle = Oracle(p, Local(1))
     form = make_form(oracle)
-    return Phases(oracle, Start(np.zeros(p.d)), form, seed, dual_phases.inverse_bias_of(p, form))
+    return Phases(oracle, Start(np.zeros(p.d)), form, seed, phases.inverse_bias_of(p, form))
 
 
 def test_a_copy_holds_the_rows_with_common_columns_first():
@@ -211,7 +212,7 @@ def test_a_solve_that_is_nearly_done_ends_without_a_copy(monkeypatch, tol, copie
     monkeypatch.setattr(Phases, "narrow", lambda self, active: copies.append(active))
     p = wide("squared_hinge", alpha=1e-3)
     oracle = Oracle(p, Local(1))
-    for iterate in dual_phases.iterates(oracle, Start(np.zeros(p.d), tol=tol), make_form(oracle), 0):
+    for iterate in phases.iterates(oracle, Start(np.zeros(p.d), tol=tol), make_form(oracle), 0):
         if copies or iterate.primal - iterate.dual <= tol * iterate.primal:
             break
     assert bool(copies) == copied

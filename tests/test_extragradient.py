@@ -15,10 +15,10 @@ from experiments.saddle_frank_wolfe import saddle_frank_wolfe
 import fenchel
 from fenchel import solvers
 from fenchel.errors import InputError
+from fenchel.oracles.structured import StructuredOracle
 from fenchel.projections import simplex
 from fenchel.solvers.extragradient import Field
 from fenchel.structured import Marginals
-from fenchel.structured_oracle import StructuredOracle
 from marginal_problems import PROBLEMS, SOLVED, chain, optimum, planes
 
 

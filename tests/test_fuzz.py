@@ -10,10 +10,10 @@ import scipy.sparse as sp
 
 import fenchel
 import fuzz
-from fenchel.data.convert import convert
-from fenchel.data.read_columns import read_columns
 from fenchel.data.write_store import RowBlock, write_store
 from fenchel.errors import FenchelError, InputError, ReadError
+from fenchel.readers.columns import read_columns
+from fenchel.readers.convert import convert
 
 
 @pytest.fixture(scope="module")

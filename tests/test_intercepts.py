@@ -7,13 +7,15 @@ import pytest
 from sklearn.svm import SVC, SVR
 
 import fenchel
-from fenchel import KernelClassifier, KernelRegressor, compat, intercepts, solvers
+from fenchel import KernelClassifier, KernelRegressor, solvers
 from fenchel import losses as L
 from fenchel.errors import InputError
 from fenchel.estimators.cuts import best_threshold, best_thresholds, places
 from fenchel.kernel_methods import KernelProblem, solve_kernel
 from fenchel.measures import FBeta
 from fenchel.multiclass import MaxHinge
+from fenchel.oracles import intercepts
+from fenchel.selection import requirements
 
 # The scores z + b at which each loss changes its straight piece, relative to the target (times it, for margin losses).
 KINKS = {
@@ -57,7 +59,7 @@ def test_every_solver_reports_the_middle(name):
     for seed, alpha in ((0, 30.0), (1, 3.0), (2, 0.3)):
         X, y = case(name, seed)
         problem = fenchel.Problem(X, y, loss=loss, alpha=alpha, fit_intercept=True)
-        for solver in ["auto", *(name for name, cls in solvers.SOLVERS.items() if compat.fits(cls, problem))]:
+        for solver in ["auto", *(name for name, cls in solvers.SOLVERS.items() if requirements.fits(cls, problem))]:
             result = fenchel.solve(problem, solver, tol=1e-7, max_time=20)
             if not result.converged:
                 continue  # what it could not solve it cannot be asked about

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 import fenchel
-from fenchel import jit_cache, kernel_sources, losses, typed
-from fenchel.certify_passes import slopes_pass
+from fenchel import losses
+from fenchel.certificates.passes import slopes_pass
+from fenchel.compile import disk_cache, dispatch, sources
+from fenchel.compile.kernel import Kernel, kernel
 from fenchel.data.accept import accept_matrix
 from fenchel.data.rows import axpy, dot, sqnorm
-from fenchel.jit import Kernel, kernel
 from fenchel.losses.protocol import dual_step, value_and_slope
 
 SOURCES = Path(fenchel.__file__).parent
@@ -72,14 +73,14 @@ def at(loss, z, y):
 
 def test_classes_of_the_same_name_do_not_collide():
     candidates = [losses.Hinge(), user_hinge(2.0), user_hinge(3.0), losses.Hinge()]
-    assert [at(typed.compilable(loss), 0.0, 1.0) for loss in candidates] == [1.0, 2.0, 3.0, 1.0]
+    assert [at(dispatch.compilable(loss), 0.0, 1.0) for loss in candidates] == [1.0, 2.0, 3.0, 1.0]
     nested = [losses.Moreau(loss, 1e-3) for loss in candidates]
-    assert [round(at(typed.compilable(loss), 0.0, 1.0)) for loss in nested] == [1, 2, 3, 1]
+    assert [round(at(dispatch.compilable(loss), 0.0, 1.0)) for loss in nested] == [1, 2, 3, 1]
 
 
 def test_helpers_of_the_same_name_do_not_collide():
     def made(number):
-        @typed.helper
+        @dispatch.helper
         def of_one_name(x):
             return x + number
 
@@ -94,7 +95,7 @@ def test_problems_keep_classes_of_the_same_name_apart():
         problem = fenchel.Problem(X, y, loss=loss)
         slopes_pass(problem.compiled_loss, problem.y, np.zeros(2), slopes)
         assert slopes.tolist() == [-factor, factor]
-        assert type(typed.compilable(problem.compiled_loss)) is type(problem.compiled_loss)
+        assert type(dispatch.compilable(problem.compiled_loss)) is type(problem.compiled_loss)
 
 
 # --- the cache on disk -----------------------------------------------------------------------------------------------
@@ -104,9 +105,9 @@ def test_problems_keep_classes_of_the_same_name_apart():
 def folder(tmp_path, monkeypatch):
     """An empty cache of our own."""
     monkeypatch.setenv("FENCHEL_CACHE_DIR", str(tmp_path / "cache"))
-    jit_cache.cache_folder.cache_clear()
+    disk_cache.cache_folder.cache_clear()
     yield tmp_path / "cache"
-    jit_cache.cache_folder.cache_clear()
+    disk_cache.cache_folder.cache_clear()
 
 
 def _smallest(loss, y, z, u):
@@ -122,11 +123,11 @@ def fresh():
 
 def run(loss=None):
     """(answer, warnings) of a kernel in a fresh dispatcher."""
-    jit_cache.cache_folder.cache_clear()
+    disk_cache.cache_folder.cache_clear()
     u = np.zeros(2)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fresh()(typed.compilable(loss or losses.Hinge()), np.ones(2), np.array([0.5, 3.0]), u)
+        fresh()(dispatch.compilable(loss or losses.Hinge()), np.ones(2), np.array([0.5, 3.0]), u)
     return u.tolist(), [str(w.message) for w in caught]
 
 
@@ -140,13 +141,13 @@ def entries(folder):
 def count_compilations(monkeypatch):
     """A list that grows by one with every kernel that is saved after a compilation."""
     made = []
-    original = jit_cache.DiskCache.save_overload
+    original = disk_cache.DiskCache.save_overload
 
     def save(self, sig, data):
         made.append(sig)
         original(self, sig, data)
 
-    monkeypatch.setattr(jit_cache.DiskCache, "save_overload", save)
+    monkeypatch.setattr(disk_cache.DiskCache, "save_overload", save)
     return made
 
 
@@ -186,7 +187,7 @@ DAMAGES = {
     "truncated in the header": lambda path: path.write_bytes(path.read_bytes()[:20]),
     "empty": lambda path: path.write_bytes(b""),
     "bit flipped in the code": lambda path: flip(path, 5000),
-    "bit flipped in the digest": lambda path: flip(path, len(jit_cache.MAGIC) + 3),
+    "bit flipped in the digest": lambda path: flip(path, len(disk_cache.MAGIC) + 3),
     "bit flipped in the magic": lambda path: flip(path, 2),
     "last bit flipped": lambda path: flip(path, -1),
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"\0"),
@@ -245,7 +246,7 @@ def test_planted_pickle_is_not_run(folder, tmp_path, kind):
     bomb = pickle.dumps(Bomb(tmp_path / "exploded"))
     head = {
         "raw pickle": b"",
-        "wrong digest": jit_cache.MAGIC + bytes(32),
+        "wrong digest": disk_cache.MAGIC + bytes(32),
         "old magic": b"FENCHEL-KERNEL-0" + bytes(32),
     }
     entry.write_bytes(head[kind] + bomb)
@@ -257,7 +258,7 @@ def test_planted_pickle_is_not_run(folder, tmp_path, kind):
 
 @pytest.mark.parametrize("call", ["mkstemp", "fdopen", "replace"])
 def test_full_disk_gives_one_warning_and_the_answer(folder, monkeypatch, call):
-    original = getattr(jit_cache.tempfile if call == "mkstemp" else os, call)
+    original = getattr(disk_cache.tempfile if call == "mkstemp" else os, call)
 
     def full(*args, **kwargs):
         if call == "fdopen" and "w" not in args[1]:
@@ -266,7 +267,7 @@ def test_full_disk_gives_one_warning_and_the_answer(folder, monkeypatch, call):
             os.close(args[0])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jit_cache.tempfile if call == "mkstemp" else jit_cache.os, call, full)
+    monkeypatch.setattr(disk_cache.tempfile if call == "mkstemp" else disk_cache.os, call, full)
     answer, said = run()
     monkeypatch.undo()
     assert answer == RIGHT
@@ -282,7 +283,7 @@ def test_read_only_folder_gives_one_warning_and_the_answer(tmp_path, monkeypatch
     monkeypatch.setattr(Path, "mkdir", refuse)
     monkeypatch.setenv("FENCHEL_CACHE_DIR", str(tmp_path / "read-only"))
     answer, said = run()
-    jit_cache.cache_folder.cache_clear()
+    disk_cache.cache_folder.cache_clear()
     assert answer == RIGHT
     assert len(said) == 1
     assert "FENCHEL_CACHE_DIR" in said[0]
@@ -292,7 +293,7 @@ def distrusted(monkeypatch, folder):
     """Run with a folder that must not be used; returns what was said."""
     made = count_compilations(monkeypatch)
     reads = []
-    monkeypatch.setattr(jit_cache.pickle, "loads", lambda data: reads.append(data))
+    monkeypatch.setattr(disk_cache.pickle, "loads", lambda data: reads.append(data))
     answer, said = run()
     assert answer == RIGHT
     assert not reads
@@ -310,7 +311,7 @@ def test_world_writable_folder_is_not_used(folder, monkeypatch, level):
 
 def test_foreign_folder_is_not_used(folder, monkeypatch):
     run()
-    monkeypatch.setattr(jit_cache.os, "getuid", lambda: 4242)
+    monkeypatch.setattr(disk_cache.os, "getuid", lambda: 4242)
     assert "owned" in distrusted(monkeypatch, folder)
 
 
@@ -328,7 +329,7 @@ def test_no_home_gives_one_warning_and_the_answer(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/nonexistent")
     answer, said = run()
-    jit_cache.cache_folder.cache_clear()
+    disk_cache.cache_folder.cache_clear()
     assert answer == RIGHT
     assert len(said) == 1
     assert "no home directory" in said[0]
@@ -363,7 +364,7 @@ def test_kernels_of_user_code_are_not_kept(folder):
 
 ASK = """
 import numpy as np, fenchel
-from fenchel.certify_passes import slopes_pass
+from fenchel.certificates.passes import slopes_pass
 u = np.zeros(1)
 slopes_pass(fenchel.losses.Hinge(), np.ones(1), np.zeros(1), u)
 print(fenchel.__file__, u[0])
@@ -410,8 +411,8 @@ def test_editing_a_loss_gives_the_new_answer(tmp_path):
 COMPILE = """
 import numpy as np, scipy.sparse as sp, fenchel
 from numba.core import compiler
-from fenchel.kernel_sources import reachable
-from fenchel.jit_cache import DiskCache, _modules
+from fenchel.compile.sources import reachable
+from fenchel.compile.disk_cache import DiskCache, _modules
 
 asked, stack, missed = [], [], []
 inner = compiler.compile_extra
@@ -419,7 +420,7 @@ inner = compiler.compile_extra
 def watched(typing, target, func, args, *more, **options):
     name = func.__module__
     if stack:
-        if name.startswith("fenchel.") and name != "fenchel.typed" and name not in stack[-1]:
+        if name.startswith("fenchel.") and name != "fenchel.compile.dispatch" and name not in stack[-1]:
             missed.append((name, func.__name__))
         return inner(typing, target, func, args, *more, **options)
     stack.append(frozenset().union(*map(reachable, [name, *_modules(args)])))
@@ -447,11 +448,11 @@ def test_everything_compiled_into_a_kernel_is_among_its_sources(tmp_path):
 
 
 def test_sources_follow_imports_through_packages_and_functions():
-    assert kernel_sources.reachable("fenchel.kernels.passes") >= {"fenchel.losses.protocol", "fenchel.typed"}
-    assert "fenchel.losses.hinge" not in kernel_sources.reachable("fenchel.kernels.passes")
-    whole = kernel_sources._imported("fenchel.losses", ["Hinge"])
+    assert sources.reachable("fenchel.kernels.passes") >= {"fenchel.losses.protocol", "fenchel.compile.dispatch"}
+    assert "fenchel.losses.hinge" not in sources.reachable("fenchel.kernels.passes")
+    whole = sources._imported("fenchel.losses", ["Hinge"])
     assert {"fenchel.losses.hinge", "fenchel.losses.logistic", "fenchel.losses"} <= set(whole)
-    assert kernel_sources._imported("fenchel", ["typed", "losses"]) == ["fenchel.typed", "fenchel.losses"]
+    assert sources._imported("fenchel", ["typed", "losses"]) == ["fenchel.compile.dispatch", "fenchel.losses"]
 
 
 def test_entries_that_nobody_reads_are_removed(folder):
@@ -491,7 +492,7 @@ import sys
 import numpy as np
 from fenchel.data.accept import accept_matrix
 from fenchel.data.rows import dot
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 
 def source(rows, i, w):
     return dot(rows, i, w)
@@ -536,7 +537,7 @@ TWICE = """
 import numpy as np, scipy.sparse as sp
 import fenchel
 from fenchel import compat, solvers
-from fenchel.jit_cache import DiskCache
+from fenchel.compile.disk_cache import DiskCache
 
 seen, save = {}, DiskCache.save_overload
 
@@ -573,7 +574,7 @@ import numpy as np
 from numba.core.bytecode import FunctionIdentity
 import fenchel
 from fenchel.structured import Chain
-from fenchel.structured_oracle import StructuredOracle
+from fenchel.oracles.structured import StructuredOracle
 
 rng = np.random.default_rng(0)
 X = [rng.standard_normal((4, 3)) for _ in range(5)]

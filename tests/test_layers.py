@@ -146,12 +146,12 @@ def test_no_cycles_between_parts():
 @pytest.mark.parametrize(
     "module",
     [
-        "fenchel.certify",
-        "fenchel.dual_point",
-        "fenchel.vector_certify",
-        "fenchel.tangent_certify",
-        "fenchel.set_certify",
-        "fenchel.structured_certify",
+        "fenchel.certificates.scalar",
+        "fenchel.certificates.best_dual_point",
+        "fenchel.certificates.vector",
+        "fenchel.certificates.tangents",
+        "fenchel.certificates.measure",
+        "fenchel.certificates.structured",
     ],
 )
 def test_the_certificate_owes_nothing_to_kernels_engines_and_solvers(module):

@@ -10,7 +10,7 @@ from fenchel import losses as L
 from fenchel import regularizers as R
 from fenchel.solvers import DualAscent
 from fenchel.solvers.base import Start
-from fenchel.solvers.dual_ascent import State
+from fenchel.solvers.dual_ascent.solver import State
 
 N, D = 12, 4
 

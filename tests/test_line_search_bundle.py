@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import fenchel
-from fenchel import compat, regularizers
+from fenchel import regularizers
 from fenchel.errors import IncompatibleError
 from fenchel.regularizers.base import Regularizer
+from fenchel.selection import requirements
 from fenchel.solvers import Bundle, FrankWolfe
 from problems import LOSSES, REGULARIZERS, problem
 
@@ -36,8 +37,8 @@ def test_regularizers_without_a_map_to_weights_are_refused(loss, regularizer):
     p = problem(LOSSES[loss], regularizer)
     with pytest.raises(IncompatibleError, match="Bundle cannot solve this problem: .* has no `primal_from_dual`"):
         fenchel.solve(p, solver=Bundle(line_search=True))
-    assert not compat.fits(Bundle(line_search=True), p)
-    assert compat.fits(Bundle, fenchel.Problem(p.X, p.y, p.loss, regularizers.L1(0.1)))
+    assert not requirements.fits(Bundle(line_search=True), p)
+    assert requirements.fits(Bundle, fenchel.Problem(p.X, p.y, p.loss, regularizers.L1(0.1)))
 
 
 @pytest.mark.parametrize("reg", ["l2", "quadratic", "entropy", "q_norm", "elastic_net"])

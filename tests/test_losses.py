@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from fenchel import losses
+from fenchel.compile.dispatch import compilable
+from fenchel.compile.kernel import kernel
 from fenchel.errors import InputError, UnknownNameError
-from fenchel.jit import kernel
 from fenchel.losses import derived, protocol, straight
 from fenchel.losses.special import power_slope, wright_omega
-from fenchel.typed import compilable
 
 INF = math.inf
 EPS = 2.0**-52

@@ -7,10 +7,10 @@ import pytest
 import fenchel
 from fenchel import solvers
 from fenchel.errors import IncompatibleError, InputError
-from fenchel.solvers.cliques import Cliques
+from fenchel.oracles.structured import StructuredOracle
+from fenchel.solvers.marginal_blocks import Cliques
 from fenchel.structured import Marginals, parts
 from fenchel.structured.marginals import part_starts, parts_of
-from fenchel.structured_oracle import StructuredOracle
 from marginal_problems import PROBLEMS, SOLVED, chain, every_label, optimum
 
 NAMES = list(PROBLEMS)
@@ -126,7 +126,7 @@ def test_a_lying_solver_is_caught():
     start = part_starts(parts_of(problem.model))
     values = np.full(int(start[-1]), np.inf)
     values[::2] = np.nan
-    found = fenchel.structured_certify.structured_certificate(
+    found = fenchel.certificates.structured.structured_certificate(
         problem, np.zeros(problem.d), 0.0, Marginals(start, values)
     )[0]
     assert found.dual <= optimum(problem)

@@ -21,9 +21,11 @@ import scipy.sparse as sp
 import fenchel
 from clock import least_seconds
 from damage import refuses_every_accident
-from fenchel import losses, model_file, model_format, multiclass, regularizers, whole_file
+from fenchel import losses, multiclass, regularizers
 from fenchel.errors import InputError, ModelFileError
-from fenchel.model import Model
+from fenchel.files import atomic_write, container
+from fenchel.models import file as model_file
+from fenchel.models.model import Model
 from fenchel.result import Certificate, Status
 
 SOURCE = pathlib.Path(fenchel.__file__).parent
@@ -192,14 +194,14 @@ def test_a_splice_of_two_good_files_is_refused(tmp_path):
 # Structure attacks: the checksum is always right
 
 
-def forged(header: bytes, body: bytes = b"", version: int = model_format.FORMAT, length: int | None = None) -> bytes:
+def forged(header: bytes, body: bytes = b"", version: int = container.FORMAT, length: int | None = None) -> bytes:
     header += b" " * (-len(header) % 8)
-    start = struct.pack("<8sII", model_format.MAGIC, version, len(header) if length is None else length)
+    start = struct.pack("<8sII", container.MAGIC, version, len(header) if length is None else length)
     return start + header + body + hashlib.sha256(start + header + body).digest()
 
 
 def good_parts() -> tuple[dict, bytes]:
-    whole = b"".join(model_format.encode(*model_file._to_plain(small_model())))
+    whole = b"".join(container.encode(*model_file._to_plain(small_model())))
     length = struct.unpack("<I", whole[12:16])[0]
     return json.loads(whole[16 : 16 + length]), whole[16 + length : -32]
 
@@ -241,7 +243,7 @@ def joint_loss(loss: dict, thresholds=None, **arrays) -> bytes:
     header, stored = model_file._to_plain(model)
     header = {**header, "loss": loss, **({} if thresholds is None else {"thresholds": thresholds})}
     stored |= {f"loss/{name}": np.array(values) for name, values in arrays.items()}
-    return b"".join(model_format.encode(header, stored))
+    return b"".join(container.encode(header, stored))
 
 
 def tree_loss(parent: list, leaf: list) -> bytes:
@@ -407,7 +409,7 @@ def test_links_are_followed_when_reading_and_replaced_when_writing(tmp_path):
 def test_the_load_path_contains_no_way_to_run_code():
     forbidden = {"pickle", "marshal", "shelve", "joblib", "eval", "exec", "compile", "__import__", "import_module"}
     forbidden |= {"system", "popen", "literal_eval", "load_module", "globals", "memmap"}
-    for name in ("model_file.py", "model_format.py"):
+    for name in ("models/file.py", "files/container.py"):
         for node in ast.walk(ast.parse((SOURCE / name).read_text())):
             words = {getattr(node, "id", ""), getattr(node, "attr", "")}
             for alias in getattr(node, "names", []):
@@ -446,7 +448,7 @@ def test_a_failure_at_any_call_leaves_the_old_file_and_nothing_else(tmp_path, mo
     path = tmp_path / "m"
     fenchel.save(path, small_model())
     old = path.read_bytes()
-    for module, name in [(os, "fsync"), (os, "replace"), (whole_file.secrets, "token_hex")]:
+    for module, name in [(os, "fsync"), (os, "replace"), (atomic_write.secrets, "token_hex")]:
         with monkeypatch.context() as patch:
             patch.setattr(module, name, _failing)
             with pytest.raises(OSError, match="No space"):
@@ -464,7 +466,7 @@ def test_an_interrupt_while_writing_leaves_the_old_file(tmp_path):
     path.write_bytes(b"old")
 
     def interrupted():
-        with whole_file.replacing(path) as file:
+        with atomic_write.replacing(path) as file:
             file.write(b"half")
             raise KeyboardInterrupt
 

@@ -12,15 +12,16 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 import fenchel
-from fenchel import compat, solvers
 from fenchel import multiclass as M
 from fenchel import regularizers as R
+from fenchel import solvers
+from fenchel.certificates.vector import primal_sums
 from fenchel.data.walk import at_most
 from fenchel.errors import IncompatibleError, InputError
+from fenchel.oracles.vector import VectorOracle
+from fenchel.selection import requirements
 from fenchel.solvers import BlockAscent, BlockFrankWolfe, FrankWolfe
-from fenchel.solvers.frank_wolfe import best_step
-from fenchel.vector_certify import primal_sums
-from fenchel.vector_oracle import VectorOracle
+from fenchel.solvers.frank_wolfe.solver import best_step
 from vector_problems import COST, LOSSES, TREE, optimum, problem
 
 REGULARIZERS = {
@@ -47,7 +48,7 @@ def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # CVXPY's own remarks
             best = optimum(loss, p)
-        fitting = [name for name, cls in solvers.SOLVERS.items() if compat.fits(cls, p)]
+        fitting = [name for name, cls in solvers.SOLVERS.items() if requirements.fits(cls, p)]
         if not fitting:  # kinks, free intercepts and L1 together
             assert intercepts and not p.smooth_loss and reg in ("l1", "elastic_net")
             with pytest.raises(IncompatibleError, match="no solver fits"):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from fenchel.compile.kernel import kernel
 from fenchel.errors import InputError
-from fenchel.jit import kernel
 from fenchel.losses import Hinge
 from fenchel.multiclass.cost_hinge import CostHinge
 from fenchel.multiclass.max_hinge import MaxHinge

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from fenchel.compile.kernel import kernel
 from fenchel.errors import InputError
-from fenchel.jit import kernel
 from fenchel.multiclass.max_hinge import MaxHinge
 from fenchel.multiclass.multivariate_squared import MultivariateSquared
 from fenchel.multiclass.protocol import conjugate, dual_prox, into_domain, slopes, value

@@ -8,14 +8,14 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 import fenchel
-from fenchel import choose, compat
 from fenchel import multiclass as M
 from fenchel import regularizers as R
 from fenchel.engines import Local
 from fenchel.kernels.vector_curvature import shares_of_face
+from fenchel.oracles.vector import VectorOracle
+from fenchel.selection import requirements, rules
 from fenchel.solvers import NewtonCG
-from fenchel.solvers.newton_system import System, conjugate_gradients, curvature, kronecker
-from fenchel.vector_oracle import VectorOracle
+from fenchel.solvers.newton_cg.vector_system import System, conjugate_gradients, curvature, kronecker
 from vector_problems import LOSSES, problem
 
 K = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.5]])
@@ -151,18 +151,18 @@ def test_it_is_chosen_where_it_was_measured_to_pay():
     X, y = load_digits(return_X_y=True)
     many, few = (fenchel.Problem(X[:n, :20], y[:n], loss="max_hinge", alpha=0.1) for n in (500, 300))
     smooth = fenchel.Problem(X[:300], y[:300], loss="softmax", alpha=0.1)
-    assert [choose.candidates(p)[0].solver for p in (many, smooth)] == [NewtonCG(), NewtonCG()]
-    assert choose.candidates(few)[0].solver != NewtonCG()
+    assert [rules.candidates(p)[0].solver for p in (many, smooth)] == [NewtonCG(), NewtonCG()]
+    assert rules.candidates(few)[0].solver != NewtonCG()
 
 
 def test_what_it_claims():
     for name in LOSSES:
         claims = name in {"max_hinge", "cost_margin", "softmax", "moreau", "squares", "metric"}
-        assert compat.fits(NewtonCG, problem(name, R.L2(0.1))) == claims
-        assert compat.fits(NewtonCG, problem(name, R.Quadratic(0.1, K))) == claims
-        assert not compat.fits(NewtonCG, problem(name, R.ElasticNet(0.1, 0.5)))
-    assert not compat.fits(NewtonCG, problem("softmax", R.QNorm(0.1, 1.5)))
+        assert requirements.fits(NewtonCG, problem(name, R.L2(0.1))) == claims
+        assert requirements.fits(NewtonCG, problem(name, R.Quadratic(0.1, K))) == claims
+        assert not requirements.fits(NewtonCG, problem(name, R.ElasticNet(0.1, 0.5)))
+    assert not requirements.fits(NewtonCG, problem("softmax", R.QNorm(0.1, 1.5)))
     one = fenchel.Problem([[1.0], [2.0]], [1, -1], loss="logistic", alpha=0.1)
-    assert compat.fits(NewtonCG, one)
+    assert requirements.fits(NewtonCG, one)
     kinked = fenchel.Problem([[1.0], [2.0]], [1, -1], loss="hinge", alpha=0.1)
-    assert not compat.fits(NewtonCG, kinked)
+    assert not requirements.fits(NewtonCG, kinked)

@@ -9,12 +9,12 @@ from scipy.linalg import lapack
 
 import fenchel
 from fenchel.engines import Local
-from fenchel.oracle import Oracle
+from fenchel.oracles.scalar import Oracle
 from fenchel.solvers import NewtonCG
-from fenchel.solvers.dual_start import DualEpochs, copied, dual_start_pays
-from fenchel.solvers.newton_passes import Passes, samples
-from fenchel.solvers.newton_scalar import claim
-from fenchel.solvers.newton_solves import Systems, aim, cholesky, hessian_at
+from fenchel.solvers.dual_ascent.initial_epochs import DualEpochs, copied, dual_start_pays
+from fenchel.solvers.newton_cg.passes import Passes, samples
+from fenchel.solvers.newton_cg.scalar import claim
+from fenchel.solvers.newton_cg.scalar_systems import Systems, aim, cholesky, hessian_at
 from problems import LOSSES, K, problem
 
 STORAGES = pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])

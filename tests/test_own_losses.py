@@ -177,7 +177,9 @@ def unchecked(monkeypatch, loss, **options):
 def test_dual_values_hold_without_any_check_if_the_value_is_convex(monkeypatch, loss):
     """From values alone: no dual point at all gives a D above the optimum, though the slope is wrong."""
     problem = unchecked(monkeypatch, loss)
-    monkeypatch.setattr(import_module("fenchel.certify"), "require_subgradients", lambda problem, span, z: None)
+    monkeypatch.setattr(
+        import_module("fenchel.certificates.scalar"), "require_subgradients", lambda problem, span, z: None
+    )
     optimum, best = lowest(loss, 0.1)
     for w in (0.0, best, -1.0, 3.0):
         for u in (None, np.zeros(24), X[:, 0] * w - Y, 0.4 * np.sign(X[:, 0] * w - Y), RNG.normal(size=24)):

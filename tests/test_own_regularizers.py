@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import fenchel
-from fenchel import Status, compat, regularizers, solvers
+from fenchel import Status, regularizers, solvers
 from fenchel.errors import IncompatibleError, InputError, SolveError
 from fenchel.regularizers import Regularizer, derived
+from fenchel.selection import requirements
 
 OPTIONAL = ("prox", "primal_from_dual", "gradient", "conjugate_hessian", "dual_scale")
 
@@ -268,9 +269,9 @@ def test_the_optimum_is_certified_with_whatever_methods_there_are(kind, case):
 def test_every_solver_that_says_it_fits_certifies_or_goes_on_and_the_others_say_what_is_missing(kind):
     for methods in choices(kind):
         problem = problem_of(with_methods(kind, methods)(0.05), "logistic with intercept")
-        assert "Bundle" in compat.who_can(problem)
+        assert "Bundle" in requirements.who_can(problem)
         for name, solver in solvers.SOLVERS.items():
-            if compat.fits(solver, problem):
+            if requirements.fits(solver, problem):
                 result = fenchel.solve(problem, solver=name, tol=1e-3, max_iter=2000)
                 assert result.status is Status.CERTIFIED, (name, methods)
             else:
@@ -523,8 +524,8 @@ def test_a_class_derived_from_a_shipped_one_is_not_taken_for_it():
     with pytest.raises(InputError, match="the conjugate is too small"):
         fenchel.Problem(SMALL, GOALS, loss="squared", regularizer=Half(0.1))
     problem = fenchel.Problem(SMALL, GOALS, loss="squared", regularizer=Twice(0.1))  # its conjugate is too large: loose
-    assert "DualAscent" not in compat.who_can(problem)
-    assert "NewtonCG" not in compat.who_can(problem)
+    assert "DualAscent" not in requirements.who_can(problem)
+    assert "NewtonCG" not in requirements.who_can(problem)
 
 
 def test_a_regularizer_is_tried_once_for_its_parameters_and_dimension():

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import fenchel
-from fenchel import Status, compat, multiclass
+from fenchel import Status, multiclass
 from fenchel.errors import IncompatibleError, InputError, SolveError
+from fenchel.selection import requirements
 
 SLOPES = {
     "half": 1.0, "twice": 2.0, "sign": 3.0, "shifted": 4.0, "0": 5.0, "constant": 6.0, "clipped": 7.0, "of another class": 8.0,
@@ -254,7 +255,7 @@ def test_an_object_that_cannot_be_compiled_and_intercepts_are_refused_clearly():
 
 def test_solvers_that_need_a_conjugate_say_so():
     problem = fenchel.Problem(FEATURES, CLASSES, loss=Planted(0.0, 1.0, 2.0), alpha=0.1)
-    assert set(compat.who_can(problem)) == {"Bundle", "LBFGS", "ProximalGradient"}
+    assert set(requirements.who_can(problem)) == {"Bundle", "LBFGS", "ProximalGradient"}
     with pytest.raises(IncompatibleError, match="a conjugate that is known to be right"):
         fenchel.solve(problem, solver="block_ascent")
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import fenchel
-from fenchel.data.transfer import Identity
 from fenchel.errors import InputError, OwnerRefusal
-from fenchel.local_dual import Round
-from fenchel.oracle import Mixed, PlaneRecipe
+from fenchel.mirror_maps.coordinatewise import Identity
+from fenchel.oracles.local_dual import Round
+from fenchel.oracles.scalar import Mixed, PlaneRecipe
 
 distributed = pytest.importorskip("distributed")
 owners = pytest.importorskip("fenchel.cluster.owners")

@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel
-from fenchel import choose
-from fenchel.pace import Pace
 from fenchel.result import Iterate
+from fenchel.selection import rules
+from fenchel.selection.progress import Pace
 from fenchel.solvers import DualAscent, NewtonCG, SemismoothNewton
 from fenchel.solvers.base import Solver
 
@@ -87,14 +87,14 @@ FIRST = {
 @pytest.mark.parametrize("case", FIRST)
 def test_first_choice(case):
     options, n, d, name = FIRST[case]
-    assert type(choose.candidates(problem(n, d, 1e-3, **options))[0].solver).__name__ == name
+    assert type(rules.candidates(problem(n, d, 1e-3, **options))[0].solver).__name__ == name
 
 
 def test_dual_steps_come_first_where_the_regularization_is_strong():
     X = sp.random(20_000, 120, 0.1, "csr", rng=np.random.default_rng(0))
     y = np.where(X @ np.ones(120) > 6.0, 1.0, -1.0)
     problems = [fenchel.Problem(X, y, loss="hinge", alpha=alpha) for alpha in (1e-2, 1e-7)]
-    assert [type(choose.candidates(p)[0].solver) for p in problems] == [DualAscent, SemismoothNewton]
+    assert [type(rules.candidates(p)[0].solver) for p in problems] == [DualAscent, SemismoothNewton]
 
 
 def wide_and_sparse(alpha):
@@ -106,7 +106,7 @@ def wide_and_sparse(alpha):
     ("alpha", "first"), [(1e-2, [DualAscent, DualAscent]), (1e-3, [DualAscent, NewtonCG]), (1e-4, [NewtonCG, NewtonCG])]
 )
 def test_dual_steps_on_wide_sparse_rows_come_first_by_tolerance_and_strength(alpha, first):
-    assert [type(choose.candidates(wide_and_sparse(alpha), tol=tol)[0].solver) for tol in (1e-3, 1e-4)] == first
+    assert [type(rules.candidates(wide_and_sparse(alpha), tol=tol)[0].solver) for tol in (1e-3, 1e-4)] == first
 
 
 def test_a_rough_answer_on_wide_sparse_rows_is_left_to_dual_steps():
@@ -126,7 +126,7 @@ def test_a_checkpoint_knows_no_tolerance(tmp_path):
 
 
 def test_newton_and_dual_steps_take_turns_and_newton_has_the_last_one():
-    turns = choose.candidates(problem(2000, 20, 1e-7, loss="hinge"))
+    turns = rules.candidates(problem(2000, 20, 1e-7, loss="hinge"))
     assert [type(turn.solver) for turn in turns[:3]] == [SemismoothNewton, DualAscent, SemismoothNewton]
     assert [np.isfinite(turn.passes) for turn in turns[:3]] == [True, True, False]
 
@@ -139,7 +139,7 @@ def test_choices_are_looked_for_when_they_are_asked_for():
             looked.append(k)
             yield k
 
-    choices = choose.Choices(source())
+    choices = rules.Choices(source())
     assert choices.get(0) == 0 and looked == [0]
     assert choices.get(2) == 2 and looked == [0, 1, 2]
     assert choices.get(3) is None and choices.get(1) == 1 and looked == [0, 1, 2]
@@ -162,15 +162,15 @@ class Slow(Solver):
 @pytest.mark.parametrize("others", [0, 1])
 def test_a_slow_solver_is_overtaken_only_if_there_is_another(monkeypatch, others):
     p = problem(50, 3, 1e-2, loss="hinge")
-    slow, other = choose.Choice(Slow(fenchel.solve(p)), "slow"), choose.Choice(DualAscent(), "other")
-    monkeypatch.setattr(choose, "offers", lambda *arguments: iter([slow, other][: 1 + others]))
+    slow, other = rules.Choice(Slow(fenchel.solve(p)), "slow"), rules.Choice(DualAscent(), "other")
+    monkeypatch.setattr(rules, "offers", lambda *arguments: iter([slow, other][: 1 + others]))
     found = fenchel.solve(p)
     assert found.converged and found.solver == ("Slow then DualAscent" if others else "Slow")
     assert found.n_iter < 15 if others else found.n_iter == 20
 
 
 def test_estimates_do_not_depend_on_the_clock():
-    choices = [choose.candidates(problem(400, 200, 1e-3, loss="hinge"))[0] for _ in range(3)]
+    choices = [rules.candidates(problem(400, 200, 1e-3, loss="hinge"))[0] for _ in range(3)]
     assert {type(c.solver) for c in choices} == {DualAscent}
     assert len({c.passes for c in choices}) == 1
     assert 0.0 < choices[0].passes < np.inf

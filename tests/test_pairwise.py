@@ -11,7 +11,7 @@ import fenchel
 from fenchel.errors import InputError
 from fenchel.kernels.pair_step import pair_step
 from fenchel.losses.protocol import conjugate, dual_domain
-from fenchel.oracle import Oracle
+from fenchel.oracles.scalar import Oracle
 from fenchel.solvers import PairwiseAscent
 from fenchel.solvers.base import Start
 from problems import LOSSES, REGULARIZERS, problem

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import fenchel
 from fenchel import losses as L
-from fenchel.certify import combined
+from fenchel.certificates.scalar import combined
 from fenchel.data.accept import accept_matrix
 from fenchel.data.dense import LONG, is_long
 from fenchel.kernels.curvature_passes import bent_pass, curved_pass, line_pass, newton_pass

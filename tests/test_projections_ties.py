@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 from fenchel.multiclass.protocol import conjugate, dual_prox, value
 from fenchel.projections import box_equality, capped_simplex, chain_polytope, simplex
 from fenchel.projections.chain_newton import simplex_threshold

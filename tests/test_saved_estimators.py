@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 
 import fenchel
-from fenchel import estimators, model_file
+from fenchel import estimators
 from fenchel.errors import IncompatibleError, InputError, ModelFileError
 from fenchel.kernel_methods import KernelProblem
+from fenchel.models import file as model_file
 from fitted_estimators import CASES, LEVEL, NEW, REAL, SIGN, WORDS, X, outcome, same
 
 KERNELS = [

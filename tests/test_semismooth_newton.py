@@ -8,12 +8,13 @@ import scipy.sparse as sp
 
 import fenchel
 from fenchel import losses
+from fenchel.compile.dispatch import compilable
 from fenchel.data.accept import accept_matrix, take
 from fenchel.engines import Local
 from fenchel.kernels.envelope import bent_weight
-from fenchel.solvers import SemismoothNewton, row_reduction
-from fenchel.solvers.subsample import drawn, sizes, strided
-from fenchel.typed import compilable
+from fenchel.solvers import SemismoothNewton
+from fenchel.solvers.semismooth_newton import row_reduction
+from fenchel.solvers.subsampling import drawn, sizes, strided
 
 
 def classes(n=4000, d=6, seed=0, storage=np.asarray, **options):

@@ -11,11 +11,12 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel
-from fenchel import compat, solvers
 from fenchel import measures as M
 from fenchel import regularizers as R
+from fenchel import solvers
 from fenchel.errors import IncompatibleError, InputError
-from fenchel.set_problem import Mixture
+from fenchel.problems.measure import Mixture
+from fenchel.selection import requirements
 from problems import cvxpy_regularizer
 from test_measures import labelings, rankings
 
@@ -86,7 +87,7 @@ def test_every_pair_is_certified_and_equals_cvxpy(name, reg):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         best = optimum(p)
-    for solver in ["auto", *(k for k, cls in solvers.SOLVERS.items() if compat.fits(cls, p))]:
+    for solver in ["auto", *(k for k, cls in solvers.SOLVERS.items() if requirements.fits(cls, p))]:
         tol = 2e-2 if solver == "frank_wolfe" else 1e-4
         result = fenchel.solve(p, solver=solver, tol=tol, max_time=60)
         c, where = result.certificate, f"{solver}: {result}"

@@ -15,9 +15,10 @@ import scipy.sparse as sp
 
 import fenchel
 from clock import TRIES
-from fenchel import Status, compat, losses, regularizers, solvers
+from fenchel import Status, losses, regularizers, solvers
 from fenchel.errors import InputError, SolveError
 from fenchel.result import Iterate
+from fenchel.selection import requirements
 from problems import LOSSES, REGULARIZERS, data, problem
 
 EXACT = ["bundle", "dual_ascent", "lbfgs", "proximal_gradient", "semismooth_newton"]  # solvers for tight tolerances
@@ -84,7 +85,7 @@ def test_every_status(status):
 
 @pytest.mark.xdist_group("logistic")
 @pytest.mark.parametrize(
-    "solver", ["auto", *(k for k, cls in solvers.SOLVERS.items() if compat.fits(cls, P) and not cls.slow)]
+    "solver", ["auto", *(k for k, cls in solvers.SOLVERS.items() if requirements.fits(cls, P) and not cls.slow)]
 )
 def test_a_tolerance_below_rounding_stalls_and_shows_the_floor(solver):
     result = fenchel.solve(P, tol=1e-18, solver=solver, max_time=60)
@@ -194,7 +195,7 @@ def test_control_c_ends_within_a_second_and_keeps_the_best_iterate(delay):
 @pytest.mark.parametrize("limit", [0.1, 0.5, 2.0])
 def test_time_limit_holds_certificate_included(solver, limit):
     p = big("logistic")
-    if not compat.fits(solvers.SOLVERS[solver], p):
+    if not requirements.fits(solvers.SOLVERS[solver], p):
         pytest.skip(f"{solver} is for other problems")
     fenchel.solve(p, solver=solver, max_iter=3)  # compiled
     for _ in range(TRIES):  # other processes on the machine may take the time
@@ -309,7 +310,7 @@ def test_a_loss_of_two_lines_works_everywhere(own, shipped):
         a, b = (fenchel.Problem(X, y, loss=k, regularizer=reg, fit_intercept=True) for k in (own, shipped))
         best = fenchel.solve(b, tol=1e-8)
         assert a.smooth_loss == b.smooth_loss
-        for name in [k for k in EXACT if compat.fits(solvers.SOLVERS[k], a)]:
+        for name in [k for k in EXACT if requirements.fits(solvers.SOLVERS[k], a)]:
             result = fenchel.solve(a, solver=name, tol=1e-6, max_time=30)
             assert result.status is Status.CERTIFIED, (name, reg, str(result))
             assert result.certificate.basis == "derived"

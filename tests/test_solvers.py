@@ -10,8 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel
-from fenchel import compat, solvers
+from fenchel import solvers
 from fenchel.errors import IncompatibleError
+from fenchel.selection import requirements
 from problems import LOSSES, REGULARIZERS, optimum, problem
 
 TOL = 1e-6
@@ -40,7 +41,7 @@ def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
     for intercept, weighted in itertools.product([False, True], [False, True]):
         p = problem(LOSSES[loss], REGULARIZERS[reg], intercept, weighted, offset=weighted)
         best = reference(p)
-        fitting = [name for name, cls in solvers.SOLVERS.items() if compat.fits(cls, p)]
+        fitting = [name for name, cls in solvers.SOLVERS.items() if requirements.fits(cls, p)]
         for solver in ["auto", *fitting]:
             result = fenchel.solve(p, solver=solver, tol=tol_of(solver), max_time=60)
             c = result.certificate
@@ -56,7 +57,7 @@ def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
 def test_csr_gives_the_same_optimum_as_dense(loss, reg):
     p = problem(LOSSES[loss], REGULARIZERS[reg], intercept=True, weighted=True)
     q = problem(LOSSES[loss], REGULARIZERS[reg], intercept=True, weighted=True, storage=sp.csr_matrix)
-    for solver in ["auto", *(name for name, cls in solvers.SOLVERS.items() if compat.fits(cls, q))]:
+    for solver in ["auto", *(name for name, cls in solvers.SOLVERS.items() if requirements.fits(cls, q))]:
         a, b = fenchel.solve(p, tol=TOL), fenchel.solve(q, solver=solver, tol=tol_of(solver), max_time=60)
         assert b.status is fenchel.Status.CERTIFIED
         assert max(a.certificate.dual, b.certificate.dual) <= min(a.certificate.primal, b.certificate.primal) + 1e-12
@@ -110,7 +111,7 @@ def test_auto_says_which_solver_and_why():
 )
 def test_warm_start_at_the_optimum_ends_at_once(solver):
     problems = (problem(LOSSES["smoothed_hinge"], REGULARIZERS[reg], intercept=True) for reg in ("l2", "elastic_net"))
-    p = next(p for p in problems if compat.fits(solvers.SOLVERS[solver], p))
+    p = next(p for p in problems if requirements.fits(solvers.SOLVERS[solver], p))
     cold = fenchel.solve(p, solver=solver, tol=1e-8)
     warm = fenchel.solve(p, solver=solver, tol=1e-6, start=cold)
     assert warm.status is fenchel.Status.CERTIFIED

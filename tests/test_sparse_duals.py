@@ -16,14 +16,14 @@ from fenchel import multiclass as M
 from fenchel import regularizers as R
 from fenchel.data.dense import Dense
 from fenchel.errors import InputError, ModelFileError
+from fenchel.files.container import encode
 from fenchel.kernels import sparse_duals
 from fenchel.kernels.sparse_duals import SparseDuals, as_csr, grown, keep_row, stored
-from fenchel.model_file import plain
-from fenchel.model_format import encode
+from fenchel.models.file import plain
+from fenchel.oracles.vector import VectorOracle
 from fenchel.solvers import block_ascent
 from fenchel.solvers.base import Start
 from fenchel.solvers.block_ascent import BlockAscent, BlockState
-from fenchel.vector_oracle import VectorOracle
 from vector_problems import hinges
 
 pytestmark = pytest.mark.xdist_group("max_hinge")

@@ -18,12 +18,12 @@ from cluster_problems import CASES, bits
 from fenchel.cli import main
 from fenchel.data import mapped, write_store
 from fenchel.data.accept import accept_matrix
-from fenchel.data.convert import convert
 from fenchel.data.walk import VALUES, at_most, walk
 from fenchel.data.write_store import RowBlock
 from fenchel.engines import Local, local
 from fenchel.errors import InputError
-from fenchel.solvers.subsample import drawn, strided
+from fenchel.readers.convert import convert
+from fenchel.solvers.subsampling import drawn, strided
 from fenchel.structured import Chain, Matching
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import fenchel
-from fenchel import compat, regularizers, solvers, structured
+from fenchel import regularizers, solvers, structured
 from fenchel.errors import FenchelError, InputError
+from fenchel.selection import requirements
 from fenchel.structured import Gibbs, Pool
 from fenchel.structured.pool import pool_of
 from structured_problems import LOG, MAKERS, optimum, ordering, planes, problem
@@ -39,7 +40,7 @@ def known(name, options, regularizer, weighted, cache={}):  # noqa: B006
 @pytest.mark.parametrize(("name", "options"), KINDS, ids=str)
 def test_every_solver_that_fits_agrees_with_cvxpy(name, options, regularizer, weighted):
     made, best = known(name, options, regularizer, weighted)
-    fitting = [cls for cls in solvers.SOLVERS.values() if compat.fits(cls, made)]
+    fitting = [cls for cls in solvers.SOLVERS.values() if requirements.fits(cls, made)]
     assert fitting
     for cls in fitting:
         tol = 1e-2 if cls.slow and cls is not solvers.BlockFrankWolfe else 1e-4
@@ -71,9 +72,9 @@ def test_cutting_planes_need_few_oracle_calls():
 def test_averages_are_what_their_definition_says():
     """wbar_k = k/(k+2) wbar + 2/(k+2) w, here from steps one at a time."""
     from fenchel.kernels.structured_epoch import PLAIN
+    from fenchel.oracles.structured import StructuredOracle
     from fenchel.solvers.base import Start
     from fenchel.solvers.label_state import LabelState
-    from fenchel.structured_oracle import StructuredOracle
 
     made = known("multiclass", {}, "l2", False)[0]
     order = np.random.default_rng(0).integers(0, made.n, 40)
@@ -182,7 +183,7 @@ def test_models_that_are_first_used_late_compile_too(tmp_path):
     """The kernel is there before the methods that it needs for a chain; an empty cache, so that it must be compiled."""
     code = (
         "import fenchel, numpy; from fenchel.structured import Multiclass; "
-        "from fenchel.structured_oracle import StructuredOracle; "
+        "from fenchel.oracles.structured import StructuredOracle; "
         "first = fenchel.Problem([[1.0], [-1.0]], [0, 1], loss=Multiclass()); StructuredOracle(first).risk(numpy.zeros(2)); "
         "from fenchel.structured import Chain; second = fenchel.Problem([[[1.0], [-1.0]]], [[0, 1]], loss=Chain()); "
         "print(StructuredOracle(second).risk(numpy.zeros(second.d))[0])"

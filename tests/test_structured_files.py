@@ -22,19 +22,13 @@ import scipy.sparse as sp
 import fenchel
 from clock import least_seconds
 from damage import refuses_every_accident
-from fenchel import (
-    MatchingModel,
-    MultiLabelClassifier,
-    SequenceLabeler,
-    StructuredModel,
-    model_file,
-    model_format,
-    regularizers,
-)
+from fenchel import MatchingModel, MultiLabelClassifier, SequenceLabeler, StructuredModel, regularizers
 from fenchel.errors import InputError, ModelFileError
+from fenchel.files import container
+from fenchel.models import file as model_file
+from fenchel.models.structured_check import Shape
 from fenchel.result import Certificate, Status
 from fenchel.structured import Chain, Gibbs, Marginals, Matching, Multiclass, PairwiseLabels, Pool, Tree
-from fenchel.structured_check import Shape
 
 SOURCE = pathlib.Path(fenchel.__file__).parent
 DIGEST = hashlib.sha256(b"rows").hexdigest()
@@ -248,7 +242,7 @@ def forged(model=None, change=None, **changes) -> bytes:
     for key in [key for key, value in changes.items() if value is KeyError]:
         del header[key]
     arrays |= change or {}
-    return b"".join(model_format.encode(header, {key: array for key, array in arrays.items() if array is not None}))
+    return b"".join(container.encode(header, {key: array for key, array in arrays.items() if array is not None}))
 
 
 def chain(**changes) -> dict:
@@ -367,7 +361,7 @@ def test_files_of_other_models_do_not_say_their_kind(tmp_path):
 
 def test_many_attributes_do_not_meet_the_limit_of_the_header(tmp_path):
     many = tuple(f"attribute-with-a-long-name-{k:07d}" for k in range(600_000))
-    assert sum(map(len, many)) > model_format.LONGEST_HEADER
+    assert sum(map(len, many)) > container.LONGEST_HEADER
     model = small(**PLAIN | {"attributes": many}, shape=Shape(600_000, 0, 2), coef=np.zeros(1_200_008), dual_point=None)
     fenchel.save(tmp_path / "m", model)
     assert fenchel.load(tmp_path / "m").attributes == many
@@ -376,7 +370,7 @@ def test_many_attributes_do_not_meet_the_limit_of_the_header(tmp_path):
 def test_the_load_path_contains_no_way_to_run_code():
     forbidden = {"pickle", "marshal", "shelve", "joblib", "eval", "exec", "compile", "__import__", "import_module"}
     forbidden |= {"system", "popen", "literal_eval", "load_module", "globals", "memmap", "getattr"}
-    for node in ast.walk(ast.parse((SOURCE / "structured_file.py").read_text())):
+    for node in ast.walk(ast.parse((SOURCE / "models/structured_file.py").read_text())):
         words = {getattr(node, "id", ""), getattr(node, "attr", "")}
         for alias in getattr(node, "names", []):
             words |= set(getattr(alias, "name", "").split("."))

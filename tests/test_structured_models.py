@@ -8,12 +8,12 @@ from scipy.optimize import linear_sum_assignment
 
 import fenchel
 from fenchel.errors import InputError
+from fenchel.oracles.structured import StructuredOracle
 from fenchel.structured import Matching, PairwiseLabels, Pool, Tree, brute
 from fenchel.structured.matching_assignment import assign
 from fenchel.structured.pairwise_search import best_set
 from fenchel.structured.pool import pool_of
 from fenchel.structured.protocol import best_label, drain_label, label_cost, label_margin, log_partition, part_scores
-from fenchel.structured_oracle import StructuredOracle
 
 
 def rng_of(seed):

@@ -16,7 +16,7 @@ import pytest
 import fenchel
 from fenchel.data.walk import at_most, walk
 from fenchel.engines import Local, local
-from fenchel.oracle import Oracle
+from fenchel.oracles.scalar import Oracle
 
 judge = sys.modules[fenchel.certify.__module__]
 EPS = np.finfo(float).eps

@@ -23,12 +23,13 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from clock import least_seconds
-from fenchel.data import byte_source, svmlight_rows
-from fenchel.data import svmlight_state as codes
-from fenchel.data.parse_svmlight import parse_rows
-from fenchel.data.read_svmlight import iter_svmlight, read_svmlight
-from fenchel.data.write_svmlight import write_svmlight
 from fenchel.errors import InputError, ReadError
+from fenchel.readers import byte_source
+from fenchel.readers.svmlight import rows as svmlight_rows
+from fenchel.readers.svmlight import state as codes
+from fenchel.readers.svmlight.parse import parse_rows
+from fenchel.readers.svmlight.read import iter_svmlight, read_svmlight
+from fenchel.readers.svmlight.write import write_svmlight
 
 # name: (bytes, rows as {column: value}, labels, qid, index base)
 GOOD = {

@@ -16,10 +16,11 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel
-from fenchel import compat, solvers
+from fenchel import solvers
 from fenchel.data.accept import accept_matrix
 from fenchel.data.threads import spread
 from fenchel.engines import Local, local
+from fenchel.selection import requirements
 
 SHAPE = (1500, 12)
 
@@ -54,7 +55,7 @@ def many_blocks(monkeypatch):
 def test_threads_and_reruns_give_identical_bytes(many_blocks, solver, storage):
     X, y = arrays()
     p = fenchel.Problem(X, y, loss="logistic", alpha=1e-3)
-    if solver != "auto" and not compat.fits(solvers.SOLVERS[solver], p):
+    if solver != "auto" and not requirements.fits(solvers.SOLVERS[solver], p):
         pytest.skip(f"{solver} is for other problems")
     answers = {
         solve_bits(storage(X), y, solver=solver, threads=k, fit_intercept=solver != "cocoa") for k in (1, 2, 4, 8, 8)
@@ -148,7 +149,7 @@ def test_inputs_are_never_changed_and_may_be_read_only(storage):
         a.flags.writeable = False
     p = fenchel.Problem(X, y, loss="hinge", alpha=1e-2, sample_weight=s, offset=o, fit_intercept=True)
     start = None
-    for name in [k for k, cls in solvers.SOLVERS.items() if compat.fits(cls, p)]:
+    for name in [k for k, cls in solvers.SOLVERS.items() if requirements.fits(cls, p)]:
         start = fenchel.solve(p, solver=name, tol=1e-3, max_iter=20, start=start)
         start.coef.flags.writeable = False
         fenchel.certify(p, start.coef, start.intercept)

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 import exact
 import fenchel
-from fenchel import Status, compat, solvers
+from fenchel import Status, solvers
+from fenchel.selection import requirements
 from problems import LOSSES, data
 
 POWERS = [round(k) for k in np.linspace(-100, 100, 17)]
@@ -22,7 +23,7 @@ by_loss = pytest.mark.parametrize(
 
 
 def fitting(p):
-    return ["auto", *(k for k in EXACT if compat.fits(solvers.SOLVERS[k], p))]
+    return ["auto", *(k for k in EXACT if requirements.fits(solvers.SOLVERS[k], p))]
 
 
 def honest(p, result, tol):

@@ -9,8 +9,8 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 import fenchel
+from fenchel.compile.kernel import kernel
 from fenchel.errors import InputError
-from fenchel.jit import kernel
 from fenchel.multiclass.hierarchical_hinge import HierarchicalHinge
 from fenchel.multiclass.hierarchical_softmax import HierarchicalSoftmax
 from fenchel.multiclass.max_hinge import MaxHinge

@@ -228,7 +228,7 @@ def test_an_index_without_a_name_is_no_feature(write, tmp_path, capsys):
 
 @pytest.mark.parametrize("change", [{"fenchel": "0.0.9"}, {"numpy": "1.26"}, {"fenchel": "9", "numpy": "9"}])
 def test_a_checkpoint_of_another_version_is_refused(change, tmp_path, monkeypatch):
-    from fenchel import checkpoint
+    from fenchel.solving import checkpoint
 
     X = RNG.normal(size=(40, 3))
     problem = fenchel.Problem(X, np.sign(X[:, 0]), "logistic", alpha=0.01)
@@ -246,8 +246,9 @@ def test_a_checkpoint_of_another_version_is_refused(change, tmp_path, monkeypatc
     [("pragam", "dual variable for each"), ("semismooth_newton", "near a kink"), ("dual_ascent", "one by one")],
 )
 def test_the_reason_why_a_solver_is_refused_on_a_cluster_is_its_own(solver, reason):
-    from fenchel import compat, solvers
+    from fenchel import solvers
+    from fenchel.selection import requirements
 
     problem = fenchel.Problem([[1.0], [2.0]], [1, -1], loss="hinge", alpha=0.1)
     with pytest.raises(IncompatibleError, match=f"on a cluster .*{reason}"):
-        compat.require_fit(solvers.make(solver), problem, remote=True)
+        requirements.require_fit(solvers.make(solver), problem, remote=True)

@@ -8,16 +8,17 @@ import scipy.sparse as sp
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
 
 import fenchel
-from fenchel import compat
 from fenchel import losses as L
 from fenchel import regularizers as R
 from fenchel.engines import Local
 from fenchel.kernels.column_descent import gram_descent
-from fenchel.oracle import Oracle
-from fenchel.solvers import WorkingSet, proximal_newton
-from fenchel.solvers.column_set import ColumnSet
-from fenchel.solvers.sparse_quadratic import minimise, violation
-from fenchel.solvers.working_set import FIRST, MOST_FIRST, first_size
+from fenchel.oracles.scalar import Oracle
+from fenchel.selection import requirements
+from fenchel.solvers import WorkingSet
+from fenchel.solvers.working_set import proximal_newton
+from fenchel.solvers.working_set.column_set import ColumnSet
+from fenchel.solvers.working_set.solver import FIRST, MOST_FIRST, first_size
+from fenchel.solvers.working_set.sparse_quadratic import minimise, violation
 
 STORAGES = [pytest.param(np.asarray, id="dense"), pytest.param(sp.csr_matrix, id="csr")]
 
@@ -176,4 +177,4 @@ def test_what_it_claims():
         ("logistic", y, "l2", False),
     ):
         p = fenchel.Problem(X, targets, loss=loss, regularizer=reg, alpha=0.1)
-        assert compat.fits(WorkingSet, p) == claims
+        assert requirements.fits(WorkingSet, p) == claims

@@ -15,7 +15,7 @@ PROTOCOLS = [
     "fenchel.losses.protocol", "fenchel.multiclass.protocol", "fenchel.measures.protocol",
     "fenchel.structured.protocol", "fenchel.regularizers.base", "fenchel.solvers.base",
 ]  # fmt: skip
-OTHERS = ["fenchel.compat", "fenchel.report"]
+OTHERS = ["fenchel.selection.requirements", "fenchel.report"]
 
 
 def public(module: ModuleType) -> list[str]:

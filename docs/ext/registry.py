@@ -1,4 +1,4 @@
-"""What the guide's tables say, as rows of text, read from the registries and from `fenchel.compat`."""
+"""What the guide's tables say, as rows of text, read from the registries and from `fenchel.selection.requirements`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 import tiny_problems as tiny
 
-from fenchel import compat, losses, measures, multiclass, regularizers, solvers, structured
+from fenchel import losses, measures, multiclass, regularizers, solvers, structured
+from fenchel.selection import requirements
 from fenchel.solvers.base import Solver
 
 Rows = list[list[str]]
@@ -72,7 +73,7 @@ def vector_losses() -> Rows:
 
 def _free(name: str) -> bool:
     try:
-        return bool(compat.who_can(tiny.vector(name, "l2", free=True)))
+        return bool(requirements.who_can(tiny.vector(name, "l2", free=True)))
     except ValueError:
         return False
 
@@ -129,7 +130,11 @@ def reference(cls: type[Solver]) -> str:
 def requirement_rows() -> Rows:
     """What the words of the solvers mean: the sentence one reads when it is not so."""
     rows = [["word", "otherwise the error says"]]
-    for table, example in ((compat.LOSS, "Loss"), (compat.REGULARIZER, "Regularizer"), (compat.PROBLEM, "")):
+    for table, example in (
+        (requirements.LOSS, "Loss"),
+        (requirements.REGULARIZER, "Regularizer"),
+        (requirements.PROBLEM, ""),
+    ):
         for word, requirement in table.items():
             rows.append([word.replace("_", " "), requirement.missing.format(name=example).replace("`", "``")])
     return rows
@@ -144,7 +149,7 @@ def _matrix(names: list[str], make: Callable[[str, str], Any | None], groups: di
     for cls in solvers.SOLVERS.values():
         cells = []
         for penalty in penalties:
-            fit = {name for name in there if compat.fits(cls, problems[name, penalty])}
+            fit = {name for name in there if requirements.fits(cls, problems[name, penalty])}
             cells.append(_words(fit, there, groups))
         if set(cells) != {"none"}:
             rows.append([link(cls, "fenchel.solvers"), *cells])
@@ -163,7 +168,7 @@ def scalar_fits() -> Rows:
     """One score per row."""
     problems = {name: tiny.scalar(name, "l2") for name in losses.LOSSES}
     smooth = {name for name, problem in problems.items() if problem.smooth_loss}
-    bounded = {name for name, problem in problems.items() if compat.LOSS["bounded_slopes"].met(problem)}
+    bounded = {name for name, problem in problems.items() if requirements.LOSS["bounded_slopes"].met(problem)}
     return _matrix(list(losses.LOSSES), tiny.scalar, {"differentiable": smooth, "bounded slopes": bounded})
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.datasets import dump_svmlight_file
 
 import fenchel
-from fenchel.data.convert import convert
+from fenchel.readers.convert import convert
 
 
 def main() -> None:

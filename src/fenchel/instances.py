@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.errors import InputError
-from fenchel.oracle import Oracle, Plane, PlaneRecipe
-from fenchel.problem import Problem
+from fenchel.oracles.scalar import Oracle, Plane, PlaneRecipe
+from fenchel.problems.scalar import Problem
 from fenchel.regularizers import L2
 from fenchel.solvers.base import Solver, Start
-from fenchel.solvers.bundle import Bundle
+from fenchel.solvers.bundle.solver import Bundle
 
 __all__ = ["HingeRate", "LowerBound", "hinge_rate", "lower_bound"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import InputError
-from fenchel.sequence_metrics import (
+from fenchel.sequences.metrics import (
     ChunkScores,
     alignment_error_rate,
     chunk_f1,

@@ -15,7 +15,7 @@ import numpy as np
 from fenchel.result_html import certificate_html, result_html
 
 if TYPE_CHECKING:
-    from fenchel.problem import Problem
+    from fenchel.problems.scalar import Problem
 
 
 class Status(Enum):

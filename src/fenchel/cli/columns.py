@@ -31,8 +31,8 @@ def train(arguments: Namespace) -> int:
     from fenchel.cli.fitting import places_of
     from fenchel.cli.problem_options import alpha_of
     from fenchel.cli.train import finish
-    from fenchel.structured_model import StructuredModel
-    from fenchel.whole_file import check_writable
+    from fenchel.files.atomic_write import check_writable
+    from fenchel.models.structured import StructuredModel
 
     _refuse_foreign(arguments)
     penalty = penalty_of(arguments.penalty or "l2", pairs(arguments.penalty_param, "--penalty-param"), 1.0)
@@ -54,7 +54,7 @@ def train(arguments: Namespace) -> int:
 
 def read(path: str, label_column: int | None) -> Any:
     """The sentences of a column file, "-" for stdin."""
-    from fenchel.data.read_columns import read_columns
+    from fenchel.readers.columns import read_columns
 
     source: Any = sys.stdin.buffer if path == "-" else path
     return read_columns(source, label_column)
@@ -102,7 +102,7 @@ def _chain(arguments: Namespace) -> Any:
 
 
 def _templates(path: str | None, data: Any) -> Any:
-    from fenchel.data.templates import Templates, default_templates
+    from fenchel.sequences.templates import Templates, default_templates
 
     if path is None:
         columns = [column for column in range(data.width) if column != data.label_column]
@@ -122,8 +122,8 @@ def _problem(arguments: Namespace, data: Any, templates: Any, chain: Any, penalt
     from dataclasses import replace
 
     from fenchel.estimators.sequence_input import SequenceEncoder, find_classes, numbered
-    from fenchel.problem import Problem
-    from fenchel.structured_model import template_attributes
+    from fenchel.models.structured import template_attributes
+    from fenchel.problems.scalar import Problem
 
     labels = find_classes(data.labels)
     if len(labels) < 2:
@@ -143,7 +143,7 @@ def _problem(arguments: Namespace, data: Any, templates: Any, chain: Any, penalt
 
 def _solve(arguments: Namespace, problem: Any, place: Any) -> Any:
     from fenchel.engines import Local
-    from fenchel.solve import solve
+    from fenchel.solving.solve import solve
 
     limits = arguments.max_iter, arguments.max_time
     keep = {"checkpoint": place, "resume": arguments.resume}

@@ -54,7 +54,7 @@ def _lines(sentences: list[Any], fields: list[Any], terminal: bool) -> Iterator[
 
 
 def _note(labels: list[list[str]], predicted: list[list[str]]) -> None:
-    from fenchel.sequence_metrics import chunk_scores, token_error
+    from fenchel.sequences.metrics import chunk_scores, token_error
 
     tokens = sum(map(len, labels))
     wrong = round(token_error(labels, predicted) * tokens)
@@ -70,7 +70,7 @@ def recheck(model: Any, arguments: Namespace, tol: float) -> Any:
     """The certificate of a model, recomputed from its file: a `fenchel.cli.verify.Check`."""
     import numpy as np
 
-    from fenchel.certify import certify
+    from fenchel.certificates.scalar import certify
     from fenchel.cli.verify import GAP_LEFT, HOLDS, MISMATCH, Check, agrees
 
     problem = _problem(model, arguments)
@@ -91,7 +91,7 @@ def recheck(model: Any, arguments: Namespace, tol: float) -> Any:
 
 
 def _problem(model: Any, arguments: Namespace) -> Any:
-    from fenchel.problem import Problem
+    from fenchel.problems.scalar import Problem
 
     _, sentences, labels = read_for(model, arguments)
     if labels is None:
@@ -112,7 +112,7 @@ def _own_coef(model: Any, problem: Any) -> tuple[Any, bool]:
     """(the coefficients that the problem has weights for, whether that is all of them but zeros)."""
     import numpy as np
 
-    from fenchel.structured_model import places_of
+    from fenchel.models.structured import places_of
 
     places = places_of(problem)
     if places is None:

@@ -142,7 +142,7 @@ def _problems(arguments: Namespace, data: Any, loss: Any, penalty: Any) -> list[
 
 def _fastest(arguments: Namespace, wanted: list[Any], solver: str, title: str) -> list[Any]:
     from fenchel.engines import Local
-    from fenchel.solve import solve
+    from fenchel.solving.solve import solve
 
     engine, best = Local(arguments.threads), None
     with Progress(arguments.tol, arguments.quiet) as progress:

@@ -37,8 +37,8 @@ def configure(parser: CleanParser) -> None:
 def run(arguments: Namespace) -> int:
     """Read, write, say what was written."""
     from fenchel.cli.terminal import clean
-    from fenchel.data.convert import convert
     from fenchel.data.store import open_store
+    from fenchel.readers.convert import convert
 
     place = convert(
         arguments.data, arguments.folder, target=arguments.target, group=arguments.group, drop=arguments.drop,

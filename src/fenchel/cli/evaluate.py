@@ -44,7 +44,7 @@ def configure(parser: CleanParser) -> None:
 def run(arguments: Namespace) -> int:
     """Predict, compare with the targets, print."""
     from fenchel.cli.intervals import intervals
-    from fenchel.model_file import load
+    from fenchel.models.file import load
 
     if arguments.seed < 0:
         raise InputError(f"--seed must be at least 0, got {arguments.seed}")

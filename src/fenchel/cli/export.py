@@ -41,7 +41,7 @@ def check(parser: CleanParser, arguments: Namespace) -> None:
 def run(arguments: Namespace) -> int:
     """Load, translate, write."""
     from fenchel.errors import InputError
-    from fenchel.model_file import load
+    from fenchel.models.file import load
 
     check_output(arguments.output)
     model: Any = load(arguments.model)
@@ -57,7 +57,7 @@ def run(arguments: Namespace) -> int:
 
         content = onnx_bytes(model)
     else:
-        from fenchel.model_file import plain
+        from fenchel.models.file import plain
 
         header, arrays = plain(model)
         content = (
@@ -71,7 +71,7 @@ def _write(output: str, content: bytes) -> None:
     if output == "-":
         print(content.decode(), end="")
         return
-    from fenchel.whole_file import replacing
+    from fenchel.files.atomic_write import replacing
 
     with replacing(output) as file:
         file.write(content)

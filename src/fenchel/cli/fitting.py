@@ -46,7 +46,7 @@ def places_of(arguments: Namespace, count: int) -> list[Any]:
         if getattr(arguments, "resume", False) or getattr(arguments, "checkpoint_every", None) is not None:
             raise InputError("--resume and --checkpoint-every need --checkpoint FILE")
         return [None] * count
-    from fenchel.checkpoint import SECONDS, Checkpoint, checkpoints
+    from fenchel.solving.checkpoint import SECONDS, Checkpoint, checkpoints
 
     every = SECONDS if arguments.checkpoint_every is None else arguments.checkpoint_every
     return checkpoints(Checkpoint(arguments.checkpoint, every), count)
@@ -54,7 +54,7 @@ def places_of(arguments: Namespace, count: int) -> list[Any]:
 
 def problems(arguments: Namespace, X: Any, task: Task, loss: Any, penalty: Any, weights: Sequence[Any]) -> list[Any]:
     """One problem, or one per label."""
-    from fenchel.problem import Problem
+    from fenchel.problems.scalar import Problem
 
     X = with_constant(X, asked_constant(arguments))
     rest = {"loss": loss, "regularizer": penalty, "fit_intercept": arguments.intercept, "groups": task.groups}
@@ -63,10 +63,10 @@ def problems(arguments: Namespace, X: Any, task: Task, loss: Any, penalty: Any, 
 
 def solve_all(arguments: Namespace, wanted: list[Any]) -> list[Any]:
     """One Result per problem; after Ctrl-C the scores not yet fitted get their starting point, certified."""
-    from fenchel.compile_clock import CLOCK
+    from fenchel.compile.clock import CLOCK
     from fenchel.engines import Local
     from fenchel.result import Status
-    from fenchel.solve import solve
+    from fenchel.solving.solve import solve
 
     engine, began = Local(arguments.threads), CLOCK.other_time()
     places, resume = places_of(arguments, len(wanted)), getattr(arguments, "resume", False)
@@ -108,7 +108,7 @@ def unstopped(results: Any) -> Any:
 
 def model_of(results: list[Any], data: Rows, task: Task, constant: float | None, keep_dual: bool = True) -> Any:
     """The model of one Result, or of one per label."""
-    from fenchel.model import Model
+    from fenchel.models.model import Model
 
     return Model.from_results(
         results, labels=task.labels, index_base=data.index_base, keep_dual=keep_dual, constant=constant,

@@ -27,7 +27,7 @@ def linear_form(model: Any) -> LinearForm:
     >>> bool(np.allclose(X @ form.weights.T + form.always, model.scores(X)[:, None]))
     True
     """
-    from fenchel.model_parts import class_scores
+    from fenchel.models.parts import class_scores
 
     coef, always = np.atleast_2d(model.coef), np.atleast_1d(np.asarray(model.intercept, dtype=float))
     if model.constant is not None:

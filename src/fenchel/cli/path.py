@@ -80,8 +80,8 @@ def configure(parser: CleanParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Solve the path on all rows and on those of every fold, choose, write, print."""
-    from fenchel.model_file import save
-    from fenchel.whole_file import check_writable
+    from fenchel.files.atomic_write import check_writable
+    from fenchel.models.file import save
 
     arguments.tol = TOL if arguments.tol is None else arguments.tol
     loss, penalty, constant = asked_loss(arguments), asked_penalty(arguments), asked_constant(arguments)
@@ -206,7 +206,7 @@ def _require_metric(arguments: Namespace, data: Any, task: Any, loss: Any, penal
         return
     import numpy as np
 
-    from fenchel.solve import solve
+    from fenchel.solving.solve import solve
 
     wanted = problems(arguments, data.X, task, loss, penalty.scaled(alpha), asked_weights(arguments, task))
     truth = data.y if task.labels is None else places_of(data, task.labels, arguments.data)

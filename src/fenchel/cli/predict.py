@@ -49,7 +49,7 @@ def configure(parser: CleanParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Predict and write."""
-    from fenchel.model_file import load
+    from fenchel.models.file import load
 
     check_output(arguments.output)
     model: Any = load(arguments.model)
@@ -128,7 +128,7 @@ def _lines(predicted: Any) -> Iterator[str]:
 
 
 def _csv_lines(header: list[str], predicted: Any) -> Iterator[str]:
-    from fenchel.data.csv_text import csv_line
+    from fenchel.readers.table.csv_text import csv_line
 
     yield csv_line(header)
     for row in predicted.tolist():
@@ -147,7 +147,7 @@ def _word(entry: Any) -> str:
 def check_output(output: str) -> None:
     """Complain before the work rather than after it, if nothing could be written there."""
     if output != "-":
-        from fenchel.whole_file import check_writable
+        from fenchel.files.atomic_write import check_writable
 
         check_writable(output)
 
@@ -157,7 +157,7 @@ def write(output: str, lines: Iterator[str]) -> None:
     if output == "-":
         sys.stdout.writelines(lines)
         return
-    from fenchel.whole_file import replacing
+    from fenchel.files.atomic_write import replacing
 
     with replacing(output) as file:
         file.writelines(line.encode() for line in lines)

@@ -83,7 +83,7 @@ def quality_of(model: Any, X: Any, y: np.ndarray, groups: Any = None) -> Quality
 
 
 def _inner(loss: Any) -> Any:
-    from fenchel.model_parts import innermost
+    from fenchel.models.parts import innermost
 
     return innermost(loss)
 
@@ -203,7 +203,7 @@ def _ranking(z: np.ndarray, y: np.ndarray, groups: Any, k: Any) -> Quality:
 
 def sequence_quality(labels: list[list[str]], predicted: list[list[str]]) -> Quality:
     """Metrics of labelled sequences."""
-    from fenchel.sequence_metrics import chunk_scores
+    from fenchel.sequences.metrics import chunk_scores
 
     right = [sum(a == b for a, b in zip(t, p, strict=True)) for t, p in zip(labels, predicted, strict=True)]
     sizes = [len(t) for t in labels]

@@ -87,7 +87,7 @@ def read_for(model: Any, arguments: Namespace, qid: Any = False, need_target: bo
 
 
 def _kind(arguments: Namespace) -> str:
-    from fenchel.data.table_source import kind_of
+    from fenchel.readers.table.source import kind_of
 
     return arguments.format or kind_of(arguments.data) or "svmlight"
 
@@ -109,7 +109,7 @@ def _read_folder(path: str, qid: Any) -> Rows:
 
 
 def _read_svmlight(path: str, base: Any, n_features: int | None, qid: Any) -> Rows:
-    from fenchel.data.read_svmlight import read_svmlight
+    from fenchel.readers.svmlight.read import read_svmlight
 
     source: Any = sys.stdin.buffer if path == "-" else path
     data = read_svmlight(source, index_base=base, n_features=n_features, qid=qid)
@@ -119,7 +119,7 @@ def _read_svmlight(path: str, base: Any, n_features: int | None, qid: Any) -> Ro
 
 
 def _read_table(arguments: Namespace, kind: str, qid: Any, model: Any = None, need_target: bool = True) -> Rows:
-    from fenchel.data.table import Table
+    from fenchel.readers.table.read import Table
 
     path, group = arguments.data, getattr(arguments, "group", None)
     if qid is True and group is None:

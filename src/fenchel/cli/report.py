@@ -34,7 +34,7 @@ def configure(parser: CleanParser) -> None:
 def run(arguments: Namespace) -> int:
     """Load, read, write the page."""
     from fenchel.cli.reporting import check_report, write_report
-    from fenchel.model_file import load
+    from fenchel.models.file import load
 
     check_report(arguments.output)
     models: list[Any] = [load(name) for name in arguments.models]

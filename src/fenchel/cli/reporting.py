@@ -15,7 +15,7 @@ def add_report(group: Any) -> None:
 def check_report(path: str | None) -> None:
     """Complain before the work rather than after it, if the page could not be written."""
     if path is not None:
-        from fenchel.whole_file import check_writable
+        from fenchel.files.atomic_write import check_writable
 
         check_writable(path)
 

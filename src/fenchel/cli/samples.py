@@ -41,7 +41,7 @@ def sample(loss: str, penalty: str, rows: int = 24, features: int = 3, intercept
     >>> sample("hinge", "l1").n
     24
     """
-    from fenchel.problem import Problem
+    from fenchel.problems.scalar import Problem
 
     if loss not in loss_names():
         raise UnknownNameError("loss or measure", loss, loss_names())
@@ -75,7 +75,7 @@ def _loss(name: str) -> Any:
 
 
 def _targets(name: str, loss: Any, rows: int) -> tuple[np.ndarray, np.ndarray | None]:
-    from fenchel.model_parts import family_of
+    from fenchel.models.parts import family_of
 
     k, family = np.arange(rows), family_of(loss)
     if name == "multivariate_squared":

@@ -108,13 +108,13 @@ def _one(name: str) -> tuple[dict[str, Any], str]:
 
 
 def _pair(arguments: Namespace) -> tuple[dict[str, Any], str]:
-    from fenchel import compat
     from fenchel.cli.samples import sample
+    from fenchel.selection import requirements
     from fenchel.solvers import SOLVERS
 
     problem = sample(arguments.loss, arguments.penalty, arguments.rows, arguments.features, arguments.intercept)
-    fits = [name for name, cls in SOLVERS.items() if compat.fits(cls, problem)]
-    misfits = {name: "; ".join(compat.missing(cls, problem)) for name, cls in SOLVERS.items() if name not in fits}
+    fits = [name for name, cls in SOLVERS.items() if requirements.fits(cls, problem)]
+    misfits = {name: "; ".join(requirements.missing(cls, problem)) for name, cls in SOLVERS.items() if name not in fits}
     auto = _auto(problem)
     found = {"loss": arguments.loss, "penalty": arguments.penalty, "fits": fits, "auto": auto, "misfits": misfits}
     size = f"{arguments.rows} dense rows and {arguments.features} features"
@@ -127,8 +127,8 @@ def _pair(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
 def _auto(problem: Any) -> list[dict[str, str]]:
     """Which solvers auto would take, in its order."""
-    from fenchel.choose import candidates
     from fenchel.errors import IncompatibleError
+    from fenchel.selection.rules import candidates
     from fenchel.solvers import SOLVERS
 
     names = {cls: name for name, cls in SOLVERS.items()}
@@ -139,8 +139,8 @@ def _auto(problem: Any) -> list[dict[str, str]]:
 
 
 def _partners(arguments: Namespace) -> tuple[dict[str, Any], str]:
-    from fenchel import compat
     from fenchel.cli.samples import loss_names, penalty_names, sample
+    from fenchel.selection import requirements
     from fenchel.solvers import SOLVERS
 
     found: dict[str, Any] = {}
@@ -153,7 +153,7 @@ def _partners(arguments: Namespace) -> tuple[dict[str, Any], str]:
         except InputError as error:  # a pair that is no problem, such as several free intercepts of a hinge
             found[partner] = str(error)
             continue
-        found[partner] = [name for name, cls in SOLVERS.items() if compat.fits(cls, problem)]
+        found[partner] = [name for name, cls in SOLVERS.items() if requirements.fits(cls, problem)]
     header = ["penalty" if arguments.loss else "loss", "solvers that fit"]
     rows = [[partner, who if isinstance(who, str) else ", ".join(who) or "none"] for partner, who in found.items()]
     lists = {partner: who if isinstance(who, list) else [] for partner, who in found.items()}

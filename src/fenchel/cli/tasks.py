@@ -36,7 +36,7 @@ def arrange(data: Any, loss: Any, path: str, labels: Sequence[Any] | None = None
     words = labels is not None and isinstance(labels[0], str)
     if words or data.words is not None:
         return _arrange_words(data, loss, path, labels, ranking)
-    from fenchel.model_parts import family_of
+    from fenchel.models.parts import family_of
 
     family = family_of(loss)
     if family == "set" and (data.qid is not None if ranking is None else ranking):
@@ -56,7 +56,7 @@ def arrange(data: Any, loss: Any, path: str, labels: Sequence[Any] | None = None
 
 def _arrange_words(data: Any, loss: Any, path: str, labels: Sequence[Any] | None, ranking: bool | None) -> Task:
     """The same for labels that are words: their numbers are arranged, and the words put in their place."""
-    from fenchel.model_parts import family_of
+    from fenchel.models.parts import family_of
 
     kind = task_of(loss) if family_of(loss) == "scalar" else "classification"
     if kind == "novelty":
@@ -115,7 +115,7 @@ def places_or_beyond(data: Any, labels: Sequence[Any], path: str) -> tuple[np.nd
 
 def _require_unordered(loss: Any, path: str, words: Sequence[str]) -> None:
     """The order of the alphabet is none that a measure or a tree can mean."""
-    from fenchel.model_parts import innermost
+    from fenchel.models.parts import innermost
 
     name = type(innermost(loss)).__name__
     if name == "Ordinal" or hasattr(innermost(loss), "leaf"):
@@ -125,7 +125,7 @@ def _require_unordered(loss: Any, path: str, words: Sequence[str]) -> None:
 
 def _labels_for(loss: Any, y: np.ndarray, path: str) -> list[Any]:
     """The labels of a loss of several scores, or of a measure without queries."""
-    from fenchel.model_parts import classes_known, innermost
+    from fenchel.models.parts import classes_known, innermost
 
     if hasattr(innermost(loss), "leaf"):
         leaves = list(range(classes_known(loss) or 0))

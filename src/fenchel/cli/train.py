@@ -123,7 +123,7 @@ def check(parser: CleanParser, arguments: Namespace) -> None:
 def run(arguments: Namespace) -> int:
     """Train, write the model, print its certificate."""
     from fenchel.cli import columns
-    from fenchel.whole_file import check_writable
+    from fenchel.files.atomic_write import check_writable
 
     if arguments.tol is None:
         arguments.tol = columns.TOL if arguments.columns else TOL
@@ -155,7 +155,7 @@ def run(arguments: Namespace) -> int:
 
 def finish(model: Any, results: list[Any], arguments: Namespace, problem: str, data: Any = None) -> int:
     """Write the model and the report, with how it does on its own rows if these are given; the exit status."""
-    from fenchel.model_file import save
+    from fenchel.models.file import save
 
     save(arguments.model, model)
     if arguments.report is not None:

@@ -53,7 +53,7 @@ def run(arguments: Namespace) -> int:
     """Recompute, compare, report."""
     from fenchel.cli.columns_use import recheck
     from fenchel.errors import InputError
-    from fenchel.model_file import load
+    from fenchel.models.file import load
 
     model: Any = load(arguments.model)
     if not hasattr(model, "tol"):
@@ -93,7 +93,7 @@ def _require_all_labels(model: Any, task: Any, path: str) -> None:
 
 
 def _check(model: Any, X: Any, y: Any, groups: Any, weight: Any, j: int, tol: float) -> Check:
-    from fenchel.certify import certify
+    from fenchel.certificates.scalar import certify
 
     problem = _problem(model, X, y, groups, weight)
     stated = model.certificates[j]
@@ -115,7 +115,7 @@ def _problem(model: Any, X: Any, y: Any, groups: Any, weight: Any) -> Any:
     from fenchel.errors import InputError
 
     if model.family != "kernel":
-        from fenchel.problem import Problem
+        from fenchel.problems.scalar import Problem
 
         return Problem(
             X, y, loss=model.loss, regularizer=model.regularizer, fit_intercept=model.fit_intercept, groups=groups,

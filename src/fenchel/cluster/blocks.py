@@ -10,8 +10,8 @@ from scipy.sparse import issparse
 from fenchel.cluster.holder import Holder
 from fenchel.data.accept import aligned, read_only
 from fenchel.errors import InputError
-from fenchel.problem import Problem
-from fenchel.vector_problem import Unpenalised, for_outputs
+from fenchel.problems.scalar import Problem
+from fenchel.problems.vector import Unpenalised, for_outputs
 
 SAMPLE = 16  # targets of a block that are told
 

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from fenchel.cluster.engine import Dask
 from fenchel.cluster.plan import BYTES, Machine
 from fenchel.engines import Local
-from fenchel.oracle import Oracle
-from fenchel.problem import Problem
-from fenchel.solve import one_blas_thread
+from fenchel.oracles.scalar import Oracle
+from fenchel.problems.scalar import Problem
+from fenchel.solving.solve import one_blas_thread
 
 ROWS, COLUMNS, WIDE = 40_000, 5_000, 400_000
 REPEATS = 30

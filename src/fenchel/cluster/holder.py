@@ -14,8 +14,8 @@ import numpy as np
 
 from fenchel.data import accept
 from fenchel.engines.local import Block
-from fenchel.engines.tree import largest_nodes
-from fenchel.solve import ORACLES, one_blas_thread
+from fenchel.engines.summation_tree import largest_nodes
+from fenchel.solving.solve import ORACLES, one_blas_thread
 
 
 class Whole:
@@ -43,7 +43,7 @@ class Holder:
         self.problem = problem
         family = "scalar" if problem.family == "set" else problem.family  # of a measure's rows only scores are asked
         module, name = ORACLES[family].split(".")
-        self.oracle = getattr(import_module(f"fenchel.{module}"), name)(problem, Whole())
+        self.oracle = getattr(import_module(f"fenchel.oracles.{module}"), name)(problem, Whole())
         self.kept: dict[str, Any] = {}
 
     def answer(self, question: str, *arguments: Any) -> Any:

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certify import SAFETY, Judge, blur, shift_to_balance, sum_of
-from fenchel.certify_passes import EPS
+from fenchel.certificates.measure import accept_mixture, set_certificate, slopes_mixture
+from fenchel.certificates.passes import EPS
+from fenchel.certificates.scalar import SAFETY, Judge, blur, shift_to_balance, sum_of
+from fenchel.certificates.vector import making_up
 from fenchel.cluster.judged import Share
 from fenchel.errors import InputError
-from fenchel.oracle import Kept, Mixed, PlaneRecipe
+from fenchel.oracles.scalar import Kept, Mixed, PlaneRecipe
+from fenchel.oracles.structured import LabelRecipe
 from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
-from fenchel.set_certify import accept_mixture, set_certificate, slopes_mixture
-from fenchel.structured_oracle import LabelRecipe
-from fenchel.vector_certify import making_up
 
 
 def slopes_at(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixed:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel import structured_certify as examples
-from fenchel import vector_certify as vectors
-from fenchel.certify import all_sums, combined
-from fenchel.certify_passes import clip_pass
-from fenchel.oracle import Kept
+from fenchel.certificates import structured as examples
+from fenchel.certificates import vector as vectors
+from fenchel.certificates.passes import clip_pass
+from fenchel.certificates.scalar import all_sums, combined
+from fenchel.oracles.scalar import Kept
 from fenchel.structured import Gibbs
 from fenchel.structured.pool import pool_of
 
@@ -118,7 +118,7 @@ def example_share(holder: Any, w: np.ndarray, point: Any) -> Share:
 
 def set_scores(holder: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(scores of the block's rows, the sizes that their rounding is proportional to)."""
-    from fenchel.set_certify import scores_of
+    from fenchel.certificates.measure import scores_of
 
     return scores_of(holder.problem, w)
 

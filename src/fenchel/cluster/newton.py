@@ -1,4 +1,4 @@
-"""What a block answers to Newton's method (`solvers/newton_remote.py`): it keeps what it knows at some points."""
+"""What a block answers to Newton's method (`solvers/newton_cg/remote_passes.py`): it keeps what it knows at some points."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.solvers.newton_passes import Passes, Point
+from fenchel.solvers.newton_cg.passes import Passes, Point
 
 LAST = 4  # points that are kept
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from fenchel.cluster.planes import DualPlanes, Planes
-from fenchel.engines.tree import added
-from fenchel.intercepts import middle, refuse_without_minimum
-from fenchel.local_dual import Round
-from fenchel.oracle import Kept, Mixed, Oracle, Plane
-from fenchel.set_oracle import SetOracle
-from fenchel.structured_oracle import LabelRecipe, StructuredOracle
-from fenchel.vector_oracle import VectorOracle
+from fenchel.engines.summation_tree import added
+from fenchel.oracles.intercepts import middle, refuse_without_minimum
+from fenchel.oracles.local_dual import Round
+from fenchel.oracles.measure import SetOracle
+from fenchel.oracles.scalar import Kept, Mixed, Oracle, Plane
+from fenchel.oracles.structured import LabelRecipe, StructuredOracle
+from fenchel.oracles.vector import VectorOracle
 
 
 class Remote:

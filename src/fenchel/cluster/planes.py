@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.data.transfer import apply_to
 from fenchel.errors import OwnerRefusal
-from fenchel.local_dual import Round
+from fenchel.mirror_maps.coordinatewise import apply_to
+from fenchel.oracles.local_dual import Round
 
 
 class Value(NamedTuple):

@@ -16,13 +16,13 @@ from fenchel.cluster.engine import Dask
 from fenchel.cluster.owners import Owners
 from fenchel.cluster.sources import Source, client_of, sources_of
 from fenchel.cluster.team import Team
+from fenchel.compile.dispatch import compilable, is_builtin
 from fenchel.data.accept import accept_vector, read_only
 from fenchel.errors import InputError, SolveError
-from fenchel.problem import Problem
-from fenchel.set_problem import SetProblem
-from fenchel.structured_problem import StructuredProblem
-from fenchel.typed import compilable, is_builtin
-from fenchel.vector_problem import Unpenalised, VectorProblem, for_outputs
+from fenchel.problems.measure import SetProblem
+from fenchel.problems.scalar import Problem
+from fenchel.problems.structured import StructuredProblem
+from fenchel.problems.vector import Unpenalised, VectorProblem, for_outputs
 
 
 class OnCluster:

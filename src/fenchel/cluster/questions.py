@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.kernels.intercept import slope_limits
-from fenchel.local_dual import LocalDual, Round
+from fenchel.oracles.local_dual import LocalDual, Round
 
 
 def combined(holder: Any, u: np.ndarray) -> tuple[np.ndarray]:

@@ -2,7 +2,7 @@
 
 Every task is bound to the worker that holds its blocks, so Dask never moves one. If a worker is lost, its blocks are placed
 anew on the others, from where they came from, and only they are asked again; since sums are added in the order of the tree
-(`engines/tree.py`), the answer is the same bit for bit.
+(`engines/summation_tree.py`), the answer is the same bit for bit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from fenchel.cluster.answers import Shapes, aligned_answer, has_nan, wrong_form
 from fenchel.cluster.holder import ask, replay
-from fenchel.engines.tree import completed, missing
+from fenchel.engines.summation_tree import completed, missing
 from fenchel.errors import SolveError
 
 log = logging.getLogger("fenchel")

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
+from fenchel.compile.kernel import kernel
 from fenchel.data.mapped import release, runs
-from fenchel.data.transfer import apply
-from fenchel.jit import kernel
-from fenchel.typed import helper
+from fenchel.mirror_maps.coordinatewise import apply
 
 # Sums of products with entries of w run side by side, by hand: the vector instruction that fetches several of them at a time
 # takes longer than fetching one after the other, up to twice as long.

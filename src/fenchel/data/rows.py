@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
-from fenchel.typed import method
+from fenchel.compile.dispatch import method
+from fenchel.compile.kernel import kernel
 
 
 @method()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fenchel.typed import helper
+from fenchel.compile.dispatch import helper
 
 
 @helper

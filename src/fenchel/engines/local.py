@@ -18,7 +18,7 @@ import numpy as np
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import fetch, is_mapped, release
 from fenchel.data.threads import cores, spread
-from fenchel.engines.tree import added
+from fenchel.engines.summation_tree import added
 from fenchel.errors import InputError
 
 SMALLEST_BLOCK = 1 << 17  # stored values: some tenths of a millisecond of work, well above the cost of handing it out

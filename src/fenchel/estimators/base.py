@@ -25,11 +25,11 @@ from fenchel.errors import InputError
 from fenchel.estimators.budget import Budget
 from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, View, with_callbacks
 from fenchel.estimators.plain_state import PlainState
-from fenchel.model import Model, plain_label
-from fenchel.model_parts import linear_scores
-from fenchel.problem import Problem
+from fenchel.models.model import Model, plain_label
+from fenchel.models.parts import linear_scores
+from fenchel.problems.scalar import Problem
 from fenchel.result import Result
-from fenchel.solve import solve
+from fenchel.solving.solve import solve
 
 log = logging.getLogger("fenchel.estimators")
 
@@ -177,7 +177,7 @@ class LinearEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
         """Where each of several solves keeps its state."""
         if self.checkpoint is None:
             return [None] * count
-        from fenchel.checkpoint import checkpoints
+        from fenchel.solving.checkpoint import checkpoints
 
         return checkpoints(self.checkpoint, count)
 

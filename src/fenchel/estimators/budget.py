@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.compile_clock import CLOCK
+from fenchel.compile.clock import CLOCK
 from fenchel.result import Result, Status
 
 SHORTEST = 1e-9  # seconds: a limit must be positive even when the time is already gone

@@ -18,8 +18,8 @@ from fenchel.estimators.class_weight import weighted_classes
 from fenchel.estimators.joint import JointEstimator, best, has_free_intercepts
 from fenchel.estimators.path import Path, path
 from fenchel.estimators.probability import has_probability, probabilities
-from fenchel.model_parts import class_scores, classes_known
-from fenchel.problem import Problem
+from fenchel.models.parts import class_scores, classes_known
+from fenchel.problems.scalar import Problem
 
 NAMES = sorted({name for name, cls in losses.LOSSES.items() if "+1" in getattr(cls, "target_rule", "")} | {"squared"})
 JOINT_NAMES = ["max_hinge", "softmax"]  # those that need no parameters; the others are given as objects

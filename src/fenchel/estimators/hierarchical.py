@@ -13,7 +13,7 @@ from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import accept_weights, total_weight
 from fenchel.estimators.joint import JointEstimator, best
 from fenchel.multiclass import HierarchicalHinge, HierarchicalSoftmax, Tree
-from fenchel.problem import Problem
+from fenchel.problems.scalar import Problem
 
 
 def _is_softmax(estimator: Any) -> bool:

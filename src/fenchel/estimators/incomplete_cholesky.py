@@ -12,9 +12,9 @@ from fenchel.data.accept import accept_matrix
 from fenchel.errors import InputError
 from fenchel.estimators.kernel import kernel_params
 from fenchel.estimators.plain_state import PlainState
-from fenchel.kernel_features import KernelFeatures, cholesky_features
 from fenchel.kernel_methods.gram import BLOCK, refuse_indefinite, require_diagonal
 from fenchel.kernel_methods.kernel_function import KernelFunction
+from fenchel.models.kernel_features import KernelFeatures, cholesky_features
 
 ROUNDING = 1e-8  # a residual below minus this share of the largest diagonal is not rounding
 

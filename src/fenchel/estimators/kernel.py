@@ -29,9 +29,9 @@ from fenchel.estimators.regressor import NAMES as REGRESSION_NAMES
 from fenchel.kernel_methods import KernelProblem, solve_kernel
 from fenchel.kernel_methods.problem import make_gram
 from fenchel.kernel_methods.scores import kernel_scores
-from fenchel.kernel_model import KernelModel
-from fenchel.model import plain_label
-from fenchel.model_parts import innermost
+from fenchel.models.kernel import KernelModel
+from fenchel.models.model import plain_label
+from fenchel.models.parts import innermost
 from fenchel.regularizers import DEFAULT_ALPHA, L2
 from fenchel.result import Result
 

@@ -11,7 +11,7 @@ from fenchel import measures
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import LinearEstimator
 from fenchel.measures import Measure
-from fenchel.problem import Problem
+from fenchel.problems.scalar import Problem
 from fenchel.result import Result
 
 ALIASES = {"f1": "f_beta"}

@@ -10,7 +10,7 @@ from sklearn.base import OutlierMixin
 
 from fenchel.errors import InputError
 from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
-from fenchel.problem import Problem
+from fenchel.problems.scalar import Problem
 
 
 class NoveltyDetector(OutlierMixin, LinearEstimator):

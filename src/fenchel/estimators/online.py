@@ -13,14 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.data.accept import accept_matrix
-from fenchel.data.exponential import BalancedWinnow, Winnow
-from fenchel.data.power import Power
-from fenchel.data.transfer import Identity
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import LinearEstimator
 from fenchel.kernels.online_epoch import TIE, online_epoch, weights_of
-from fenchel.model import plain_label
-from fenchel.online_model import OnlineModel
+from fenchel.mirror_maps.coordinatewise import Identity
+from fenchel.mirror_maps.entropic import BalancedWinnow, Winnow
+from fenchel.mirror_maps.q_norm import Power
+from fenchel.models.model import plain_label
+from fenchel.models.online import OnlineModel
 from fenchel.regularizers.prior import checked_prior
 
 POSITIVE = ("winnow", "normalised_winnow")

@@ -10,10 +10,10 @@ import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.estimators.budget import Budget
-from fenchel.model_parts import regularizer_of
-from fenchel.problem import Problem
+from fenchel.models.parts import regularizer_of
+from fenchel.problems.scalar import Problem
 from fenchel.result import Certificate, Result
-from fenchel.solve import solve
+from fenchel.solving.solve import solve
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
 from fenchel.estimators.callbacks import View
 from fenchel.estimators.path import Path, path
-from fenchel.problem import Problem
+from fenchel.problems.scalar import Problem
 
 NAMES = ["absolute", "epsilon_insensitive", "huber", "poisson", "quantile", "squared"]
 # The estimator's parameter -> (the loss it belongs to, its name there).

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.errors import InputError
-from fenchel.model_file import load, save
+from fenchel.models.file import load, save
+from fenchel.models.structured import StructuredModel, as_tuples, dual_point_of, facts_of
 from fenchel.result import Result
-from fenchel.structured_model import StructuredModel, as_tuples, dual_point_of, facts_of
 
 
 class Saving(ABC):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.data.attributes import Attributes, has_names
 from fenchel.errors import InputError
+from fenchel.sequences.attributes import Attributes, has_names
 
 
 class SequenceEncoder:

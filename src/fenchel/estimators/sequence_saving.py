@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.data.attributes import Attributes
 from fenchel.errors import InputError
 from fenchel.estimators.saving import Saving
 from fenchel.estimators.sequence_input import SequenceEncoder
+from fenchel.models.structured import StructuredModel
+from fenchel.sequences.attributes import Attributes
 from fenchel.structured.chain import Chain
-from fenchel.structured_model import StructuredModel
 
 RESCALINGS = {"margin": 0.0, "slack": 1.0}
 

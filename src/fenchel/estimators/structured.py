@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from fenchel.certificates.structured import accept_point
 from fenchel.errors import InputError
 from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
 from fenchel.estimators.saving import Saving
-from fenchel.problem import Problem
-from fenchel.structured_certify import accept_point
+from fenchel.problems.scalar import Problem
 
 
 class StructuredEstimator(Saving, LinearEstimator):

@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certify import feasible
+from fenchel.certificates.scalar import feasible
+from fenchel.errors import IncompatibleError
 from fenchel.kernel_methods.certificate import own_dual, products
 from fenchel.kernel_methods.gram import refuse_indefinite
 from fenchel.kernels.intercept import intercept_sums
 from fenchel.kernels.working_set import FLAT, add_columns, balance, solve_block, wishes
-from fenchel.oracle import Oracle
+from fenchel.oracles.scalar import Oracle
 from fenchel.result import Iterate
+from fenchel.selection.rules import Choice, Choices
 from fenchel.solvers.base import Solver, Start
 
 FEW, MANY = 128, 1024  # rows of a working set
@@ -38,7 +40,7 @@ REFRESH = 1000  # working sets between two computations of all scores
 class KernelOracle(Oracle):
     """What the loop and the solver share; a pass is one walk over all n^2 values of K."""
 
-    def __init__(self, problem: Any, engine: Any = None):
+    def __init__(self, problem: Any):
         self.problem = problem
         self.passes = 0.0
 
@@ -176,3 +178,20 @@ def largest(values: np.ndarray, count: int) -> np.ndarray:
         at = np.argpartition(values, values.size - count)[values.size - count :]
         return at[values[at] > 0.0]
     return np.flatnonzero(values > 0.0)
+
+
+def kernel_choices(solver: Any, remote: bool) -> Choices:
+    """The one solver for kernels, unless another one, or an engine that spreads rows, is asked for."""
+    if remote:
+        raise IncompatibleError("a KernelProblem is solved on one machine: each of its rows has to do with all others")
+    if isinstance(solver, str) and solver in ("auto", "kernel_ascent"):
+        solver = KernelAscent()
+    if not isinstance(solver, KernelAscent):
+        name = solver if isinstance(solver, str) else type(solver).__name__
+        raise IncompatibleError(
+            f"{name} cannot solve this problem: the features are those of a kernel, and the method needs rows of features. "
+            "Solvers that can: KernelAscent (solver='auto'). fenchel.IncompleteCholesky makes rows of a kernel."
+        )
+    choices = Choices([Choice(solver, "the only solver for kernels")])
+    choices.get(0)
+    return choices

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from fenchel import deadline
-from fenchel.certify import SAFETY, Judge, certified_loss, feasible, require_subgradients
-from fenchel.certify_passes import EPS, conjugate_pass, slopes_pass
+from fenchel.certificates.passes import EPS, conjugate_pass, slopes_pass
+from fenchel.certificates.scalar import SAFETY, Judge, certified_loss, feasible, require_subgradients
+from fenchel.compile.kernel import kernel
 from fenchel.data.accept import accept_vector
 from fenchel.data.sums import add
 from fenchel.errors import InputError
-from fenchel.jit import kernel
 from fenchel.kernel_methods.gram import refuse_indefinite
 from fenchel.losses.protocol import value
 from fenchel.result import Certificate

@@ -13,7 +13,7 @@ from fenchel.data.accept import accept_matrix
 from fenchel.errors import InputError
 from fenchel.kernel_methods.gram import refuse_indefinite
 from fenchel.kernel_methods.kernel_function import KernelFunction
-from fenchel.problem import Problem
+from fenchel.problems.scalar import Problem
 from fenchel.structured import Chain
 
 RANK = 1e-12  # pivots below this share of the largest k(x, x) count as rounding

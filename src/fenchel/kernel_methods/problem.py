@@ -11,14 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel import losses
-from fenchel.certify import Judge
+from fenchel.certificates.scalar import Judge
+from fenchel.compile.dispatch import compilable
 from fenchel.errors import InputError
 from fenchel.kernel_methods.certificate import JUDGE
 from fenchel.kernel_methods.gram import GivenGram, Gram
 from fenchel.kernel_methods.kernel_function import KernelFunction
-from fenchel.problem import Problem
+from fenchel.problems.scalar import Problem
 from fenchel.regularizers import DEFAULT_ALPHA, L2
-from fenchel.typed import compilable
 
 
 class KernelProblem(Problem):
@@ -73,6 +73,18 @@ class KernelProblem(Problem):
     def judge(self) -> Judge:
         """How its certificates are computed."""
         return JUDGE
+
+    def oracle(self) -> Any:
+        """What solvers ask of it."""
+        from fenchel.kernel_methods.ascent import KernelOracle
+
+        return KernelOracle(self)
+
+    def choices(self, solver: Any, remote: bool) -> Any:
+        """The solvers that `fenchel.solve` tries."""
+        from fenchel.kernel_methods.ascent import kernel_choices
+
+        return kernel_choices(solver, remote)
 
     @cached_property
     def digest(self) -> str:

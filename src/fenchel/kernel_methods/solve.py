@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fenchel.choose import Choice, Choices
 from fenchel.data.accept import accept_vector
-from fenchel.errors import IncompatibleError, InputError
+from fenchel.errors import InputError
 from fenchel.kernel_methods.ascent import KernelAscent
 from fenchel.kernel_methods.problem import KernelProblem
 from fenchel.result import Result
-from fenchel.solve import solve
+from fenchel.solving.solve import solve
 
 
 def solve_kernel(
@@ -40,20 +39,3 @@ def solve_kernel(
         u = accept_vector(start, problem.n, "start")
         start = (-problem.weights * u / problem.alpha, 0.0, u)
     return solve(problem, "auto" if solver is None else solver, tol, max_iter, max_time, callback, start)
-
-
-def kernel_choices(problem: KernelProblem, solver: Any, remote: bool) -> Choices:
-    """The one solver for kernels, unless another one, or an engine that spreads rows, is asked for."""
-    if remote:
-        raise IncompatibleError("a KernelProblem is solved on one machine: each of its rows has to do with all others")
-    if isinstance(solver, str) and solver in ("auto", "kernel_ascent"):
-        solver = KernelAscent()
-    if not isinstance(solver, KernelAscent):
-        name = solver if isinstance(solver, str) else type(solver).__name__
-        raise IncompatibleError(
-            f"{name} cannot solve this problem: the features are those of a kernel, and the method needs rows of features. "
-            "Solvers that can: KernelAscent (solver='auto'). fenchel.IncompleteCholesky makes rows of a kernel."
-        )
-    choices = Choices([Choice(solver, "the only solver for kernels")])
-    choices.get(0)
-    return choices

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.kernel import kernel
 from fenchel.data.rows import sqnorm
-from fenchel.jit import kernel
 from fenchel.kernels.vector_passes import add_row, row_scores
 from fenchel.multiclass.protocol import conjugate, slopes, value, vertex_margins
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
+from fenchel.compile.kernel import kernel
 from fenchel.data.rows import axpy, dot
-from fenchel.jit import kernel
-from fenchel.typed import helper
 
 
 @helper

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.kernel import kernel
 from fenchel.data.dense import is_long
 from fenchel.data.rows import add_rows, axpy, dot
-from fenchel.jit import kernel
 from fenchel.kernels.long_rows import bent_long_rows, newton_of_long_rows
 from fenchel.kernels.passes import RUN
 from fenchel.kernels.row_losses import STEEPEST, counted, model_rows

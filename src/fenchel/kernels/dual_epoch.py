@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.data.transfer import renew, row_look, row_move
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 from fenchel.kernels.dual_rules import Place, new_dual
+from fenchel.mirror_maps.coordinatewise import renew, row_look, row_move
 
 
 @kernel(fastmath=True)

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
+from fenchel.compile.kernel import kernel
 from fenchel.data.accept import size
 from fenchel.data.rows import axpy
-from fenchel.data.transfer import row_look
 from fenchel.data.walk import LONGEST
-from fenchel.jit import kernel
 from fenchel.losses.protocol import conjugate, dual_step, quick_dual_step, slope, value
-from fenchel.typed import helper
+from fenchel.mirror_maps.coordinatewise import row_look
 
 RUN = 16  # rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
 FEW = 64 * RUN  # rows; fewer are shuffled one by one

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.data.exponential import unit_shares
-from fenchel.data.transfer import row_score_at, steepening
-from fenchel.jit import kernel
+from fenchel.compile.dispatch import helper, method
+from fenchel.compile.kernel import kernel
 from fenchel.losses.derived import FARTHEST, MOST_HALVINGS, middle
 from fenchel.losses.protocol import curvature, dual_domain, dual_step, slope
-from fenchel.typed import helper, method
+from fenchel.mirror_maps.coordinatewise import row_score_at, steepening
+from fenchel.mirror_maps.entropic import unit_shares
 
 ENOUGH = 1e-3  # a line search ends when its last correction is this share of the whole step
 LONGEST = 4.0  # exponents that one trial of a line search may add

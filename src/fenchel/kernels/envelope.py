@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.dispatch import helper
+from fenchel.compile.kernel import kernel
 from fenchel.losses.protocol import dual_step, local_model, slope, value
-from fenchel.typed import helper
 
 STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
 PROBE = 1e-3  # width, in units of gamma, over which the change of u is measured

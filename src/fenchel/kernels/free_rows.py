@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.kernel import kernel
 from fenchel.data.rows import axpy, dot
-from fenchel.jit import kernel
 
 
 @kernel(fastmath=True)

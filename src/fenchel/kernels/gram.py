@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.compile.kernel import kernel
 from fenchel.data.dense import Dense
 from fenchel.data.rows import add_outer, row_column, row_entry, row_span
-from fenchel.jit import kernel
 
 NARROW = 200  # columns up to which `narrow_gram` is faster than BLAS, which wants a scaled copy of the rows
 HELD = 256  # rows that it holds at a time

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from fenchel.compile.kernel import kernel
 from fenchel.data.sums import add
-from fenchel.jit import kernel
 from fenchel.losses.protocol import dual_domain, slope, value_and_slope
 
 MOST_DOUBLINGS = 60

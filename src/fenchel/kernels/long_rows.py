@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
+from fenchel.compile.kernel import kernel
 from fenchel.data.dense import FOUR, ONE, THREE, TWO, add_four_rows, four_dots
 from fenchel.data.rows import axpy, dot
-from fenchel.jit import kernel
 from fenchel.kernels.row_losses import counted, model_rows
 from fenchel.losses.protocol import value_and_slope
-from fenchel.typed import helper
 
 
 @helper

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.data.transfer import add_weights, renew, row_look, row_move, row_size
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
+from fenchel.mirror_maps.coordinatewise import add_weights, renew, row_look, row_move, row_size
 
 TIE = 1e-9  # a score is 0 if it is this close, relative to the sum of its absolute terms: far above their rounding
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.kernel import kernel
 from fenchel.data.rows import axpy, dot, mapped_dot
-from fenchel.jit import kernel
 from fenchel.kernels.pair_step import pair_step
 from fenchel.losses.protocol import dual_step
 

@@ -9,7 +9,7 @@ ways, the smaller of their masses can be moved and gains; the largest one seen i
 
 from __future__ import annotations
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 from fenchel.losses.protocol import dual_step
 
 MOST_STEPS = 200

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.kernel import kernel
 from fenchel.data.dense import is_long
 from fenchel.data.rows import add_rows, axpy, dot, sqnorm
-from fenchel.jit import kernel
 from fenchel.kernels.long_rows import combine_long_rows, risk_of_long_rows, scores_of_long_rows
 from fenchel.kernels.row_losses import counted
 from fenchel.losses.protocol import conjugate, in_runs, slope, value_and_slope

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.kernel import kernel
 from fenchel.data.rows import axpy, dot, sqnorm
-from fenchel.jit import kernel
 from fenchel.losses.protocol import slope
 
 SMALLEST_FACTOR = 1e-100

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel import typed
-from fenchel.jit import Kernel
+from fenchel.compile import dispatch
+from fenchel.compile.kernel import Kernel
 
 LANES = 4
 TILE = 8  # vectors of sums that are kept in registers at once: more do not fit
@@ -50,7 +50,7 @@ class VectorKernel(Kernel):
             emit(scale, values, columns, W, z)
 
         run.__name__ = run.__qualname__ = f"run_{self.py_func.__name__}"  # two of them on disk must not share a name
-        return njit(**typed.JIT, forceinline=True)(run)
+        return njit(**dispatch.JIT, forceinline=True)(run)
 
 
 def vector_kernel(build: Callable) -> Callable[[Callable], VectorKernel]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fenchel.compile.dispatch import helper
 from fenchel.losses.protocol import local_model
-from fenchel.typed import helper
 
 STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
 

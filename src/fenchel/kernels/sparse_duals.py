@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel.compile.dispatch import helper, method
+from fenchel.compile.kernel import kernel
 from fenchel.data.csr import unsigned
 from fenchel.data.dense import Dense
 from fenchel.data.rows import row_column, row_entry, row_parts, row_span, row_vector
-from fenchel.jit import kernel
 from fenchel.kernels.quads import add_to_rows
 from fenchel.multiclass.protocol import conjugate
-from fenchel.typed import helper, method
 
 LEAST = 4  # entries that a row has room for when it has any: a class and some others
 SPARE = 4  # places for every row that are free in a new pool, at least

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.dispatch import helper
+from fenchel.compile.kernel import kernel
 from fenchel.kernels.structured_passes import ROUNDING, plane_at
 from fenchel.structured.protocol import (
     add_label,
@@ -19,7 +20,6 @@ from fenchel.structured.protocol import (
     part_scores,
     plane_factor,
 )
-from fenchel.typed import helper
 
 PLAIN, AWAY, PAIRWISE = 0, 1, 2
 ASK, CACHE_FIRST, CACHE_ONLY = 0, 1, 2

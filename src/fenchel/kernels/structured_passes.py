@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.dispatch import helper
+from fenchel.compile.kernel import kernel
 from fenchel.structured.protocol import (
     add_label,
     begin_pass,
@@ -16,7 +17,6 @@ from fenchel.structured.protocol import (
     part_scores,
     plane_factor,
 )
-from fenchel.typed import helper
 
 ROUNDING = 1e-9  # how far below 0, relatively, the best plane may lie
 

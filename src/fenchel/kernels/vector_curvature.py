@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 from fenchel.kernels.vector_passes import add_row, row_scores
 from fenchel.multiclass.protocol import dual_prox, value, value_and_slopes
 from fenchel.multiclass.transfers import SLACK

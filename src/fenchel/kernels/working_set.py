@@ -6,7 +6,7 @@ step it would take alone: du_i at the present intercept.
 
 from __future__ import annotations
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 from fenchel.kernels.pair_step import pair_step
 from fenchel.losses.protocol import dual_step
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.compile.dispatch import is_builtin
 from fenchel.errors import InputError
 from fenchel.losses import derived, protocol
-from fenchel.typed import is_builtin
 
 Test = Callable[[Any, Any, float], Iterator[str]]
 

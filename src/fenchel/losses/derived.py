@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import math
 
+from fenchel.compile.dispatch import helper
 from fenchel.losses.required import slope, value
-from fenchel.typed import helper
 
 FARTHEST = 1022  # scores are tried up to 2**FARTHEST
 STEEPEST = 1e100  # steeper slopes do not count as dual variables: their squares, which envelopes need, overflow

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from fenchel.compile.dispatch import helper
 from fenchel.losses.special import wright_omega
 from fenchel.losses.straight import exp, log, log1p
 from fenchel.losses.targets import is_sign
-from fenchel.typed import helper
 
 # Steps of Newton that one of higher order, in their place, makes exact within rounding, and within some percents
 NEAR, WITHIN_PERCENTS = 1e-3, 1.0

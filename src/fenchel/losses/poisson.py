@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from fenchel.compile.dispatch import helper
 from fenchel.losses.special import wright_omega
 from fenchel.losses.straight import excess, exp, log, log1p
 from fenchel.losses.targets import is_nonnegative
-from fenchel.typed import helper
 
 TINY = 1e-300
 

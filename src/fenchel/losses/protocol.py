@@ -26,14 +26,14 @@ The certificate of a loss that is not Fenchel's own uses `value` and `slope` alo
 solvers up, and a fault in them cannot make a bound false.
 
 The functions below are what kernels call: `value(loss, z, y)` is `loss.value(z, y)` in Python and the compiled method
-inside a kernel (see `fenchel.typed`).
+inside a kernel (see `fenchel.compile.dispatch`).
 """
 
 from __future__ import annotations
 
+from fenchel.compile.dispatch import method
 from fenchel.losses import derived
 from fenchel.losses.required import slope, value
-from fenchel.typed import method
 
 
 def _value_and_slope(loss, z, y):

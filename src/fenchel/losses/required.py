@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fenchel.typed import method
+from fenchel.compile.dispatch import method
 
 
 @method()

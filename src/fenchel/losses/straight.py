@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from fenchel.typed import helper
+from fenchel.compile.dispatch import helper
 
 LOG2_E = 1.4426950408889634
 LN2, LN2_REST = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # ln 2 in two parts, of which k LN2 is exact

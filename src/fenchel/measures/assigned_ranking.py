@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 from fenchel.measures.common import is_spoiled
 from fenchel.measures.queries import Queries
 

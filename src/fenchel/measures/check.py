@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fenchel.compile.dispatch import is_ours
 from fenchel.errors import InputError
 from fenchel.measures.protocol import Measure, Vector
-from fenchel.typed import is_ours
 
 TARGETS = [1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0]
 MOST_ROWS = 500  # of a problem's own that are tried

@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fenchel.compile.kernel import kernel
 from fenchel.errors import InputError
-from fenchel.jit import kernel
 from fenchel.measures.common import is_spoiled, longest
 from fenchel.measures.order import sort_stably
 from fenchel.measures.parameters import positive

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 
 LONG = 200  # below this the fixed cost of the radix histograms is not earned back
 RUN = 12  # insertion-sorted before merging starts

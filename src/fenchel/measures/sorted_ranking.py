@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 from fenchel.measures.common import centre, is_spoiled, longest
 from fenchel.measures.order import sort_stably
 from fenchel.measures.queries import Queries

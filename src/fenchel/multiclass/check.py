@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.compile.dispatch import is_builtin
 from fenchel.errors import InputError
-from fenchel.typed import is_builtin
 
 REQUIRED = {
     "value": "value(z, y): the loss of the scores z of a row with target y",

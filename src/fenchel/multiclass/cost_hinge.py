@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
 from fenchel.errors import InputError
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.cost_step import cost_step
 from fenchel.multiclass.parameters import ByContent, frozen
 from fenchel.multiclass.simplex_step import simplex_step
 from fenchel.multiclass.transfers import SLACK, clear, is_transfer, scale_transfer
-from fenchel.typed import helper
 
 
 class _Fields(NamedTuple):

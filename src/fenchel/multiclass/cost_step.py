@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fenchel.compile.dispatch import helper
 from fenchel.multiclass.transfers import clear
-from fenchel.typed import helper
 
 MOST_TRIES = 100
 EPSILON = 2.0**-52

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from fenchel.typed import helper
+from fenchel.compile.dispatch import helper
 
 
 @helper

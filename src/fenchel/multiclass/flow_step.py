@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.typed import helper
+from fenchel.compile.dispatch import helper
 
 
 @helper

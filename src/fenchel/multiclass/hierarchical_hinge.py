@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper, method
 from fenchel.errors import InputError
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.flow_step import flow_step
 from fenchel.multiclass.parameters import ByContent
 from fenchel.multiclass.softmax import ROUNDING
 from fenchel.multiclass.tree import Tree, class_scores, diameter
-from fenchel.typed import helper, method
 
 
 @helper

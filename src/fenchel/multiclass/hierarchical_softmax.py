@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.compile.dispatch import method
 from fenchel.losses.special import entropy_term
 from fenchel.multiclass.hierarchical_hinge import TreeLoss, are_flows
 from fenchel.multiclass.tree import Tree, diameter
-from fenchel.typed import method
 
 
 @method(inline=False)

@@ -6,7 +6,7 @@ values lie close together, and only their differences matter: those keep all the
 
 from __future__ import annotations
 
-from fenchel.typed import helper
+from fenchel.compile.dispatch import helper
 
 FIRST, DISTANCE, WEIGHT, COUNT = 0, 1, 2, 3
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
 from fenchel.errors import InputError
 from fenchel.multiclass.parameters import ByContent
 from fenchel.multiclass.softmax import ROUNDING
-from fenchel.typed import helper
 
 
 @helper

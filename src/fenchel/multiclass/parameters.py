@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.compile.dispatch import helper
 from fenchel.errors import InputError
-from fenchel.typed import helper
 
 
 class ByContent:

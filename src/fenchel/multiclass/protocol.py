@@ -36,8 +36,8 @@ the new u is dual_prox(z + q u, q). It is also the slope of the Moreau envelope.
 
 from __future__ import annotations
 
+from fenchel.compile.dispatch import method
 from fenchel.losses.protocol import conjugate, value
-from fenchel.typed import method
 
 __all__ = ["conjugate", "dual_prox", "into_domain", "slopes", "value", "value_and_slopes", "vertex_margins"]
 

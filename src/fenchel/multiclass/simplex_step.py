@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from fenchel.compile.dispatch import helper
 from fenchel.multiclass.transfers import clear
-from fenchel.typed import helper
 
 
 @helper

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from fenchel.compile.dispatch import helper
 from fenchel.losses.special import entropy_term, wright_omega
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent
 from fenchel.multiclass.protocol import value_and_slopes
-from fenchel.typed import helper
 
 ROUNDING = 16 * 2.0**-52  # times m: by how much a sum of m dual variables may miss what it must be
 

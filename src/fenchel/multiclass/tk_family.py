@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
 from fenchel.multiclass.descending import draw, heap_of, kth_floor, sorted_others
 from fenchel.multiclass.transfers import SLACK, clear, is_transfer, scale_transfer, taken
 from fenchel.multiclass.us_family import positive_weights, total_weight
-from fenchel.typed import helper
 
 
 @helper

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
 from fenchel.multiclass.descending import draw
 from fenchel.multiclass.isotonic import COUNT, WEIGHT, above_block, block_value, pool
 from fenchel.multiclass.simplex_step import simplex_step
 from fenchel.multiclass.tk_family import tk_ranks
 from fenchel.multiclass.transfers import clear
 from fenchel.multiclass.us_family import positive_weights, total_weight
-from fenchel.typed import helper
 
 MOST_TRIES = 100
 EPSILON = 2.0**-52

@@ -5,7 +5,7 @@ u_y = -(sum of the b_j) in all class losses. Domains are closed; points outside 
 
 from __future__ import annotations
 
-from fenchel.typed import helper
+from fenchel.compile.dispatch import helper
 
 SLACK = 2.0**-42
 

@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
 from fenchel.multiclass.descending import draw, heap_of, kth_floor, sorted_others
 from fenchel.multiclass.isotonic import COUNT, above_block, block_value, pool
 from fenchel.multiclass.simplex_step import simplex_step
 from fenchel.multiclass.transfers import SLACK, best_other, clear, is_transfer, scale_transfer, taken
-from fenchel.typed import helper
 
 
 @helper

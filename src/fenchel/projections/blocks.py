@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 
 BLOCK = 256  # so that all arrays of a pass stay in 32 KB together
 LANES = 64  # independent sums, because one chain of dependent additions would cost more than all the rest

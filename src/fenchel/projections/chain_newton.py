@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.dispatch import helper
+from fenchel.compile.kernel import kernel
 from fenchel.projections.chain_recovery import recover_chain
 from fenchel.projections.chain_system import degrees, eliminate, substitute
-from fenchel.typed import helper
 
 MOST_STEPS = 200
 ROUNDS = 2  # of the first guess: one leaves long chains far off, more lead astray

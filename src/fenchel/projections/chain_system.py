@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
-from fenchel.typed import helper
+from fenchel.compile.dispatch import helper
+from fenchel.compile.kernel import kernel
 
 
 @helper

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 from fenchel.projections.blocks import BLOCK, Columns, part, product_error, two_sum
 
 HUGE = float(np.finfo(float).max)

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 from fenchel.projections.blocks import BLOCK, LANES, Columns, add_compensated, combine, part, product_error, two_sum
 
 

@@ -32,10 +32,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from fenchel.compile.dispatch import is_ours
 from fenchel.errors import InputError
 from fenchel.regularizers import derived
 from fenchel.regularizers.numerics import Vector, positive
-from fenchel.typed import is_ours
 
 
 def _content(value: Any) -> list[bytes]:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fenchel.compile.dispatch import is_ours
 from fenchel.errors import InputError
 from fenchel.regularizers import derived
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.numerics import Vector
-from fenchel.typed import is_ours
 
 
 class _Tested:

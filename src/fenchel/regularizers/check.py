@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.compile.dispatch import is_ours
 from fenchel.errors import InputError
 from fenchel.regularizers import derived
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.numerics import Vector
-from fenchel.typed import is_ours
 
 TOL = 1e-8  # relative to the numbers compared
 DIFFERENCE_TOL = 1e-4  # of central differences with a relative step of 1e-6

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.model_parts import innermost
+from fenchel.models.parts import innermost
 
 
 def task_of(loss: Any, family: str, labels: Sequence[Any] | None) -> str:

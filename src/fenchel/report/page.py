@@ -17,6 +17,7 @@ import numpy as np
 import fenchel
 from fenchel.errors import InputError
 from fenchel.estimators.path import Path
+from fenchel.files.atomic_write import replacing
 from fenchel.report import outcome, path_section, settings, trace, weights
 from fenchel.report.evaluation import Evaluation
 from fenchel.report.markup import Markup, data_block, element, inside, number
@@ -25,7 +26,6 @@ from fenchel.report.statements import certificates, overview, problems
 from fenchel.report.subject import Fit, Run, run_of
 from fenchel.report.words import status_pill
 from fenchel.result import Result
-from fenchel.whole_file import replacing
 
 log = logging.getLogger("fenchel.report")
 

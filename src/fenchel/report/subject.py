@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.errors import InputError
-from fenchel.kernel_model import KernelModel
-from fenchel.model import Model
-from fenchel.model_parts import class_scores, classes_known, innermost, regularizer_of
+from fenchel.models.kernel import KernelModel
+from fenchel.models.model import Model
+from fenchel.models.parts import class_scores, classes_known, innermost, regularizer_of
+from fenchel.models.structured import StructuredModel
 from fenchel.report.data_facts import data_facts, labels_shown, task_of
 from fenchel.result import Certificate, Result, Status, TracePoint
-from fenchel.structured_model import StructuredModel
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,21 @@ from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
 from fenchel.solvers.base import Solver, Start
 from fenchel.solvers.block_ascent import BlockAscent
 from fenchel.solvers.block_frank_wolfe import BlockFrankWolfe
-from fenchel.solvers.bundle import Bundle
+from fenchel.solvers.bundle.solver import Bundle
 from fenchel.solvers.cocoa import Cocoa
 from fenchel.solvers.cutting_plane import CuttingPlane
-from fenchel.solvers.dual_ascent import DualAscent
+from fenchel.solvers.dual_ascent.solver import DualAscent
 from fenchel.solvers.extragradient import Extragradient
-from fenchel.solvers.frank_wolfe import FrankWolfe
+from fenchel.solvers.frank_wolfe.solver import FrankWolfe
 from fenchel.solvers.lbfgs import LBFGS
-from fenchel.solvers.newton_cg import NewtonCG
+from fenchel.solvers.newton_cg.solver import NewtonCG
 from fenchel.solvers.pairwise_ascent import PairwiseAscent
 from fenchel.solvers.pegasos import Pegasos
-from fenchel.solvers.pragam import Pragam
+from fenchel.solvers.pragam.solver import Pragam
 from fenchel.solvers.projected_subgradient import ProjectedSubgradient
 from fenchel.solvers.proximal_gradient import ProximalGradient
-from fenchel.solvers.semismooth_newton import SemismoothNewton
-from fenchel.solvers.working_set import WorkingSet
+from fenchel.solvers.semismooth_newton.solver import SemismoothNewton
+from fenchel.solvers.working_set.solver import WorkingSet
 
 __all__ = [
     "LBFGS",

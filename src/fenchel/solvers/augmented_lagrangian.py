@@ -22,8 +22,8 @@ import numpy as np
 from fenchel.errors import InputError
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
-from fenchel.solvers.dual_ascent import State
-from fenchel.solvers.watching import checks
+from fenchel.solvers.dual_ascent.solver import State
+from fenchel.solvers.evaluation_schedule import checks
 
 ACCURATE = 0.1  # the augmented problem counts as solved at this share of its penalty term ...
 NEGLIGIBLE = 1e-13  # ... or when its gap is rounding

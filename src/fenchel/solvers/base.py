@@ -12,7 +12,7 @@ from fenchel.result import Iterate
 
 
 class Needs(NamedTuple):
-    """What a solver asks of a problem, as data; `fenchel.compat` knows what the words mean."""
+    """What a solver asks of a problem, as data; `fenchel.selection.requirements` knows what the words mean."""
 
     loss: tuple[str, ...] = ()
     regularizer: tuple[str, ...] = ()

@@ -22,10 +22,10 @@ import scipy.sparse as sp
 
 from fenchel.data.accept import size
 from fenchel.data.dense import Dense
-from fenchel.data.transfer import Soft
 from fenchel.data.walk import slices
 from fenchel.kernels.sparse_duals import SparseDuals, as_csr, grown, stored
 from fenchel.kernels.vector_passes import block_epoch, row_curvatures
+from fenchel.mirror_maps.coordinatewise import Soft
 from fenchel.regularizers import ElasticNet
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start

@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fenchel.data.transfer import Identity, Soft, apply_to
 from fenchel.errors import InputError
-from fenchel.local_dual import Round, halfway
+from fenchel.mirror_maps.coordinatewise import Identity, Soft, apply_to
+from fenchel.oracles.local_dual import Round, halfway
 from fenchel.regularizers import ElasticNet
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start

@@ -25,7 +25,7 @@ import numpy as np
 from fenchel.errors import InputError
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
-from fenchel.solvers.cliques import Cliques
+from fenchel.solvers.marginal_blocks import Cliques
 from fenchel.structured.pool import Marginals
 
 PROXES = ("euclidean", "entropic")

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.certificates.structured import bad_example, normalised
 from fenchel.data.walk import slices
 from fenchel.kernels.structured_epoch import ASK, insert_labels, label_steps
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
 from fenchel.structured.pool import empty_pool, enlarged
-from fenchel.structured_certify import bad_example, normalised
 
 ORACLE = (
     4.0  # a step on an example costs so many times the work that its model counts: its oracle, and labels of its pool

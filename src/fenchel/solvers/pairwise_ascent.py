@@ -22,8 +22,8 @@ from fenchel.errors import InputError
 from fenchel.kernels.pair_epoch import pair_epoch
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
-from fenchel.solvers.dual_ascent import PATIENCE, State
-from fenchel.solvers.watching import checks
+from fenchel.solvers.dual_ascent.solver import PATIENCE, State
+from fenchel.solvers.evaluation_schedule import checks
 
 
 @dataclass(frozen=True)

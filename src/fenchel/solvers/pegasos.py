@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fenchel.certify import feasible
+from fenchel.certificates.scalar import feasible
 from fenchel.data.accept import size
 from fenchel.data.walk import slices
 from fenchel.errors import InputError

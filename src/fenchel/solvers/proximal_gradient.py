@@ -18,7 +18,7 @@ import numpy as np
 
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
-from fenchel.solvers.claims import dual_estimate
+from fenchel.solvers.dual_estimates import dual_estimate
 
 SHRINK, GROW = 0.9, 2.0
 

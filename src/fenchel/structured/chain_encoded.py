@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
 from fenchel.data.rows import row_column, row_entry, row_span
 from fenchel.structured.chain_gradient import add_marginals, add_pair, add_position, drain_pair, drain_position
 from fenchel.structured.chain_layout import column_scores, weights_touched
@@ -22,7 +23,6 @@ from fenchel.structured.chain_paths import best_counted_path, best_path
 from fenchel.structured.chain_sums import exp_table, log_sums, scaled_edge_sums, scaled_sums, shift
 from fenchel.structured.chain_weights import ChainWeights, Places, places, split
 from fenchel.structured.protocol import label_cost, label_margin, plane_factor
-from fenchel.typed import helper
 
 
 @helper

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
 from fenchel.data.rows import row_column, row_entry, row_span
 from fenchel.structured.chain_layout import column_add, column_place
-from fenchel.typed import helper
 
 
 @helper

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel.compile.dispatch import method
 from fenchel.data.accept import read_only, size
 from fenchel.data.dense import Dense
-from fenchel.typed import method
 
 
 @method()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 from fenchel.structured.chain_sums import fill
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 from fenchel.structured.chain_encoded import unary_place
 from fenchel.structured.chain_paths import best_path
 from fenchel.structured.chain_sums import log_sums

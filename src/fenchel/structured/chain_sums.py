@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
-from fenchel.typed import helper
+from fenchel.compile.dispatch import helper
+from fenchel.compile.kernel import kernel
 
 RANGE = 300.0
 ROUND = 1.5 * 2.0**52  # adding and subtracting it rounds to an integer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 
 
 @kernel

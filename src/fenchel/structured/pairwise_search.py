@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 
 MOST_CHANGES = 10  # per label: a climb changes most labels once
 SWEEPS = 3  # against one: equal on easy random problems, about twice as fast on hard ones of 30 and 40 labels

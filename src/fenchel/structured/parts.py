@@ -19,7 +19,7 @@ and, in Python only, `sizes` (numbers of parts) and `room` (numbers that S must 
 
 from __future__ import annotations
 
-from fenchel.typed import method
+from fenchel.compile.dispatch import method
 
 
 @method(inline=False)

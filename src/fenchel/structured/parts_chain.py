@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
 from fenchel.data.rows import row_entry, row_span
 from fenchel.projections.chain_newton import project_chain
 from fenchel.projections.chain_recovery import recover_chain
@@ -19,7 +20,6 @@ from fenchel.structured.chain_sums import log_sums
 from fenchel.structured.parts import parts_size
 from fenchel.structured.parts_simplex import gibbs_simplex, project_simplex, recover_simplex
 from fenchel.structured.protocol import part_scores
-from fenchel.typed import helper
 
 
 @helper

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel.jit import kernel
+from fenchel.compile.kernel import kernel
 
 
 class Pool(NamedTuple):

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.typed import method
+from fenchel.compile.dispatch import method
 
 
 @method(inline=False)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.compile.kernel import kernel
 from fenchel.data.accept import size
 from fenchel.data.rows import row_column, row_entry, row_span
-from fenchel.jit import kernel
 from fenchel.structured.protocol import label_cost, label_margin
 from fenchel.structured.tree_passes import best_tree, sums_of_tree
 

@@ -1,0 +1,141 @@
+"""The certificate of a problem whose loss is a measure of all scores, recomputed from the definitions: trusted code.
+
+A measure M is convex in the scores, so for any scores z_k with slopes g_k there, M(z) >= M(z_k) + <g_k, z - z_k>.
+With weights a_k that sum to 1 (or to less, if M is never negative: the rest is the plane 0), g = sum a_k g_k and
+c = sum a_k (M(z_k) - <g_k, z_k>): M(X w) >= c + <X'g, w>, and
+
+    D = c - R*(-X'g) <= P(w') for every w'
+
+Values and slopes are recomputed here from the scores of the mixture, which may be any; the passes are this file's own. Of a
+user's own measure the tangents are compared with the values at all these scores, at those of w and around them: an error says
+if one is above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fenchel.certificates.passes import EPS
+from fenchel.certificates.scalar import SAFETY, Judge, blur, combined
+from fenchel.compile.dispatch import is_ours
+from fenchel.compile.kernel import kernel
+from fenchel.data.rows import sized_dot
+from fenchel.data.walk import walk
+from fenchel.errors import InputError
+from fenchel.measures.check import around, first_below, tangent
+from fenchel.problems.measure import Mixture
+from fenchel.regularizers.certified import certified_regularizer
+from fenchel.result import Certificate
+
+LOOKED_AROUND = 4  # vectors of scores around which a user's own measure is tried, at most
+
+
+@kernel(fastmath=True)
+def set_scores_pass(rows, w, z, size):
+    """z_i = <x_i, w>, and size_i = sum_j |x_ij w_j|."""
+    for i in range(np.uint64(z.size)):
+        z[i], size[i] = sized_dot(rows, i, w)
+
+
+def plane_at(problem: Any, z: np.ndarray) -> tuple[float, np.ndarray, float]:
+    """(value of the measure at scores z, slopes, constant of the plane)."""
+    slope = np.empty(problem.n)
+    value = float(problem.loss.value_and_slope(z, problem.prepared, slope))
+    return value, slope, value - float(slope @ z)
+
+
+def require_tangents(problem: Any, scores: Sequence[np.ndarray]) -> None:
+    """Raise InputError if a tangent of a user's own measure at some of these scores lies above its value at others."""
+    if is_ours(type(problem.loss)) or not all(np.isfinite(z).all() for z in scores):
+        return
+    rng = np.random.default_rng(0)
+    points = [*scores, *around(scores[0], rng), *(x for z in scores[1:LOOKED_AROUND] for x in around(z, rng))]
+    tangents = [tangent(problem.loss, z, problem.prepared) for z in points]
+    name = type(problem.loss).__name__
+    if (wrong := first_below(tangents)) is not None:
+        k, other = (tangents[place] for place in wrong)
+        raise InputError(
+            f"measure {name} is not convex, or its slope is not a subgradient: its value {other.value:.6g} at scores that "
+            "the solve "
+            f"came by lies below the tangent, {k.value + float(k.slope @ (other.z - k.z)):.6g}, of others. No certificate "
+            "can be given; fenchel.measures.check(measure, y, groups) says what is wrong"
+        )
+    least = min((at for at in tangents if at.value == at.value), key=lambda at: at.value, default=tangents[0])
+    if problem.loss.nonnegative and least.value < -1e-9 * (1.0 + float(np.abs(least.slope) @ np.abs(least.z))):
+        raise InputError(
+            f"measure {name} says that it is nonnegative, but its value at scores that the solve came by is "
+            f"{least.value:.6g}: no certificate can be given"
+        )
+
+
+def accept_mixture(problem: Any, dual_point: Any) -> Mixture:
+    """A user's dual point, checked."""
+    try:
+        weights, scores = (np.asarray(part, dtype=np.float64) for part in dual_point)
+    except (TypeError, ValueError):
+        raise InputError(
+            "the dual point of a measure is (weights, scores), a row of n scores for each weight"
+        ) from None
+    if weights.ndim != 1 or scores.shape != (weights.size, problem.n):
+        raise InputError(f"the scores of a mixture must have shape ({weights.size}, {problem.n}), got {scores.shape}")
+    if not (np.isfinite(scores).all() and np.isfinite(weights).all()):
+        raise InputError("the dual point contains NaN or infinity")
+    if weights.min() < 0.0 or not weights.sum() > 0.0:
+        raise InputError("the weights of a mixture must be at least 0 and not all 0")
+    return Mixture(weights, scores)
+
+
+def set_certificate(
+    problem: Any, w: np.ndarray, b: float, mixture: Any, scores: Any = None, combine: Any = combined
+) -> tuple[Certificate, Mixture]:
+    """(certificate, mixture with weights as used) for given coefficients and a given dual point.
+
+    `scores` and `combine` ask for the rows' share where they lie elsewhere.
+    """
+    z, size = (scores or scores_of)(problem, w)
+    value, slope, _ = plane_at(problem, z)
+    require_tangents(problem, [z, *(mixture.scores if isinstance(mixture, Mixture) else [])])
+    magnitude = abs(value) + float(np.abs(slope) @ size)
+    mixture = mixture if isinstance(mixture, Mixture) else Mixture(np.ones(1), z[None])
+    regularizer = certified_regularizer(problem.regularizer, w)
+    regular = regularizer.value(w)
+    total = float(mixture.weights.sum())
+    weights = mixture.weights / (max(total, 1.0) if problem.loss.nonnegative else total)
+    g, c, sizes = np.zeros(problem.n), 0.0, 0.0
+    for weight, at_scores in zip(weights, mixture.scores, strict=True):
+        at, slope, constant = plane_at(problem, at_scores)
+        g += weight * slope
+        c += weight * constant
+        sizes += weight * (abs(at) + float(np.abs(slope) @ np.abs(at_scores)))
+    v, spread = combine(problem, np.ones(problem.n), g)
+    scale = regularizer.dual_scale(v)
+    if scale < 1.0:  # mixed with the plane 0, which bounds a measure that is never negative
+        c = scale * c if problem.loss.nonnegative else -np.inf
+        v *= scale
+    conjugate = regularizer.conjugate(v)
+    primal, dual = value + regular, c - conjugate
+    terms = magnitude + sizes + abs(regular) + abs(conjugate)
+    logarithm = 1.0 + np.log2(problem.n)  # sums over sorted scores run over all of them
+    floor = SAFETY * EPS * logarithm * terms + SAFETY * blur(problem.regularizer, v, EPS * spread, sizes)
+    primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
+    kept = Mixture(weights, mixture.scores)
+    return Certificate(float(primal), float(dual), problem.basis, float(floor) if np.isfinite(floor) else np.inf), kept
+
+
+def slopes_mixture(problem: Any, w: np.ndarray, b: float = 0.0, scores: Any = None) -> Mixture:
+    """The plane at w alone."""
+    return Mixture(np.ones(1), (scores or scores_of)(problem, w)[0][None])
+
+
+def scores_of(problem: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(scores, the sizes that their rounding is proportional to)."""
+    z, size, w = np.empty(problem.n), np.empty(problem.n), np.ascontiguousarray(w, dtype=np.float64)
+    for _ in walk(problem.rows, problem.n, lambda span, rows: set_scores_pass(rows, w, z[span], size[span])):
+        pass
+    return z, size
+
+
+JUDGE = Judge(set_certificate, slopes_mixture, slopes_mixture, accept_mixture)

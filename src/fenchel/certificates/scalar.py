@@ -1,0 +1,364 @@
+"""The certificate: P and D recomputed from the definitions, trusting nobody.
+
+P(w, b) = sum_i p_i loss(z_i, y_i) + R(w),  z_i = <x_i, w> + offset_i + b,  p_i = s_i / S
+D(u)    = sum_i p_i (u_i offset_i - loss*(u_i, y_i)) - R*(v),  v = -sum_i p_i u_i x_i,  sum_i p_i u_i = 0 if b is free
+
+D(u) <= P(w, b) for every feasible u and every (w, b), so P - D bounds the distance to the optimum. A dual point that is
+not quite feasible is first moved: clipped into the domain of loss*, balanced when the intercept is free, and scaled
+down where R* is an indicator (L1). The compiled passes are the certificate's own (`passes.py`); no kernel, engine or
+solver is imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.certificates.passes import (
+    EPS,
+    clip_pass,
+    combine_pass,
+    conjugate_pass,
+    move_pass,
+    primal_pass,
+    reach_pass,
+    shift_pass,
+    slopes_pass,
+    subgradient_pass,
+    through_pass,
+)
+from fenchel.compile.dispatch import is_builtin, without
+from fenchel.data.accept import accept_vector
+from fenchel.data.walk import stretches, walk
+from fenchel.errors import InputError
+from fenchel.regularizers.certified import certified_regularizer
+from fenchel.result import Certificate
+
+CHUNK = 4096  # rows whose share of v is added up before it joins the total: its rounding stays near that of one chunk
+WIDE = 8  # stored values in a block, at least, for each column of the sums that it makes
+MOST_SHIFTS = 200  # tried to balance a dual point
+SAFETY = 4.0  # roundings per term that the floor allows for
+
+
+class DualValue(NamedTuple):
+    """D at a feasible point, the point, and the sizes that its rounding is proportional to."""
+
+    dual: float
+    point: np.ndarray
+    magnitude: float
+    imbalance: float
+    blur: float = 0.0  # what the rounding of v can hide in R*(v)
+
+
+class Conjugates(NamedTuple):
+    """sum p (loss*(u) - u offset), the sum of the sizes of its terms, and sum p u."""
+
+    total: float
+    magnitude: float
+    imbalance: float
+
+
+def certified_loss(problem: Any) -> Any:
+    """The loss as the certificate evaluates it: of a user's own loss `value` and `slope` alone, the rest is derived.
+
+    So an error in the user's `conjugate` or `dual_step` slows a solver down, but cannot make a lower bound false.
+    """
+    return without(problem.compiled_loss, ("conjugate", "dual_step"))
+
+
+def usable(problem: Any, u: np.ndarray) -> bool:
+    """Whether u is a point that a feasible one can be made of."""
+    return u.shape == (problem.n,) and bool(np.isfinite(u).all())
+
+
+def dual_value(problem: Any, u: np.ndarray) -> DualValue:
+    """D at the feasible point nearest (in the sense of `feasible`) to u; -inf if u is none."""
+    if not usable(problem, u):
+        return DualValue(-np.inf, np.zeros(problem.n), 0.0, 0.0)
+    u = feasible(problem, u)
+    return dual_at(problem, u, *combined(problem, problem.weights, u), conjugates(problem, u))
+
+
+def dual_at(
+    problem: Any, u: np.ndarray, v: np.ndarray, spread: float, sums: Conjugates, regularizer: Any = None
+) -> DualValue:
+    """D at a feasible u, or, where R* is an indicator, at the largest multiple of it in R*'s domain."""
+    regularizer = regularizer or problem.regularizer
+    if not np.isfinite(v).all():
+        return DualValue(-np.inf, u, 0.0, 0.0)
+    scale = regularizer.dual_scale(v)
+    if scale < 1.0:
+        u, v = scale * u, scale * v
+        sums = conjugates(problem, u)
+    regular = regularizer.conjugate(v)
+    dual = -sums.total - regular
+    hidden = blur(problem.regularizer, v, EPS * spread, sums.magnitude)
+    return DualValue(dual if dual == dual else -np.inf, u, sums.magnitude + abs(regular), sums.imbalance, hidden)
+
+
+def combined(problem: Any, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
+    """(-sum_i p_i u_i x_i, the size that its rounding is proportional to)."""
+    total, spread = np.zeros(problem.d), 0.0
+    for v, more in walk(problem.rows, problem.n, combiner(problem, p, u), least=WIDE * problem.d):
+        total += v
+        spread += more
+    return total, spread
+
+
+def combiner(problem: Any, p: np.ndarray, u: np.ndarray) -> Callable[[slice, Any], tuple[np.ndarray, float]]:
+    """combine_pass for some of the rows."""
+    chunk = max(CHUNK, int(problem.d * problem.n / (problem.X.size if problem.X.size else 1)))
+
+    def work(span: slice, rows: Any) -> tuple[np.ndarray, float]:
+        part, v = np.zeros(problem.d), np.empty(problem.d)
+        return v, combine_pass(rows, p[span], u[span], chunk, part, v)
+
+    return work
+
+
+def conjugates(problem: Any, u: np.ndarray) -> Conjugates:
+    """conjugate_pass over one stretch of rows after the other."""
+    return conjugates_of(stretches(problem.n, lambda span: conjugated(problem, span, u)))
+
+
+def conjugated(problem: Any, span: slice, u: np.ndarray) -> tuple[float, float, float]:
+    """conjugate_pass for some of the rows."""
+    loss = certified_loss(problem)
+    return conjugate_pass(loss, problem.y[span], problem.weights[span], problem.offset[span], u[span])
+
+
+def conjugates_of(parts: Iterable[tuple[float, float, float]]) -> Conjugates:
+    """The sums of what `conjugated` found."""
+    totals, magnitudes, slopes = zip(*parts, strict=True)
+    return Conjugates(sum_of(totals), sum(magnitudes), sum_of(slopes))
+
+
+def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
+    """How much D may lose if every v_j is off by `error`: through a larger R*, or through scaling back into its domain."""
+    worst = (v + error, v + np.copysign(error, v))  # the conjugates grow with v or with |v|
+    rise = max(map(regularizer.conjugate, worst)) - regularizer.conjugate(v)
+    if np.isfinite(rise):
+        return max(rise, 0.0)
+    return (1.0 - min(map(regularizer.dual_scale, worst))) * magnitude or np.inf
+
+
+def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
+    """u clipped into the domain of loss* and, if the intercept is free, moved so that sum p u = 0.
+
+    Rows strictly inside their domain are shifted first, all by the same amount; only if they cannot take it do the
+    others move: a row at the end of its domain is usually there for a reason.
+    """
+    ends = problem.n if problem.fit_intercept else 0  # only balancing asks for them
+    low, high, clipped = np.empty(ends), np.empty(ends), np.empty(problem.n)
+    clip_pass(problem.compiled_loss, problem.y, u, low, high, clipped)
+    if not problem.fit_intercept:
+        return clipped
+    for keep_ends in (True, False):
+        shift = balancing(clipped, low, high, problem.weights, keep_ends)
+        if shift is not None:
+            move_pass(clipped, low, high, shift, keep_ends, clipped)
+            return clipped
+    raise InputError("no dual point is balanced: the loss has no minimum over the intercept; use fit_intercept=False")
+
+
+def balancing(u: np.ndarray, low: np.ndarray, high: np.ndarray, p: np.ndarray, keep_ends: bool) -> float | None:
+    """The shift after which sum p clip(u + shift, low, high) = 0; with `keep_ends` only rows strictly inside move."""
+    size, least, most = reach_pass(u, low, high, p, keep_ends)
+    sums = lambda shift: shift_pass(u, low, high, p, shift, keep_ends)  # noqa: E731
+    return shift_to_balance(sums, size, least, most, enough=1e-16)
+
+
+def shift_to_balance(
+    sums: Callable[[float], tuple[float, float]], size: float, least: float, most: float, enough: float
+) -> float | None:
+    """The root of a piecewise linear, rising function, by safeguarded Newton steps; None if there is none.
+
+    sums(shift) gives the function, sum p u' of the shifted u', and its slope, the weight of the rows that can still move. The
+    function goes from `least` to `most`; `size` is sum p |u|, and what is `enough` is relative to it. A function that is not
+    finite (its dual value will be none) counts as balanced.
+    """
+    if least > 1e-9 * size or most < -1e-9 * size:
+        return None
+    left, right, shift, total = -math.inf, math.inf, 0.0, 0.0
+    for _ in range(MOST_SHIFTS):
+        total, free = sums(shift)
+        if abs(total) <= enough * size or not math.isfinite(total):
+            return shift
+        left, right = (shift, right) if total < 0.0 else (left, shift)
+        step = shift - total / free if free > 0.0 else math.nan
+        if not left < step < right:
+            if math.isfinite(left) and math.isfinite(right):
+                step = 0.5 * (left + right)
+            else:
+                reach = 2.0 * max(abs(shift), size, 1e-300)
+                step = shift + reach if total < 0.0 else shift - reach
+        if step == shift or not math.isfinite(step):
+            break
+        shift = step
+    return shift if abs(total) <= 1e-9 * size else None
+
+
+def slopes_at(problem: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
+    """The slopes of all losses at (coef, intercept)."""
+    z, size = np.empty(problem.n), np.empty(problem.n)
+    primal_sums(problem, coef, intercept, z, size)
+    u = np.empty(problem.n)
+    slopes_pass(problem.compiled_loss, problem.y, z, u)
+    return u
+
+
+def primal_sums(
+    problem: Any, coef: np.ndarray, intercept: float, z: np.ndarray, size: np.ndarray
+) -> tuple[float, float]:
+    """primal_pass over one block of rows after the other."""
+
+    def work(span: slice, rows: Any) -> tuple[float, float]:
+        return scored(problem, span, rows, coef, intercept, z[span], size[span])
+
+    return risk_of(walk(problem.rows, problem.n, work))
+
+
+def scored(
+    problem: Any, span: slice, rows: Any, coef: np.ndarray, intercept: float, z: np.ndarray, size: np.ndarray
+) -> tuple[float, float]:
+    """primal_pass for some of the rows, whose scores and their sizes are written into z and size."""
+    arguments = (problem.y[span], problem.weights[span], problem.offset[span], coef, intercept, z, size)
+    return primal_pass(certified_loss(problem), rows, *arguments)
+
+
+def risk_of(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The sums of what `scored` found."""
+    totals, magnitudes = zip(*parts, strict=True)
+    return sum_of(totals), sum(magnitudes)
+
+
+def sum_of(totals: Sequence[float]) -> float:
+    """Their sum, rounded once; infinite or NaN if one of them is."""
+    return math.fsum(totals) if np.isfinite(totals).all() else float(np.sum(totals))
+
+
+def require_subgradients(problem: Any, span: slice, z: np.ndarray) -> None:
+    """Raise InputError where a value of a user's own loss lies below its tangent at one of the scores z."""
+    if is_builtin(problem.loss):
+        return
+    y = problem.y[span]
+    row, x = subgradient_pass(certified_loss(problem), y, problem.weights[span], z)
+    if row < z.size:
+        raise InputError(
+            f"loss {type(problem.loss).__name__} is not convex, or its slope is not a subgradient: for y={y[row]:.6g} the "
+            f"value at z={x:.6g} lies below the tangent at z={z[row]:.6g} (the score of row {span.start + row}). No "
+            "certificate can be given; fenchel.losses.check(loss, targets=y) lists what is wrong"
+        )
+
+
+class Sums(NamedTuple):
+    """Over all rows, at (w, b) and at u: what P and D are made of, and the sizes that their rounding is proportional to."""
+
+    risk: float
+    magnitude: float
+    v: np.ndarray
+    spread: float
+    conjugates: Conjugates
+    through: float
+
+
+def all_sums(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> Sums:
+    """Block by block, everything that is asked of its rows while they are in the cache."""
+    combine = combiner(problem, problem.weights, u)
+
+    def work(span: slice, rows: Any) -> tuple:
+        z, size = np.empty(span.stop - span.start), np.empty(span.stop - span.start)
+        risk = scored(problem, span, rows, coef, intercept, z, size)
+        arguments = (problem.y[span], problem.weights[span], z, size, u[span])
+        through = through_pass(problem.compiled_loss, *arguments)
+        require_subgradients(problem, span, z)
+        return risk, combine(span, rows), conjugated(problem, span, u), through
+
+    v, spread, through_all, risks, conjugate_sums = np.zeros(problem.d), 0.0, 0.0, [], []
+    for risk, (part, more), conjugate, through in walk(problem.rows, problem.n, work, least=WIDE * problem.d):
+        v += part  # at once: many parts of v would be much memory
+        spread += more
+        through_all += through
+        risks.append(risk)
+        conjugate_sums.append(conjugate)
+    return Sums(*risk_of(risks), v, spread, conjugates_of(conjugate_sums), through_all)
+
+
+def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
+    """(certificate, feasible dual point) for given coefficients and a given dual point."""
+    found = DualValue(-np.inf, np.zeros(problem.n), 0.0, 0.0)
+    given = usable(problem, u)
+    point = feasible(problem, u) if given else found.point
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = all_sums(problem, coef, intercept, point)
+    regularizer = certified_regularizer(problem.regularizer, coef)
+    regular = regularizer.value(coef)
+    primal = sums.risk + regular
+    if given:
+        found = dual_at(problem, point, sums.v, sums.spread, sums.conjugates, regularizer)
+    balance = abs(found.imbalance) * max(1.0, abs(intercept)) if problem.fit_intercept else 0.0
+    sizes = sums.magnitude + abs(regular) + found.magnitude + sums.through
+    floor = SAFETY * EPS * sizes + SAFETY * found.blur + balance
+    primal = primal if primal == primal else np.inf
+    floor = floor if np.isfinite(floor) else np.inf
+    return Certificate(float(primal), float(found.dual), problem.basis, float(floor)), found.point
+
+
+def certify(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = None) -> Certificate:
+    """How far (coef, intercept) is from the optimum of the problem, at most: a Certificate.
+
+    Works for coefficients that any tool produced. With no dual point given, the best one that can be built from the
+    coefficients is used: the slopes of the losses there, improved where the loss has kinks. Of several scores per row a
+    dual point is an array or a sparse matrix, rows x scores.
+
+    Examples
+    --------
+    >>> import numpy as np, fenchel
+    >>> X, y = np.array([[1.0], [2.0]]), np.array([1.0, 3.0])
+    >>> problem = fenchel.Problem(X, y, loss="squared", regularizer="l2", alpha=0.5)
+    >>> w = np.linalg.solve(X.T @ X / 2 + 0.5 * np.eye(1), X.T @ y / 2)  # the closed form
+    >>> fenchel.certify(problem, w).relative_gap < 1e-12
+    True
+    >>> fenchel.certify(problem, w + 1.0).relative_gap > 0.1
+    True
+    """
+    judge = judge_of(problem)
+    w, b = problem.variables(coef, intercept)
+    with np.errstate(all="ignore"):  # what overflows is found by its value
+        u = judge.best_dual_point(problem, w, b) if dual_point is None else judge.accept_dual(problem, dual_point)
+        return judge.certificate(problem, w, b, u)[0]
+
+
+class Judge(NamedTuple):
+    """How the certificate of one family of problems is computed, from a solver's variables."""
+
+    certificate: Callable[..., tuple[Certificate, Any]]
+    slopes_at: Callable[..., Any]
+    best_dual_point: Callable[..., Any]
+    accept_dual: Callable[..., Any]
+
+
+def judge_of(problem: Any) -> Judge:
+    """The judge of the problem's family, or the problem's own."""
+    own = getattr(problem, "judge", None)
+    if own is not None:
+        return own
+    if problem.family == "vector":
+        from fenchel.certificates import tangents
+        from fenchel.certificates import vector as vector_certificates
+
+        return tangents.JUDGE if problem.own else vector_certificates.JUDGE
+    if problem.family == "set":
+        from fenchel.certificates import measure as measure_certificates
+
+        return measure_certificates.JUDGE
+    if problem.family == "structured":
+        from fenchel.certificates import structured as structured_certificates
+
+        return structured_certificates.JUDGE
+    from fenchel.certificates.best_dual_point import best_dual_point
+
+    return Judge(certificate, slopes_at, best_dual_point, lambda p, u: accept_vector(u, p.n, "dual_point"))

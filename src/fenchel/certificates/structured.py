@@ -1,0 +1,319 @@
+"""The certificate of problems with structured outputs, recomputed from the definitions: trusted code.
+
+Hinge    P(w) = sum_i p_i max_y [L_i(y) + f <w, psi_i(y)>] + R(w),  psi_i(y) = phi_i(y) - phi_i(gold)
+         D(a) = sum_i p_i sum_y a_i(y) L_i(y) - R*(-g),  g = sum_i p_i sum_y a_i(y) f psi_i(y),  a_i >= 0, sum_y a_i(y) <= 1
+Log      P(w) = sum_i p_i log sum_y exp <w, psi_i(y)> + R(w)
+         D: with planes F(w_k) + <g_k, w - w_k> of the first sum F, which is convex, mixed by weights that sum to 1
+
+D is recomputed from the labels (or marginals, or points) of the dual point alone. P rests on the model's max-oracle, and its
+basis says whether that is exact: the value of the label that it returns is recomputed, and a label worse than the gold one is
+an error. That the oracle of a user's own model is exact can only be assumed, and the basis says so; a label known to be
+better than the one it returns, among those of the dual point, all that were ever found and that of `predict`, is an error,
+too. Where an inexact oracle comes with a ceiling, above which no plane lies, P is computed with that: P - D still bounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.certificates.marginals import accept_marginals, weigh_marginals
+from fenchel.certificates.passes import EPS
+from fenchel.certificates.scalar import SAFETY, Judge, blur
+from fenchel.compile.kernel import kernel
+from fenchel.data.sums import add
+from fenchel.errors import FenchelError, InputError
+from fenchel.regularizers import L2
+from fenchel.regularizers.certified import certified_regularizer
+from fenchel.result import Certificate
+from fenchel.structured import Gibbs, Pool
+from fenchel.structured.pool import Marginals, empty_pool, fits, pool_of
+from fenchel.structured.protocol import (
+    add_label,
+    begin_pass,
+    best_label,
+    drain_label,
+    label_cost,
+    label_margin,
+    label_size,
+    log_partition,
+    part_scores,
+    plane_ceiling,
+    plane_factor,
+    score_size,
+)
+
+ROUNDS = 30  # of steps over all examples, for a dual point of coefficients that come without one
+KNOWN = 1e-8  # relative rounding by which a known label may be better than the oracle's
+FEASIBLE = 1e-9  # relative rounding below 0 that the best plane may show
+
+
+@kernel
+def structured_primal_pass(model, p, w, room, first, labels):
+    """(sum p loss, sum of sizes of its terms, first bad example or -1); labels: the best ones."""
+    total, correction, magnitude, S = 0.0, 0.0, 0.0, np.empty(room)
+    for i in range(p.size):
+        y = labels[first[i] : first[i] + label_size(model, i)]
+        part_scores(model, w, i, S)
+        best_label(model, w, S, i, y)
+        cost = label_cost(model, i, y)
+        rest = plane_factor(model, cost) * label_margin(model, w, S, i, y)
+        if not cost + rest >= -FEASIBLE * (cost + abs(rest)):
+            return total, magnitude, i
+        if p[i] > 0.0:
+            total, correction = add(total, correction, p[i] * max(cost + rest, plane_ceiling(model, w, S, i), 0.0))
+            magnitude += p[i] * (cost + abs(rest))
+    return total + correction, magnitude, -1
+
+
+@kernel
+def structured_log_pass(model, p, w, room, out):
+    """(sum p loss, its size, first bad example or -1); out += sum p (expected - gold features)."""
+    total, correction, magnitude, S = 0.0, 0.0, 0.0, np.empty(room)
+    begin_pass(model, w, S)
+    for i in range(p.size):
+        if p[i] > 0.0:
+            part_scores(model, w, i, S)
+            size = score_size(model, S, i)
+            value = log_partition(model, w, S, i, p[i], out)
+            if not np.isfinite(value):
+                return total, magnitude, i
+            total, correction = add(total, correction, p[i] * value)
+            magnitude += p[i] * (abs(value) + size)
+    return total + correction, magnitude, -1
+
+
+@kernel
+def structured_pool_pass(model, p, start, weights, offsets, labels, scratch, out):
+    """(sum_i p_i sum_k a_k L_k, sum_i p_i sum_k a_k f_k |psi_k|); out += sum_i p_i sum_k a_k f_k psi_k."""
+    total, correction, spread = 0.0, 0.0, 0.0
+    for i in range(p.size):
+        for k in range(start[i], start[i + 1]):
+            if p[i] > 0.0 and weights[k] > 0.0:
+                y = labels[offsets[k] : offsets[k + 1]]
+                cost = label_cost(model, i, y)
+                total, correction = add(total, correction, p[i] * weights[k] * cost)
+                a = p[i] * weights[k] * plane_factor(model, cost)
+                add_label(model, i, y, a, out)
+                add_label(model, i, y, a, scratch)
+                spread += np.sqrt(drain_label(model, i, y, scratch))
+    return total + correction, spread
+
+
+def bad_example(problem: Any, i: int, w: np.ndarray) -> FenchelError:
+    """What to raise for an example whose loss is not a number or negative."""
+    if not np.isfinite(w).all():
+        return InputError("the coefficients contain NaN or infinity")
+    return InputError(
+        f"example {i}: the max-oracle of {type(problem.loss).__name__} returned a label that is worse than the gold label, or "
+        "its score is not a number. The gold label must be among those that the oracle can return, and the features finite"
+    )
+
+
+def structured_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Certificate, Any]:
+    """(certificate, feasible dual point) for given coefficients and a given dual point."""
+    w = np.ascontiguousarray(w, dtype=np.float64)
+    judged = _log_certificate if problem.log else _hinge_certificate
+    regular = problem.regularizer.value(w)
+    risk, dual, conjugate, sizes, hidden, kept = judged(problem, w, point)
+    primal = risk + regular
+    floor = SAFETY * EPS * np.log2(2.0 + problem.d) * (sizes + abs(regular) + abs(conjugate)) + SAFETY * hidden
+    primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
+    return Certificate(float(primal), float(dual), problem.basis, float(floor) if np.isfinite(floor) else np.inf), kept
+
+
+def _hinge_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, float, float, float, Any]:
+    regularizer = certified_regularizer(problem.regularizer, w)
+    risk, size, kept, gain, spread, g = _hinge_sums(problem, w, point)
+    scale = regularizer.dual_scale(-g)
+    if scale < 1.0:  # the rest goes to the gold labels
+        share = {"scale": scale * kept.scale} if isinstance(kept, Marginals) else {"weights": scale * kept.weights}
+        kept, gain, g = kept._replace(**share), scale * gain, scale * g
+    conjugate = regularizer.conjugate(-g)
+    hidden = blur(problem.regularizer, -g, EPS * spread, size + gain)
+    return risk, gain - conjugate, conjugate, size + gain, hidden, kept
+
+
+def _hinge_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, Any, float, float, np.ndarray]:
+    """(risk, its size, the dual point as used, sum p a L, its spread, sum p a f psi)."""
+    model = problem.model
+    labels = np.zeros(int(problem.first[-1]), dtype=np.int32)
+    risk, size, bad = problem.run(structured_primal_pass, problem.weights, w, model.room, problem.first, labels)
+    if bad >= 0:
+        raise bad_example(problem, int(bad), w)
+    if isinstance(point, Marginals):
+        return risk, size, *weigh_marginals(problem, point)
+    kept = normalised(point) if isinstance(point, Pool) else pool_of(model.sizes, [labels], np.ones(1))
+    if problem.own:
+        risk = max(risk, _held_to_known_labels(problem, w, labels, kept))
+    g = np.zeros(problem.d)
+    gain, spread = problem.run(structured_pool_pass, problem.weights, *kept, np.zeros(problem.d), g)
+    return risk, size, kept, gain, spread, g
+
+
+@kernel
+def structured_known_pass(model, p, w, room, first, best, start, weights, offsets, labels):
+    """The first example of which a label of the pool has a larger plane at w than the oracle's, `best`; -1 if there is none."""
+    S = np.empty(room)
+    for i in range(p.size):
+        part_scores(model, w, i, S)
+        y = best[first[i] : first[i] + label_size(model, i)]
+        cost = label_cost(model, i, y)
+        rest = plane_factor(model, cost) * label_margin(model, w, S, i, y)
+        for k in range(start[i], start[i + 1]):
+            z = labels[offsets[k] : offsets[k + 1]]
+            other = label_cost(model, i, z)
+            margin = plane_factor(model, other) * label_margin(model, w, S, i, z)
+            if weights[k] > 0.0 and other + margin > cost + rest + KNOWN * (other + abs(margin) + cost + abs(rest)):
+                return i
+    return -1
+
+
+def _held_to_known_labels(problem: Any, w: np.ndarray, labels: np.ndarray, pool: Pool) -> float:
+    """What the risk of a user's own model is at least; InputError if its oracle, said to be exact, has missed a label."""
+    model, exact = problem.model, getattr(problem.model, "exact", True)
+    if not problem.compiled:
+        model.require_sound(w, labels, pool.labels[pool.weights > 0.0])
+        return 0.0 if exact else model.best_known(w, problem.weights)
+    arguments = (problem.weights, w, model.room, problem.first, labels)
+    bad = problem.run(structured_known_pass, *arguments, *pool) if exact else -1
+    if bad >= 0:
+        raise InputError(
+            f"example {bad}: the max-oracle of {type(problem.loss).__name__} returned a label that is worse than one which "
+            "it found before, so it is not exact. No certificate can be given"
+        )
+    return 0.0
+
+
+def _log_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, float, float, float, Any]:
+    regularizer = certified_regularizer(problem.regularizer, w)
+    risk, sizes, kept, constant, spread, g = _log_sums(problem, w, point)
+    scale = regularizer.dual_scale(-g)
+    conjugate = regularizer.conjugate(-scale * g)
+    hidden = blur(problem.regularizer, -scale * g, EPS * spread, sizes)
+    return risk, scale * constant - conjugate, conjugate, sizes, hidden, kept._replace(weights=scale * kept.weights)
+
+
+def _log_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, Any, float, float, np.ndarray]:
+    """(risk, sizes of all terms, the dual point as used, the constant of its plane, its spread, its slope)."""
+    room = problem.model.room
+    mixture = point if isinstance(point, Gibbs) else Gibbs(np.ones(1), w[None])
+    total = float(mixture.weights.sum())
+    if not (mixture.weights.min() >= 0.0 and total > 0.0):
+        mixture, total = Gibbs(np.ones(1), w[None]), 1.0
+    weights = mixture.weights / max(total, 1.0)  # the loss is never negative: what is missing to 1 is the plane 0
+    g, constant, sizes, risk = np.zeros(problem.d), 0.0, 0.0, None
+    for weight, at in zip(weights, mixture.coefs, strict=True):
+        value, size, slope = _log_plane(problem, at, room)
+        if np.array_equal(at, w):
+            risk = value
+        g += weight * slope
+        constant += weight * (value - float(slope @ at))
+        sizes += weight * (size + float(np.abs(slope) @ np.abs(at)))
+    if risk is None:
+        risk, size, _ = _log_plane(problem, w, room)
+        sizes += size
+    spread = float(np.linalg.norm(g)) * np.log2(2.0 + problem.n)
+    return risk, sizes, mixture._replace(weights=weights), constant, spread, g
+
+
+def sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, np.ndarray, float, float]:
+    """(risk, what the dual point gains, its slope, the sizes of all terms, the spread of the slope): a block's share."""
+    risk, size, _, gain, spread, g = (_log_sums if problem.log else _hinge_sums)(problem, w, point)
+    return risk, gain, g, size if problem.log else size + gain, spread
+
+
+def _log_plane(problem: Any, w: np.ndarray, room: int) -> tuple[float, float, np.ndarray]:
+    slope = np.zeros(problem.d)
+    w = np.ascontiguousarray(w, dtype=np.float64)
+    value, size, bad = problem.run(structured_log_pass, problem.weights, w, room, slope)
+    if bad >= 0:
+        raise bad_example(problem, int(bad), w)
+    return value, size, slope
+
+
+def normalised(pool: Pool) -> Pool:
+    """The pool with weights at least 0 that sum to at most 1 per example."""
+    weights = np.maximum(pool.weights, 0.0)
+    total = np.add.reduceat(np.append(weights, 0.0), pool.start[:-1]) if weights.size else np.zeros(pool.start.size - 1)
+    total[np.diff(pool.start) == 0] = 0.0
+    return pool._replace(weights=weights / np.repeat(np.maximum(total, 1.0), np.diff(pool.start)))
+
+
+@kernel
+def structured_ascend(model, p, strength, room, fresh, w, scratch, start, weights, offsets, labels):
+    """A Frank-Wolfe step for every example towards the best label at w = -sum p a f psi / strength; that label goes to place
+    `fresh` of the example's pool."""
+    S = np.empty(room)
+    for i in range(p.size):
+        a, b = start[i], start[i] + fresh
+        y = labels[offsets[b] : offsets[b + 1]]
+        part_scores(model, w, i, S)
+        best_label(model, w, S, i, y)
+        slope = 0.0
+        for k in range(a, b + 1):
+            z = labels[offsets[k] : offsets[k + 1]]
+            cost, c = label_cost(model, i, z), (1.0 if k == b else -weights[k])
+            f = plane_factor(model, cost)
+            slope += c * (cost + f * label_margin(model, w, S, i, z))
+            add_label(model, i, z, c * f, scratch)
+        curvature = 0.0
+        for k in range(a, b + 1):
+            curvature += drain_label(model, i, labels[offsets[k] : offsets[k + 1]], scratch) * p[i] / strength
+        if not slope > 0.0:
+            continue
+        step = 1.0 if slope >= curvature else slope / curvature
+        for k in range(a, b + 1):
+            z = labels[offsets[k] : offsets[k + 1]]
+            c = step * (1.0 if k == b else -weights[k])
+            weights[k] += c
+            add_label(model, i, z, -c * p[i] / strength * plane_factor(model, label_cost(model, i, z)), w)
+
+
+def own_point(problem: Any, w: np.ndarray, b: float = 0.0) -> Any:
+    """None: the plane at w."""
+    return None
+
+
+def best_pool(problem: Any, w: np.ndarray, b: float = 0.0) -> Any:
+    """A dual point whose D is as high as can be had cheaply when only coefficients are known: for L2, from rounds of steps."""
+    if problem.log or not isinstance(problem.regularizer, L2):
+        return None
+    sizes, strength = problem.model.sizes, problem.regularizer.alpha
+    pool = empty_pool(np.asarray(sizes), np.full(problem.n, ROUNDS))
+    at, scratch = np.zeros(problem.d), np.zeros(problem.d)
+    for k in range(ROUNDS):
+        arguments = (problem.weights, strength, problem.model.room, k, at, scratch)
+        problem.run(structured_ascend, *arguments, *pool)
+    return pool
+
+
+def accept_point(problem: Any, point: Any) -> Any:
+    """A user's dual point, checked."""
+    if problem.log:
+        return _accept_gibbs(problem, point)
+    if isinstance(point, Marginals):
+        return accept_marginals(problem, point)
+    if not isinstance(point, Pool):
+        raise InputError("the dual point of a structured hinge loss is a fenchel.structured.Pool: labels with weights")
+    if not fits(point, problem.model):
+        raise InputError(
+            "the pool does not fit the problem: it is one of other examples, or has labels that the model does not know"
+        )
+    return point
+
+
+def _accept_gibbs(problem: Any, point: Any) -> Gibbs:
+    try:
+        weights, coefs = (np.ascontiguousarray(part, dtype=np.float64) for part in point)
+    except (TypeError, ValueError):
+        raise InputError("the dual point of a structured log-loss is (weights, coefs), a row for each weight") from None
+    if weights.ndim != 1 or coefs.shape != (weights.size, problem.d) or not np.isfinite(coefs).all():
+        raise InputError(f"the coefficients of the mixture must be finite, of shape ({weights.size}, {problem.d})")
+    if not (np.isfinite(weights).all() and weights.min() >= 0.0 and weights.sum() > 0.0):
+        raise InputError("the weights of a mixture must be at least 0 and not all 0")
+    return Gibbs(weights, coefs)
+
+
+JUDGE = Judge(structured_certificate, own_point, best_pool, accept_point)

@@ -1,0 +1,231 @@
+"""The certificate of a user's own loss of several scores, recomputed from `value` and `slopes` alone: trusted code.
+
+The risk F(Z) = sum_i p_i loss(z_i, y_i) is convex in the scores, so with slopes U_k at scores Z_k, weights a_k that sum to 1
+(or to less, if the loss is never negative: the rest is the plane 0), U = sum_k a_k U_k and c = sum_k a_k (F(Z_k) - <U_k, Z_k>),
+
+    D = c - R*(-sum_i p_i x_i u_i') <= P(W') for every W'
+
+That rests on the tangents being below the loss. They are compared with its values, row by row, at the scores of all the other
+Z_k and of W, and at scores around each of them: where one lies above, there is no certificate, but an error that names the row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.certificates.passes import EPS, UNEVEN
+from fenchel.certificates.scalar import SAFETY, Judge, blur
+from fenchel.certificates.vector import combined, primal_sums
+from fenchel.compile.kernel import kernel
+from fenchel.data.sums import add
+from fenchel.errors import InputError
+from fenchel.multiclass.protocol import slopes, value
+from fenchel.problems.measure import Mixture
+from fenchel.regularizers.certified import certified_regularizer
+from fenchel.result import Certificate
+
+AROUND = 8  # directions in which a tangent is compared with values, beside the axes
+NEARBY = 7  # distances, from 2**-12 to 2**12 score sizes
+MOST_AXES = 8
+HALVINGS = 60
+
+
+@kernel
+def tangent_pass(loss, y, p, Z, F, U):
+    """F_i = loss(z_i), U_i = its slopes; returns (sum p F, sum p (F - <u, z>), the sum of the sizes of its terms)."""
+    total, correction, constant, lost, magnitude = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(p.size):
+        F[i] = value(loss, Z[i], y[i])
+        slopes(loss, Z[i], y[i], U[i])
+        if p[i] > 0.0:
+            product, size = 0.0, abs(F[i])
+            for j in range(Z.shape[1]):
+                product += U[i, j] * Z[i, j]
+                size += abs(U[i, j] * Z[i, j])
+            total, correction = add(total, correction, p[i] * F[i])
+            constant, lost = add(constant, lost, p[i] * (F[i] - product))
+            magnitude += p[i] * size
+    return total + correction, constant + lost, magnitude
+
+
+@kernel
+def above_pass(p, F, U, Z, G, X, noise, blur):
+    """The first row whose tangent at Z (value F, slopes U) lies above its value G at X; n if there is none."""
+    for i in range(p.size):
+        if p[i] > 0.0 and G[i] == -np.inf:
+            return i
+        if p[i] > 0.0 and np.isfinite(G[i]):
+            rise, away, size = 0.0, 0.0, abs(F[i]) + abs(G[i])
+            for j in range(Z.shape[1]):
+                rise += U[i, j] * (X[i, j] - Z[i, j])
+                size += abs(U[i, j] * (X[i, j] - Z[i, j]))
+                away += abs(X[i, j] - Z[i, j])
+            if not G[i] >= F[i] + rise - UNEVEN * size - 64.0 * EPS * (noise[i] + blur[i] * away):
+                return i
+    return p.size
+
+
+@kernel
+def around_pass(loss, y, p, F, U, Z, directions, noise, blur, x):
+    """The first row whose tangent at Z lies above its value at a score around Z, which is left in x; n if there is none."""
+    m = Z.shape[1]
+    for i in range(p.size):
+        if p[i] > 0.0:
+            largest = 1.0
+            for j in range(m):
+                largest = max(largest, abs(Z[i, j]))
+            for k in range(directions.shape[0]):
+                for e in range(NEARBY):
+                    step = largest * 2.0 ** (4 * e - 12)
+                    rise, away, size = 0.0, 0.0, 0.0
+                    for j in range(m):
+                        x[j] = Z[i, j] + step * directions[k, j]
+                        rise += U[i, j] * (x[j] - Z[i, j])
+                        size += abs(U[i, j] * (x[j] - Z[i, j]))
+                        away += abs(x[j] - Z[i, j])
+                    there = value(loss, x, y[i])
+                    size += abs(there) + abs(F[i])
+                    if there == -np.inf or there < F[i] + rise - UNEVEN * size - 64.0 * EPS * (
+                        noise[i] + blur[i] * away
+                    ):
+                        return i
+    return p.size
+
+
+class Tangents:
+    """The tangents of a problem's loss at matrices of scores, kept so that each can be compared with all."""
+
+    def __init__(self, problem: Any):
+        self.problem = problem
+        self.kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        rng, m = np.random.default_rng(0), problem.outputs
+        axes = np.eye(m)[rng.permutation(m)[:MOST_AXES]]
+        some = rng.standard_normal((AROUND // 2, m))
+        half = np.vstack([axes, some / np.abs(some).max(axis=1, keepdims=True)])
+        self.directions = np.vstack([half, -half])
+        F, U = np.empty(problem.n), np.empty(problem.dual_shape)
+        tangent_pass(problem.compiled_loss, problem.y, problem.weights, np.zeros(problem.dual_shape), F, U)
+        # The sizes as which terms of values and slopes are rounded
+        self.noise, self.blur = np.nan_to_num(np.abs(F)), np.nan_to_num(np.abs(U).max(axis=1))
+
+    def at(self, Z: np.ndarray) -> tuple[float, np.ndarray, float, float]:
+        """(risk, slopes, constant of the plane, the size of its terms) at scores Z; InputError if a tangent is above the
+        loss."""
+        problem, F, U = self.problem, np.empty(self.problem.n), np.empty(self.problem.dual_shape)
+        loss, y, p = problem.compiled_loss, problem.y, problem.weights
+        risk, constant, size = tangent_pass(loss, y, p, Z, F, U)
+        x = np.empty(problem.outputs)
+        sizes = self.noise, self.blur
+        if (row := around_pass(loss, y, p, F, U, Z, self.directions, *sizes, x)) < problem.n:
+            raise self.fault(row, Z[row], x)
+        if getattr(problem.loss, "nonnegative", False) and (F[p > 0.0] < -UNEVEN * (1.0 + self.noise[p > 0.0])).any():
+            raise InputError(
+                f"loss {type(problem.loss).__name__} says that it is nonnegative, but its value is {F[p > 0.0].min():.6g} "
+                "in a row: no certificate can be given"
+            )
+        for G, V, X in self.kept:
+            if (row := above_pass(p, F, U, Z, G, X, *sizes)) < problem.n:
+                raise self.fault(row, Z[row], X[row])
+            if (row := above_pass(p, G, V, X, F, Z, *sizes)) < problem.n:
+                raise self.fault(row, X[row], Z[row])
+        self.kept.append((F, U, Z))
+        return risk, U, constant, size
+
+    def fault(self, row: int, z: np.ndarray, x: np.ndarray) -> InputError:
+        name = type(self.problem.loss).__name__
+        return InputError(
+            f"loss {name} is not convex, or its slopes are not a subgradient: for row {row}, y={self.problem.y[row]}, the "
+            "value at "
+            f"z={np.array2string(x, precision=6)} lies below the tangent at z={np.array2string(z, precision=6)}. No "
+            "certificate can "
+            f"be given; fenchel.multiclass.check(loss, outputs={self.problem.outputs}) says what is wrong"
+        )
+
+
+def tangent_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> tuple[Certificate, Mixture]:
+    """(certificate, mixture with weights as used) for given variables and a given dual point."""
+    risk, magnitude, Z, size = primal_sums(problem, w)
+    if not np.isfinite(Z).all():
+        return Certificate(np.inf, -np.inf, problem.basis, np.inf), Mixture(
+            np.ones(1), np.zeros((1, *problem.dual_shape))
+        )
+    tangents = Tangents(problem)
+    _, steep, _, _ = tangents.at(Z)
+    mixture = mixture if isinstance(mixture, Mixture) else Mixture(np.ones(1), Z[None])
+    regularizer, nonnegative = certified_regularizer(problem.penalty, w), getattr(problem.loss, "nonnegative", False)
+    regular = regularizer.value(w)
+    total = float(mixture.weights.sum())
+    weights = mixture.weights / (max(total, 1.0) if nonnegative else total)
+    U, c, sizes = np.zeros(problem.dual_shape), 0.0, 0.0
+    for weight, scores in zip(weights, mixture.scores, strict=True):
+        _, slope, constant, terms = tangents.at(scores)
+        U += weight * slope
+        c += weight * constant
+        sizes += weight * terms
+    V, spread = combined(problem, U)
+    v = V.ravel()
+    scale = regularizer.dual_scale(v) if np.isfinite(v).all() else 1.0
+    if scale < 1.0 and nonnegative:  # mixed with the plane 0, which bounds a loss that is never negative
+        c, v = scale * c, scale * v
+    elif scale < 1.0:
+        c, v = _into_domain(problem, tangents, c, v)
+    conjugate = regularizer.conjugate(v) if np.isfinite(v).all() else np.inf
+    primal, dual = risk + regular, c - conjugate
+    with np.errstate(over="ignore", invalid="ignore"):
+        through = float(problem.weights @ (np.linalg.norm(steep, axis=1) * size))
+    hidden = blur(problem.penalty, v, EPS * spread, sizes)
+    floor = SAFETY * EPS * (magnitude + sizes + abs(regular) + abs(conjugate) + through) + SAFETY * hidden
+    primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
+    floor = floor if np.isfinite(floor) else np.inf
+    return Certificate(float(primal), float(dual), problem.basis, float(floor)), Mixture(weights, mixture.scores)
+
+
+def _into_domain(problem: Any, tangents: Tangents, c: float, v: np.ndarray) -> tuple[float, np.ndarray]:
+    """(constant, v) of the plane mixed with as little as will do of one that is nearly level: R* is finite at its end."""
+    conjugate, m = problem.penalty.conjugate, problem.outputs
+    best, level = (-np.inf, v), [problem.y] if problem.several_targets else [
+        t * (np.eye(m)[problem.y] - 1.0 / m) for t in (0.0, 10.0, 40.0, 1e3, 1e6)
+    ]  # fmt: skip
+    for Z in level:
+        _, U, constant, _ = tangents.at(np.ascontiguousarray(Z, dtype=np.float64))
+        other = combined(problem, U)[0].ravel()
+        low, high = 0.0, 1.0
+        if not (np.isfinite(other).all() and np.isfinite(conjugate(other))):
+            continue
+        for _ in range(HALVINGS):
+            share = 0.5 * (low + high)
+            inside = np.isfinite(conjugate((1.0 - share) * v + share * other))
+            low, high = (low, share) if inside else (share, high)
+        mixed = (1.0 - high) * v + high * other
+        found = (1.0 - high) * c + high * constant, mixed
+        if found[0] - conjugate(mixed) > best[0] - conjugate(best[1]):
+            best = found
+    return best
+
+
+def tangents_mixture(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixture:
+    """The tangents at w alone."""
+    return Mixture(np.ones(1), primal_sums(problem, w)[2][None])
+
+
+def accept_tangents(problem: Any, dual_point: Any) -> Mixture:
+    """A user's dual point, checked."""
+    try:
+        weights, scores = (np.ascontiguousarray(part, dtype=np.float64) for part in dual_point)
+    except (TypeError, ValueError):
+        raise InputError(
+            "the dual point of a loss of your own is (weights, scores), a matrix of rows x scores for each weight"
+        ) from None
+    if weights.ndim != 1 or scores.shape != (weights.size, *problem.dual_shape):
+        wanted = (weights.size, *problem.dual_shape)
+        raise InputError(f"the scores of a mixture must have shape {wanted}, got {scores.shape}")
+    if not (np.isfinite(scores).all() and np.isfinite(weights).all()):
+        raise InputError("the dual point contains NaN or infinity")
+    if weights.min() < 0.0 or not weights.sum() > 0.0:
+        raise InputError("the weights of a mixture must be at least 0 and not all 0")
+    return Mixture(weights, scores)
+
+
+JUDGE = Judge(tangent_certificate, tangents_mixture, tangents_mixture, accept_tangents)

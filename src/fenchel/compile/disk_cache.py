@@ -1,0 +1,209 @@
+"""Where compiled kernels are kept between processes, and why they can be trusted.
+
+numba's own cache watches only the file of the kernel: after editing a loss it still runs the old one. Here the key of
+an entry holds a digest of every source file that can be compiled into it (`compile/sources.py`), so an edit misses. An entry is
+read only if the folder and the file belong to the user and nobody else may write there, and only after its sha256 has
+been checked; anything else is compiled again, with one warning. Kernels specialised to a user's own class are not kept:
+nothing here could tell when that class changes.
+
+The folder is $FENCHEL_CACHE_DIR, else $XDG_CACHE_HOME/fenchel, else ~/.cache/fenchel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import shutil
+import stat
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core import compiler, serialize
+from numba.core.caching import _Cache
+from numba.core.types import BaseTuple, Dispatcher, NamedTuple, NamedUniTuple  # type: ignore[attr-defined]
+
+from fenchel.compile.dispatch import is_ours
+from fenchel.compile.sources import digest
+
+MAGIC = b"FENCHEL-KERNEL-1"
+KEEP = 3  # folders of other compilers that are left alone
+UNUSED = 60 * 86400.0  # seconds after which an entry that nobody has read is removed
+
+
+@cache
+def tools_stamp() -> str:
+    """Of what compiles the kernels."""
+    versions = repr((numba.__version__, llvmlite.__version__, sys.version_info[:3]))
+    return hashlib.sha256(versions.encode()).hexdigest()[:24]
+
+
+def cache_root() -> Path | None:
+    named = os.environ.get("FENCHEL_CACHE_DIR")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    if base:
+        return Path(base) / "fenchel"
+    home = Path(os.path.expanduser("~"))
+    return home / ".cache" / "fenchel" if home.is_absolute() and home.is_dir() else None
+
+
+def is_private(info: os.stat_result) -> bool:
+    """Owned by us and writable by nobody else."""
+    if not hasattr(os, "getuid"):  # Windows: the profile folder's access list does this job
+        return True
+    return info.st_uid == os.getuid() and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The folder for these compilers, made if need be; None (with one warning) if it cannot be trusted."""
+    root = cache_root()
+    if root is None:
+        return _refuse("there is no home directory")
+    folder = root / f"kernels-{tools_stamp()}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for place in (root, folder):
+            info = os.lstat(place)
+            if not stat.S_ISDIR(info.st_mode):
+                return _refuse(f"{place} is a link or not a directory")
+            if not is_private(info):
+                return _refuse(f"{place} is owned or writable by someone else")
+        _prune(root, folder)
+    except OSError as error:
+        return _refuse(str(error))
+    return folder
+
+
+def _refuse(why: str) -> Path | None:
+    warnings.warn(f"compiled kernels are not kept on disk: {why}. Set FENCHEL_CACHE_DIR.", stacklevel=2)
+    return None
+
+
+def _prune(root: Path, current: Path) -> None:
+    """Folders of other compilers, but for the last few, and entries that have not been read for long."""
+    others = [p for p in root.glob("kernels-*") if p != current and not p.is_symlink()]
+    for old in sorted(others, key=lambda p: p.stat().st_mtime, reverse=True)[KEEP:]:
+        shutil.rmtree(old, ignore_errors=True)
+    with os.scandir(current) as entries:
+        for entry in entries:
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime > UNUSED:
+                os.unlink(entry)
+
+
+class DiskCache(_Cache):
+    """numba's cache interface for one kernel."""
+
+    def __init__(self, py_func: Callable):
+        self._module = py_func.__module__
+        self._name = f"{py_func.__module__}.{py_func.__qualname__}"
+        self._ours = py_func.__module__.split(".")[0] == "fenchel"
+        self._enabled = True
+        self._warned = False
+        self.missed = 0  # signatures that were not found on disk, and had to be compiled
+
+    @property
+    def cache_path(self) -> str:
+        return str(cache_folder())
+
+    def enable(self) -> None:
+        self._enabled = True
+
+    def disable(self) -> None:
+        self._enabled = False
+
+    def flush(self) -> None:
+        self.disable()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        path = self._path(sig, target_context)
+        payload = None if path is None or not path.exists() else self._read(path)
+        if payload is None:
+            self.missed += 1
+            return None
+        return compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        path = self._path(sig, data.target_context)
+        if path is None:
+            return
+        payload = serialize.dumps(data._reduce())
+        content = MAGIC + hashlib.sha256(payload).digest() + payload
+        try:
+            handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+            try:
+                with os.fdopen(handle, "wb") as out:
+                    out.write(content)
+                os.replace(temporary, path)
+            except BaseException:
+                os.unlink(temporary)
+                raise
+        except OSError as error:
+            self._warn(f"cannot be kept in {path.parent}: {error}")
+
+    def _path(self, sig: Any, target_context: Any) -> Path | None:
+        if not (self._enabled and self._ours and all(map(_cacheable, sig))):
+            return None
+        folder = cache_folder()
+        if folder is None:
+            return None
+        sources = digest([self._module, *_modules(sig)])
+        key = repr((self._name, sources, [str(t) for t in sig], target_context.codegen().magic_tuple()))
+        return folder / f"{self._name.rsplit('.', 1)[-1]}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.nbk"
+
+    def _read(self, path: Path) -> bytes | None:
+        try:
+            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            with os.fdopen(handle, "rb") as source:
+                if not is_private(os.fstat(source.fileno())):
+                    return self._warn(f"in {path} is owned or writable by someone else")
+                content = source.read()
+                _touch(source.fileno())
+        except OSError as error:
+            return self._warn(f"cannot be read from {path}: {error}")
+        body = content[len(MAGIC) + 32 :]
+        if content[: len(MAGIC) + 32] != MAGIC + hashlib.sha256(body).digest():
+            return self._warn(f"in {path} is damaged")
+        return body
+
+    def _warn(self, what: str) -> bytes | None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"the compiled form of {self._name} {what}; it is compiled again", stacklevel=2)
+        return None
+
+
+def _cacheable(numba_type: Any) -> bool:
+    """False if a class that is not Fenchel's is part of the type."""
+    if isinstance(numba_type, (NamedTuple, NamedUniTuple)) and not is_ours(numba_type.instance_class):
+        return False
+    return all(map(_cacheable, numba_type)) if isinstance(numba_type, BaseTuple) else True
+
+
+def _modules(types: Any) -> Iterator[str]:
+    """Where the classes and functions among the types come from."""
+    for numba_type in types:
+        if isinstance(numba_type, (NamedTuple, NamedUniTuple)):
+            yield numba_type.instance_class.__module__
+        if isinstance(numba_type, Dispatcher):
+            yield numba_type.dispatcher.py_func.__module__
+        if isinstance(numba_type, BaseTuple):
+            yield from _modules(numba_type)
+
+
+def _touch(handle: int) -> None:
+    """So that what is in use is not removed; a folder that is read-only keeps its times."""
+    with contextlib.suppress(OSError):
+        os.utime(handle)

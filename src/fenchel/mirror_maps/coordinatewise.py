@@ -1,0 +1,128 @@
+"""Transfer functions w = grad h(v) from dual to primal coordinates, as dual solvers need them: row by row.
+
+h is the conjugate of the regularizer with its strength folded into v. A transfer is a NamedTuple with the methods
+
+    row_look(rows, i, v, bound)   (score <x_i, w>, curvature of h along x_i at v or a bound of it)
+    row_size(rows, i, v)          the sum of the absolute values of what the score is a sum of: it is rounded relative to this
+    row_score_at(rows, i, a, v)   the score that v + a x_i would give
+    row_move(rows, i, a, v)       v += a x_i, and what is kept beside v
+    renew(v)                      what is kept beside v, computed afresh
+    add_weights(v, a, out)        out += a w
+    steepening(i)                 s: along x_i the curvature changes by at most the factor e^(s |a|) within a
+
+They default to what suits a transfer that acts on each coordinate alone, by `apply`, and keeps nothing beside v.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.compile.dispatch import method
+from fenchel.data.rows import axpy, dot, mapped_dot, row_column, row_entry, row_span
+
+
+@method()
+def apply(transfer, v):
+    """One coordinate of the primal point."""
+
+
+def _look(transfer, rows, i, v, bound):
+    return mapped_dot(rows, i, v, transfer), bound
+
+
+def _size(transfer, rows, i, v):
+    total = 0.0
+    start, stop = row_span(rows, i)
+    for k in range(start, stop):
+        total += abs(row_entry(rows, i, k) * apply(transfer, v[row_column(rows, k)]))
+    return total
+
+
+def _score_at(transfer, rows, i, a, v):
+    total = 0.0
+    start, stop = row_span(rows, i)
+    for k in range(start, stop):
+        x = row_entry(rows, i, k)
+        total += x * apply(transfer, v[row_column(rows, k)] + a * x)
+    return total
+
+
+def _move(transfer, rows, i, a, v):
+    axpy(rows, i, a, v)
+
+
+def _renew(transfer, v):
+    return None
+
+
+def _add_weights(transfer, v, a, out):
+    for j in range(v.size):
+        out[j] += a * apply(transfer, v[j])
+
+
+def _steepening(transfer, i):
+    return 0.0
+
+
+@method(_look)
+def row_look(transfer, rows, i, v, bound):
+    """(score of row i, curvature along it)."""
+
+
+@method(_size)
+def row_size(transfer, rows, i, v):
+    """The sum of the absolute values of the terms of row i's score."""
+
+
+@method(_score_at)
+def row_score_at(transfer, rows, i, a, v):
+    """The score of row i at v + a x_i."""
+
+
+@method(_move)
+def row_move(transfer, rows, i, a, v):
+    """v += a x_i."""
+
+
+@method(_renew)
+def renew(transfer, v):
+    """Compute afresh what is kept beside v."""
+
+
+@method(_add_weights)
+def add_weights(transfer, v, a, out):
+    """out += a w."""
+
+
+@method(_steepening)
+def steepening(transfer, i):
+    """s: the curvature along row i changes by at most e^(s |a|) between v and v + a x_i; 0 where a bound is global."""
+
+
+class Identity(NamedTuple):
+    """w = v (the strength of the regularizer is folded into v): L2."""
+
+    def apply(self, v):
+        return v
+
+    def row_look(self, rows, i, v, bound):
+        return dot(rows, i, v), bound
+
+
+class Soft(NamedTuple):
+    """w = sign(v) max(0, |v| - threshold): L1 + L2."""
+
+    threshold: float
+
+    def apply(self, v):
+        return math.copysign(max(abs(v) - self.threshold, 0.0), v)
+
+
+def apply_to(transfer: Any, v: np.ndarray) -> np.ndarray:
+    """w = transfer(v) for a transfer that acts on each coordinate alone."""
+    if isinstance(transfer, Soft):
+        return np.sign(v) * np.maximum(np.abs(v) - transfer.threshold, 0.0)
+    return v.copy()

@@ -1,0 +1,1 @@
+"""Fitted models: prediction, checks, and the files in which they are saved."""

@@ -1,0 +1,92 @@
+"""KernelFeatures: a fitted IncompleteCholesky without the estimator around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fenchel.data.accept import fault
+from fenchel.errors import InputError
+from fenchel.kernel_methods.kernel_function import KernelFunction
+from fenchel.models.kernel import plain_params
+from fenchel.models.model import current_versions
+from fenchel.models.parts import model_rows
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFeatures:
+    """L^-1 k(pivots, x) for every row x: the features of `fenchel.IncompleteCholesky`.
+
+    Attributes
+    ----------
+    vectors : the rows that were chosen as pivots, dense or CSR; `pivots` says which of the training rows they were.
+    factor : lower triangular L with L L' = K[pivots, pivots].
+    kernel, kernel_params : a name of scikit-learn's pairwise kernels and its parameters.
+    trace, trace_error : trace(K) of the training rows, and what of it the features do not explain.
+    feature_names, versions : as in `fenchel.Model`.
+
+    Examples
+    --------
+    >>> import fenchel
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> fitted = fenchel.IncompleteCholesky(gamma=1.0).fit(X)
+    >>> bool((fitted.to_model().transform(X) == fitted.transform(X)).all())
+    True
+    """
+
+    vectors: Any
+    pivots: np.ndarray
+    factor: np.ndarray
+    kernel: str
+    kernel_params: dict[str, Any]
+    trace: float
+    trace_error: float
+    feature_names: tuple[str, ...] | None = None
+    versions: dict[str, str] = field(default_factory=current_versions)
+
+    family = "features"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel_params", plain_params(self.kernel, self.kernel_params))
+        rank = self.factor.shape[0]
+        rules = {
+            "factor must be a finite square float64 matrix": self.factor.ndim == 2
+            and self.factor.dtype == np.float64
+            and self.factor.shape == (rank, rank)
+            and rank > 0
+            and bool(np.isfinite(self.factor).all()),
+            "factor must be lower triangular without zeros on its diagonal": not np.triu(self.factor, 1).any()
+            and bool(self.factor.diagonal().all()),
+            "vectors must be finite rows of numbers, one per pivot": self.vectors.ndim == 2
+            and self.vectors.shape[0] == rank == self.pivots.size
+            and self.vectors.dtype in (np.float32, np.float64)
+            and not (hasattr(self.vectors, "indptr") and fault(self.vectors))
+            and bool(np.isfinite(getattr(self.vectors, "data", self.vectors)).all()),
+            f"feature_names must be None or {self.d} strings": self.feature_names is None
+            or (len(self.feature_names) == self.d and all(isinstance(name, str) for name in self.feature_names)),
+        }
+        for rule, kept in rules.items():
+            if not kept:
+                raise InputError(rule)
+        KernelFunction(self.kernel, self.kernel_params)
+
+    @property
+    def d(self) -> int:
+        """The number of features of a row as it comes."""
+        return self.vectors.shape[1]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The features of rows: (n, rank)."""
+        return cholesky_features(self.kernel, self.kernel_params, model_rows(X, self.d), self.vectors, self.factor)
+
+
+def cholesky_features(kernel: Any, params: dict[str, Any], X: Any, vectors: Any, factor: np.ndarray) -> np.ndarray:
+    """L^-1 k(pivots, x) for every row x; estimator and model compute it here, hence to the same bits."""
+    from scipy.linalg import solve_triangular
+
+    if X.shape[0] == 0:
+        return np.zeros((0, factor.shape[0]))
+    K = KernelFunction(kernel, params)(vectors, X)
+    return np.ascontiguousarray(solve_triangular(factor, K, lower=True).T)

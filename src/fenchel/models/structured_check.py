@@ -1,0 +1,204 @@
+"""Which parts of a StructuredModel fit together."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.errors import InputError
+from fenchel.sequences.templates import Templates
+from fenchel.structured import MODELS, Chain, Gibbs, Marginals, Matching, PairwiseLabels, Pool, Tree
+
+KINDS: dict[str, tuple[type, ...]] = {  # annotations of the parameters of models, and what they may be
+    "bool": (bool,),
+    "float": (float, int),
+    "int | None": (int, type(None)),
+    "str": (str,),
+}
+MOST = 1 << 40  # features or labels
+
+
+class Shape(NamedTuple):
+    """Features per token, node, edge or row; features per pair of tokens; labels (of a matching: 1)."""
+
+    features: int
+    links: int
+    classes: int
+
+
+def coefficients(loss: Any, shape: Shape) -> int:
+    """How many coefficients a model of that shape has, in the layout that has weights for all pairs.
+
+    >>> coefficients(Chain(), Shape(features=2, links=0, classes=3))
+    24
+    """
+    features, links, m = shape
+    match loss:
+        case Chain():
+            return (features + bool(loss.bias) + 2 * bool(loss.ends) + (1 + links) * m) * m
+        case Tree():
+            return (features + 1 + m) * m
+        case PairwiseLabels():
+            return (features + 1) * m + m * (m - 1) // 2
+        case _:
+            return features * m
+
+
+def check(model: Any) -> None:
+    """Raise InputError unless the parts of a model fit together."""
+    _check_loss(model.loss)
+    for rule, kept in _rules(model).items():
+        if not kept:
+            raise InputError(rule)
+    model.regularizer.validate(model.coef.size)
+    if model.template is not None:
+        _check_columns(model)
+
+
+def _rules(model: Any) -> dict[str, bool]:
+    features, links, m = model.shape
+    counts = all(type(part) is int and 0 <= part < MOST for part in (features, links, m, model.n))
+    named = {"attributes": features, "link_attributes": links}
+    return {
+        "features, links, labels and n must be whole numbers, at least 1 label and 1 example": counts
+        and m >= 1
+        and model.n >= 1,
+        "the features and labels must be those of the loss": _good_shape(model.loss, links, m),
+        "coef must be a finite float64 array of as many entries as features and labels make": _vector(model.coef, "f")
+        and model.coef.size > 0
+        and _good_places(model),
+        f"labels must be None or {m} different strings or numbers": model.labels is None or _good_labels(model, m),
+        "tol must be a number greater than 0": 0.0 < model.tol < np.inf,
+        "dual_point must be None or a Pool, Gibbs or Marginals of n examples": model.dual_point is None
+        or _good_dual(model),
+        "attributes must be None or a different string for every feature": all(
+            _good_names(getattr(model, name), count) for name, count in named.items()
+        ),
+        "link_attributes need attributes and a chain with edge_features": model.link_attributes is None
+        or (model.attributes is not None and _has_links(model.loss)),
+        "template and columns must both be None or both be there, with attributes": (model.template is None)
+        == (model.columns is None)
+        and (model.template is None or model.attributes is not None),
+    }
+
+
+def _check_loss(loss: Any) -> None:
+    """Only built-in models; kernels and arithmetic trust the kinds of their parameters."""
+    name = type(loss).__name__
+    if type(loss) not in MODELS.values():
+        raise InputError(f"{name} is not a built-in model of structured outputs: it cannot be saved")
+    for one in fields(loss):
+        value = getattr(loss, one.name)
+        if type(value) not in KINDS[str(one.type)]:
+            raise InputError(f"{one.name} of {name} must be {one.type}, got {value!r}")
+
+
+def _good_shape(loss: Any, links: int, m: int) -> bool:
+    if isinstance(loss, Matching):
+        return m == 1 and links == 0
+    said = loss.classes if hasattr(loss, "classes") else None
+    return said in (None, m) and (links == 0 or _has_links(loss))
+
+
+def _has_links(loss: Any) -> bool:
+    return isinstance(loss, Chain) and loss.edge_features
+
+
+def _vector(array: Any, kind: str) -> bool:
+    """Whether it is a vector of finite float64 ("f") or of integers ("i")."""
+    sound = isinstance(array, np.ndarray) and array.ndim == 1
+    return sound and (
+        array.dtype == np.float64 and bool(np.isfinite(array).all()) if kind == "f" else array.dtype.kind == "i"
+    )
+
+
+def _good_places(model: Any) -> bool:
+    full, places = coefficients(model.loss, model.shape), model.places
+    if not (isinstance(model.loss, Chain) and model.loss.observed_only):
+        return places is None and model.coef.size == full
+    return _vector(places, "i") and places.size == model.coef.size and _ascending(places, strictly=True, below=full)
+
+
+def _ascending(numbers: np.ndarray, strictly: bool, below: int) -> bool:
+    """From 0 on, below a number, not falling; differences are not taken before the range is known, lest they overflow."""
+    inside = bool((numbers >= 0).all() and (numbers < below).all())
+    return inside and bool((np.diff(numbers) >= (1 if strictly else 0)).all())
+
+
+def _good_labels(model: Any, m: int) -> bool:
+    labels = model.labels
+    words = all(isinstance(label, str) for label in labels)
+    numbers = all(isinstance(label, (int, float)) and np.isfinite(label) for label in labels)
+    return not isinstance(model.loss, Matching) and len(labels) == m == len(set(labels)) and (words or numbers)
+
+
+def _good_names(names: Any, count: int) -> bool:
+    if names is None:
+        return True
+    return len(names) == count == len(set(names)) and all(isinstance(name, str) for name in names)
+
+
+def _good_dual(model: Any) -> bool:
+    log = model.loss.loss == "log"
+    match model.dual_point:
+        case Gibbs(weights, coefs):
+            sound = log and _vector(weights, "f") and isinstance(coefs, np.ndarray) and coefs.dtype == np.float64
+            return bool(
+                sound
+                and coefs.shape == (weights.size, model.coef.size)
+                and np.isfinite(coefs).all()
+                and (weights >= 0.0).all()
+                and weights.sum() > 0.0
+            )
+        case Pool(start, weights, offsets, labels):
+            sound = not log and _starts(start, model.n, weights) and _starts(offsets, weights.size, labels)
+            return bool(sound and _vector(weights, "f") and (weights >= 0.0).all() and labels.dtype == np.int32)
+        case Marginals(start, values, scale):
+            sound = not log and _starts(start, model.n, values) and _vector(values, "f")
+            return bool(sound and type(scale) is float and 0.0 <= scale <= 1.0)
+        case _:
+            return False
+
+
+def _starts(start: Any, count: int, entries: Any) -> bool:
+    """Whether start[i] .. start[i+1] are consecutive parts of the entries."""
+    return bool(
+        _vector(start, "i")
+        and isinstance(entries, np.ndarray)
+        and entries.ndim == 1
+        and start.size == count + 1
+        and start[0] == 0
+        and start[-1] == entries.size
+        and _ascending(start, strictly=False, below=entries.size + 1)
+    )
+
+
+def _check_columns(model: Any) -> None:
+    """A model for column files: its template reads the columns there are, its labels can stand in one."""
+    if len(model.columns) != 2 or not all(type(number) is int for number in model.columns):
+        raise InputError("columns must be two numbers: columns in a line, and the place of the label")
+    wide, at = model.columns
+    if not 0 <= at < wide < MOST:
+        raise InputError(f"the label cannot be in column {at} of {wide}")
+    templates = _templates(model.template)
+    templates.require(wide, at)
+    if templates.edges != (model.link_attributes is not None):
+        raise InputError("link_attributes must be there if the template has attributes of label pairs, and only then")
+    if model.labels is None or not all(isinstance(label, str) and _one_field(label) for label in model.labels):
+        raise InputError("the labels of a model for column files must be words: texts without blanks")
+
+
+def _templates(lines: tuple[str, ...]) -> Templates:
+    if not all(isinstance(line, str) and line for line in lines):
+        raise InputError("the lines of a template must be texts, none of them empty")
+    try:
+        return Templates(lines)
+    except (OverflowError, RecursionError):  # a pattern such as a{99999999999}
+        raise InputError("a pattern of the template is too large") from None
+
+
+def _one_field(text: str) -> bool:
+    content = text.encode("utf-8", "surrogatepass")
+    return content.split() == [content]

@@ -1,0 +1,344 @@
+"""Oracle: Problem x Engine. What solvers may ask of the data, and a count of the passes it took.
+
+A pass is one walk over all stored values of X; a walk that only computes scores or only combines rows counts as half,
+so that scores + combine costs the same as the fused `risk`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.certificates.scalar import feasible
+from fenchel.data.accept import read_only, size, take
+from fenchel.data.walk import slices
+from fenchel.engines.local import Local, spans
+from fenchel.kernels import passes
+from fenchel.kernels.curvature_passes import curved_pass
+from fenchel.kernels.dual_epoch import dual_epoch
+from fenchel.kernels.dual_phase import row_scores
+from fenchel.kernels.gram import add_gram, symmetric
+from fenchel.kernels.intercept import balanced_plane, intercept_bracket, intercept_sums, slope_limits, slope_sum
+from fenchel.mirror_maps.coordinatewise import Identity
+from fenchel.oracles.intercepts import middle, refuse_without_minimum
+from fenchel.oracles.local_dual import LocalDual, Round
+
+MANY = 1 << 14  # rows for which a search over all scores takes so long that it must be possible to break it off
+
+
+class Plane(NamedTuple):
+    """A cutting plane risk(w') >= <gradient, w'> + constant, found at w; and how to rebuild its dual variables."""
+
+    value: float
+    gradient: np.ndarray
+    constant: float
+    intercept: float
+    recipe: PlaneRecipe
+
+
+class PlaneRecipe(NamedTuple):
+    """u = (1 - share) slopes at (w, low) + share slopes at (w, high), all within reach of the scores at centre."""
+
+    coef: np.ndarray
+    low: float
+    high: float
+    share: float
+    centre: tuple[np.ndarray, float] | None
+    reach: float
+
+
+class Mixed(NamedTuple):
+    """A dual point of data elsewhere: weights and recipes from which each block makes its own share of it."""
+
+    parts: tuple[tuple[float, Any], ...]
+
+
+class Kept(NamedTuple):
+    """A dual point whose shares lie with the blocks, under a name (`local_dual.LocalDual`)."""
+
+    name: str
+
+
+class SomeRows(NamedTuple):
+    """Some rows of a problem, copied together: what an oracle asks of a problem."""
+
+    rows: Any
+    y: np.ndarray
+    weights: np.ndarray
+    offset: np.ndarray
+    n: int
+    d: int
+    compiled_loss: Any
+    regularizer: Any
+    fit_intercept: bool
+
+    @property
+    def is_sample(self) -> bool:
+        """An engine's own cut is of all rows, not of these."""
+        return True
+
+
+class Oracle:
+    """All access of a solver to the data."""
+
+    remote = False  # whether the rows are elsewhere
+
+    def __init__(self, problem: Any, engine: Any = None):
+        self.problem = problem
+        self.engine = engine if engine is not None else Local()
+        self.blocks = self.engine.blocks(problem)
+        self.passes = 0.0
+
+    def close(self) -> None:
+        """Let go of what is held elsewhere: here, of nothing."""
+
+    def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
+        """(sum p loss, its gradient in w, its derivative in b) in one fused pass."""
+        self.passes += 1.0
+        loss = self.problem.compiled_loss
+
+        def work(block):
+            gradient = np.zeros(w.size)
+            value, slopes = passes.risk_pass(loss, block.rows, block.y, block.p, block.offset, w, b, gradient)
+            return value, gradient, slopes
+
+        value, gradient, slopes = self.engine.sum(work, self.blocks)
+        return value, gradient, slopes
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """<x_i, w> + offset_i for every row."""
+        self.passes += 0.5
+        z = np.empty(self.problem.n)
+
+        def work(block):
+            passes.scores_pass(block.rows, block.offset, w, z[block.start : block.stop])
+
+        self.engine.map(work, self.blocks)
+        return z
+
+    def scores_of(self, rows: Any, p: np.ndarray, w: np.ndarray, b: float, z: np.ndarray) -> None:
+        """z_i = <x_i, w> + offset_i + b for the rows with p_i > 0; `rows` is X or another matrix of as many rows."""
+        offset = self.problem.offset
+        if rows is not self.problem.rows:
+            row_scores(Identity(), rows, p, offset, b, w, z)
+            return
+
+        def work(block):
+            span = slice(block.start, block.stop)
+            row_scores(Identity(), block.rows, p[span], block.offset, b, w, z[span])
+
+        self.engine.map(work, self.blocks)
+
+    def combine(self, u: np.ndarray) -> np.ndarray:
+        """sum_i p_i u_i x_i."""
+        self.passes += 0.5
+
+        def work(block):
+            out = np.zeros(self.problem.d)
+            passes.combine_pass(block.rows, block.p, u[block.start : block.stop], out)
+            return (out,)
+
+        return self.engine.sum(work, self.blocks)[0]
+
+    def norms(self) -> np.ndarray:
+        """|x_i|^2 for every row."""
+        self.passes += 0.5
+        out = np.empty(self.problem.n)
+        self.engine.map(lambda block: passes.norms_pass(block.rows, out[block.start : block.stop]), self.blocks)
+        return out
+
+    @cached_property
+    def means(self) -> tuple[np.ndarray, float]:
+        """(sum p x, sum p offset)."""
+        return self.combine(np.ones(self.problem.n)), float(self.problem.weights @ self.problem.offset)
+
+    def centred(self, w: np.ndarray) -> np.ndarray:
+        """The variables as they would be if the features were centred; differs only where intercepts are among them."""
+        return w
+
+    def uncentred(self, w: np.ndarray) -> np.ndarray:
+        """The inverse of `centred`."""
+        return w
+
+    def centred_gradient(self, g: np.ndarray) -> np.ndarray:
+        """The gradient in the centred variables from that in the variables."""
+        return g
+
+    def balanced_claim(self, w: np.ndarray, losses: float, g: np.ndarray) -> tuple[float, np.ndarray]:
+        """(-sum p loss*, sum p u x) after u was balanced; differs only where several intercepts are free."""
+        return losses, g
+
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        """sum_i weights_i x_i x_i', weights >= 0: rows of weight 0 cost nothing."""
+        return symmetric(self.upper_gram(weights))
+
+    def upper_gram(self, weights: np.ndarray) -> np.ndarray:
+        """The same on and above the diagonal; below, anything."""
+        self.passes += 0.5
+        d = self.problem.d
+
+        def work(block):
+            out = np.zeros((d, d))
+            add_gram(block.rows, weights[block.start : block.stop], out)
+            return (out,)
+
+        return self.engine.sum(work, self.blocks)[0]
+
+    def take(self, index: np.ndarray, scale: float = 1.0) -> Oracle:
+        """An oracle of some rows only, copied together, their weights times `scale`; it counts its own passes."""
+        problem = self.problem
+        y, p, offset = map(read_only, (problem.y[index], scale * problem.weights[index], problem.offset[index]))
+        shared = (index.size, problem.d, problem.compiled_loss, problem.regularizer, problem.fit_intercept)
+        return Oracle(SomeRows(take(problem.rows, index), y, p, offset, *shared), self.engine)
+
+    def begin_local_duals(self, transfer: Any, strength: float, seed: int) -> np.ndarray:
+        """Dual variables for rounds of steps within blocks (`oracles/local_dual.py`); returns sum p u x."""
+        loss = self.problem.compiled_loss
+        self.local_duals = [LocalDual(loss, block, transfer, strength, seed) for block in self.blocks]
+        return self.engine.sum(lambda dual: (dual.combined(self.problem.d),), self.local_duals)[0]
+
+    def local_dual_round(self, told: Round) -> Any:
+        """The sums over all blocks of what `LocalDual.round` answers."""
+        self.passes += 1.0 + told.epochs
+        return self.engine.sum(lambda dual: dual.round(told), self.local_duals)
+
+    def local_dual_point(self) -> Any:
+        """The dual point at which the last round began."""
+        return np.concatenate([dual.before for dual in self.local_duals])
+
+    def slopes(self, w: np.ndarray, b: float) -> np.ndarray:
+        """The slope of every row's loss at (w, b)."""
+        z = self.scores(w)
+        passes.slopes_at(self.problem.compiled_loss, self.problem.y, z, b, z)
+        return z
+
+    def conjugates(self, u: np.ndarray) -> float:
+        """sum p (loss*(u) - u offset): no pass over X."""
+        problem = self.problem
+        return passes.conjugate_sum(problem.compiled_loss, problem.y, problem.weights, problem.offset, u)
+
+    def losses_at(self, z: np.ndarray, b: float) -> tuple[float, float]:
+        """(sum p loss, sum p slope) at scores z + b: no pass over X."""
+        problem = self.problem
+        return passes.loss_sums(problem.compiled_loss, problem.y, problem.weights, z, b)
+
+    def curved(self, z: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """(sum p loss, slopes, curvatures) at scores z of a differentiable loss: no pass over X."""
+        problem, u, h = self.problem, np.zeros(z.size), np.zeros(z.size)
+
+        def work(at):
+            return (curved_pass(problem.compiled_loss, problem.y[at], problem.weights[at], z[at], u[at], h[at]),)
+
+        return self.engine.sum(work, spans(problem.n))[0], u, h
+
+    def best_intercept(self, z: np.ndarray, b: float) -> float:
+        """The intercept that minimises the risk at scores z (0 if it is fixed): no pass over X."""
+        if not self.problem.fit_intercept:
+            return 0.0
+        low, high = self._bracket(z, z, np.inf, b)
+        return low if self.losses_at(z, low)[0] <= self.losses_at(z, high)[0] else high
+
+    def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        """(w, the middle of the intercepts that are best at w); (w, b) if there is nothing to choose."""
+        if not self.problem.fit_intercept:
+            return w, b
+        z = self.scores(w)
+        _, _, size = self.intercept_sums(z, np.empty(0))
+        return w, middle(lambda bs: self.intercept_sums(z, bs)[:2], b, size, smooth=self.problem.smooth_loss)
+
+    def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """(sum p slope, sum p |slope| at scores z + b for every b, sum p |z|): no pass over X."""
+        loss = self.problem.compiled_loss
+
+        def work(block):
+            own, total, size = z[block.start : block.stop], np.empty(bs.size), np.empty(bs.size)
+            return total, size, intercept_sums(loss, block.y, block.p, own, bs, total, size)
+
+        total, size, scores = self.engine.sum(work, self.blocks)
+        return total, size, scores
+
+    def require_minimum(self) -> None:
+        """Raise InputError if the risk has no minimum over the free intercept."""
+        problem = self.problem
+        if problem.fit_intercept:
+            falls, rises = slope_limits(problem.compiled_loss, problem.y, problem.weights)
+            if not falls < 0.0 < rises:
+                refuse_without_minimum(problem.loss, np.unique(problem.y[problem.weights > 0.0])[:16], falls, rises)
+
+    def plane(self, w: np.ndarray, b: float, centre: tuple[np.ndarray, float] | None, reach: float) -> Plane:
+        """A cutting plane of the risk at w with the intercept minimised out.
+
+        The tangents are taken within `reach` of the scores at `centre` = (w', b'), where b' is best for w'.
+        """
+        if not self.problem.fit_intercept and centre is None:
+            value, gradient, _ = self.risk(w)
+            return Plane(value, gradient, value - float(gradient @ w), 0.0, PlaneRecipe(w, 0.0, 0.0, 0.0, None, np.inf))
+        return self.plane_and_dual(w, b, centre, reach)[0]
+
+    def plane_and_dual(
+        self, w: np.ndarray, b: float, centre: tuple[np.ndarray, float] | None = None, reach: float = np.inf
+    ) -> tuple[Plane, np.ndarray]:
+        """(the cutting plane, its dual variables), in one pass."""
+        z = self.scores(w)
+        b = self.best_intercept(z, b)
+        near = self._near(z, centre)
+        low = high = share = 0.0
+        if self.problem.fit_intercept:
+            low, high = self._bracket(z, near, reach, b)
+            s_low, s_high = self._slope_sum(z, near, reach, low), self._slope_sum(z, near, reach, high)
+            share = -s_low / (s_high - s_low) if s_high > s_low else 0.0
+        recipe = PlaneRecipe(w, low, high, share, centre, reach)
+        u, constant = self._balanced(z, near, recipe)
+        return Plane(self.losses_at(z, b)[0], self.combine(u), constant, b, recipe), u
+
+    def mix(self, parts: Iterable[tuple[float, PlaneRecipe]]) -> Any:
+        """The dual point of planes with weights."""
+        u = np.zeros(self.problem.dual_shape)
+        for weight, recipe in parts:
+            u += weight * self.plane_dual(recipe)
+        return u
+
+    def feasible(self, u: np.ndarray | None) -> np.ndarray:
+        """A feasible dual point near u, or near 0."""
+        return feasible(self.problem, np.zeros(self.problem.dual_shape) if u is None else u)
+
+    def plane_dual(self, recipe: PlaneRecipe) -> np.ndarray:
+        """The dual variables of a plane, rebuilt from the point at which it was found."""
+        z = self.scores(recipe.coef)
+        return self._balanced(z, self._near(z, recipe.centre), recipe)[0]
+
+    def _near(self, z: np.ndarray, centre: tuple[np.ndarray, float] | None) -> np.ndarray:
+        return z if centre is None else self.scores(centre[0]) + centre[1]
+
+    def _bracket(self, z: np.ndarray, near: np.ndarray, reach: float, b: float) -> tuple[float, float]:
+        problem = self.problem
+        search = intercept_bracket if z.size <= MANY else intercept_bracket.in_steps
+        return search(problem.compiled_loss, problem.y, problem.weights, z, near, reach, b)
+
+    def _slope_sum(self, z: np.ndarray, near: np.ndarray, reach: float, b: float) -> float:
+        problem = self.problem
+        return slope_sum(problem.compiled_loss, problem.y, problem.weights, z, near, reach, b)
+
+    def _balanced(self, z: np.ndarray, near: np.ndarray, recipe: PlaneRecipe) -> tuple[np.ndarray, float]:
+        problem = self.problem
+        u = np.empty(problem.n)
+        constant = balanced_plane(
+            problem.compiled_loss, problem.y, problem.weights, problem.offset, z,
+            recipe.low, recipe.high, recipe.share, near, recipe.reach, u,
+        )  # fmt: skip
+        return u, constant
+
+    def dual_epoch(self, transfer, order, norms, inverse_strength, inverse_bias, b, u, v, idle, rows=None) -> float:
+        """One epoch of exact dual coordinate steps over the rows in `order`; returns the new intercept."""
+        problem = self.problem
+        rows = problem.rows if rows is None else rows
+        self.passes += order.size / problem.n
+        for part in slices(order, size(rows) / problem.n):
+            b = dual_epoch(
+                problem.compiled_loss, rows, problem.y, problem.weights, problem.offset,
+                transfer, part, norms, inverse_strength, inverse_bias, b, u, v, idle,
+            )  # fmt: skip
+        return b

@@ -1,0 +1,285 @@
+"""The oracle of problems with several scores per row.
+
+Dense rows go through BLAS, some at a time; sparse ones through the fused pass. Solvers see flat vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.certificates.vector import feasible_matrix, making_up
+from fenchel.data.accept import as_rows, block, size
+from fenchel.data.csr import csr_block
+from fenchel.data.dense import Dense
+from fenchel.data.walk import slices
+from fenchel.kernels import vector_passes as passes
+from fenchel.kernels.passes import combine_pass
+from fenchel.kernels.sparse_duals import sparse_combine, sparse_conjugates
+from fenchel.oracles.intercepts import middle
+from fenchel.oracles.scalar import Oracle, Plane, PlaneRecipe
+from fenchel.problems.measure import Mixture
+
+SWEEPS = 3  # over the intercepts
+CHUNK = 512  # dense rows that go through BLAS together: their scores stay in the cache
+
+
+class VectorOracle(Oracle):
+    """All access of a solver to the data, for losses of score vectors."""
+
+    def matrix(self, w: np.ndarray) -> np.ndarray:
+        """The variables as (features and intercepts) x outputs."""
+        return w.reshape(-1, self.problem.outputs)
+
+    def pieces(self, part: Any) -> Iterator[tuple[slice, Any]]:
+        """(row numbers, rows) of a block, so many at a time that they take no longer than a tenth of a second or so."""
+        n = part.p.size
+        for numbers in slices(range(n), self.problem.outputs * size(part.rows) / max(n, 1)):
+            yield slice(numbers.start, numbers.stop), block(part.rows, numbers.start, numbers.stop)
+
+    def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
+        """(sum p loss, its gradient, 0) in one fused pass."""
+        self.passes += 1.0
+        problem, W = self.problem, self.matrix(w)
+
+        def work(block):
+            gradient = np.zeros(W.shape)
+            value = 0.0
+            if not isinstance(block.rows, Dense):
+                for at, rows in self.pieces(block):
+                    arguments = (rows, block.y[at], block.p[at], W, problem.features, gradient)
+                    value += passes.vector_risk(problem.compiled_loss, *arguments)
+                return value, gradient
+            for k in range(0, block.p.size, CHUNK):
+                X, y, p = block.rows.values[k : k + CHUNK], block.y[k : k + CHUNK], block.p[k : k + CHUNK]
+                Z = dense_scores(X, W, problem.features)
+                value += passes.vector_losses(problem.compiled_loss, y, p, Z, Z)
+                add_dense(X, p, Z, problem.features, gradient)
+            return value, gradient
+
+        value, gradient = self.engine.sum(work, self.blocks)
+        return value, gradient.ravel(), 0.0
+
+    def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        """Each intercept in turn in the middle of those that are best, the others held; their mean, which is free, is 0.
+
+        For losses with kinks: for the others all but the mean are fixed by the data, or nearly.
+        """
+        problem = self.problem
+        if not problem.free or problem.smooth_loss:
+            return w, b
+        Z, changed = self.score_matrix(w), np.zeros(problem.outputs)
+        for _ in range(SWEEPS):
+            for c in range(problem.outputs):
+                size = float(np.max(np.abs(Z), initial=0.0))
+                step = middle(partial(self._class_intercept_sums, Z, c), 0.0, size)
+                Z[:, c] += step
+                changed[c] += step
+        if not changed.any():
+            return w, b
+        W = self.matrix(w).copy()
+        W[problem.features] += changed
+        W[problem.features] -= W[problem.features].mean()
+        return W.ravel(), b
+
+    def _class_intercept_sums(self, Z: np.ndarray, c: int, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(sum p u_c, sum p |u_c|), u the slopes after each of bs was added to the scores of class c."""
+        problem, total, size = self.problem, np.empty(bs.size), np.empty(bs.size)
+        passes.class_intercept_sums(problem.compiled_loss, problem.y, problem.weights, Z, c, bs, total, size)
+        return total, size
+
+    def score_matrix(self, w: np.ndarray) -> np.ndarray:
+        """The scores of every row, n x m."""
+        self.passes += 0.5
+        problem, W = self.problem, self.matrix(w)
+        Z = np.empty(problem.dual_shape)
+
+        def work(block):
+            out = Z[block.start : block.stop]
+            if not isinstance(block.rows, Dense):
+                for at, rows in self.pieces(block):
+                    passes.vector_scores(rows, W, problem.features, out[at])
+                return
+            for k in range(0, block.p.size, CHUNK):
+                out[k : k + CHUNK] = dense_scores(block.rows.values[k : k + CHUNK], W, problem.features)
+
+        self.engine.map(work, self.blocks)
+        return Z
+
+    def losses(self, w: np.ndarray) -> float:
+        """sum p loss; the scores of a few rows at a time are kept, not those of all."""
+        self.passes += 0.5
+        problem, W = self.problem, self.matrix(w)
+
+        def work(part):
+            total = 0.0
+            for k in range(0, part.p.size, CHUNK):
+                y, p = part.y[k : k + CHUNK], part.p[k : k + CHUNK]
+                if isinstance(part.rows, Dense):
+                    Z = dense_scores(part.rows.values[k : k + CHUNK], W, problem.features)
+                else:
+                    Z = np.empty((p.size, problem.outputs))
+                    passes.vector_scores(block(part.rows, k, k + p.size), W, problem.features, Z)
+                total += passes.vector_values(problem.compiled_loss, y, p, Z)
+            return (total,)
+
+        return self.engine.sum(work, self.blocks)[0]
+
+    def combine(self, u: Any) -> np.ndarray:
+        """sum_i p_i x_i u_i', flat; u may be a CSR matrix."""
+        self.passes += 0.5
+        problem, duals = self.problem, as_rows(u) if sp.issparse(u) else None
+
+        def work(block):
+            out = np.zeros((problem.d // problem.outputs, problem.outputs))
+            if duals is not None:
+                part = csr_block(duals, block.start, block.stop)
+                sparse_combine(block.rows, block.p, part, problem.features, out)
+                return (out,)
+            U = u[block.start : block.stop]
+            if not isinstance(block.rows, Dense):
+                for at, rows in self.pieces(block):
+                    passes.vector_combine(rows, block.p[at], U[at], problem.features, out)
+                return (out,)
+            for k in range(0, block.p.size, CHUNK):
+                add_dense(
+                    block.rows.values[k : k + CHUNK], block.p[k : k + CHUNK], U[k : k + CHUNK], problem.features, out
+                )
+            return (out,)
+
+        return self.engine.sum(work, self.blocks)[0].ravel()
+
+    @cached_property
+    def mean_row(self) -> np.ndarray:
+        """sum p x."""
+
+        def work(block):
+            out = np.zeros(self.problem.features)
+            combine_pass(block.rows, block.p, np.ones(block.p.size), out)
+            return (out,)
+
+        return self.engine.sum(work, self.blocks)[0]
+
+    def centred(self, w: np.ndarray) -> np.ndarray:
+        """The free intercepts as they would be if the features were centred: b + W'(mean row)."""
+        return self._shifted(w, 1.0)
+
+    def uncentred(self, w: np.ndarray) -> np.ndarray:
+        """The inverse of `centred`."""
+        return self._shifted(w, -1.0)
+
+    def _shifted(self, w: np.ndarray, sign: float) -> np.ndarray:
+        if not self.problem.free:
+            return w
+        W, features = self.matrix(w).copy(), self.problem.features
+        W[features] += sign * (self.mean_row @ W[:features])
+        return W.ravel()
+
+    def centred_gradient(self, g: np.ndarray) -> np.ndarray:
+        """The gradient in the centred variables."""
+        if not self.problem.free:
+            return g
+        G, features = self.matrix(g).copy(), self.problem.features
+        G[:features] -= np.outer(self.mean_row, G[features])
+        return G.ravel()
+
+    @cached_property
+    def masses(self) -> np.ndarray:
+        """The weight of the rows of every class."""
+        return self.problem.masses()
+
+    @cached_property
+    def class_rows(self) -> np.ndarray:
+        """sum p x over the rows of each class, a row per class."""
+        found = self.combine(np.eye(self.problem.outputs)[self.problem.y])
+        return np.ascontiguousarray(self.matrix(found)[: self.problem.features].T)
+
+    def balanced_claim(self, w: np.ndarray, losses: float, g: np.ndarray) -> tuple[float, np.ndarray]:
+        """The certificate's own way of balancing, from sums alone: for classes a bound, as loss* is convex."""
+        problem = self.problem
+        if not problem.free:
+            return losses, g
+        G, W, features = self.matrix(g).copy(), self.matrix(w), problem.features
+        rest = G[features].copy()
+        if problem.several_targets:
+            losses += float(rest @ (self.mean_row @ W[:features] + W[features])) - float(rest @ rest)
+            G[:features] -= np.outer(self.mean_row, rest)
+        else:
+            mass = self.masses
+            share, towards = making_up(mass, rest)
+            mixed_in = passes.vector_conjugates(problem.compiled_loss, np.arange(mass.size), mass, towards)
+            losses = (1.0 - share) * losses - share * mixed_in
+            G[:features] = (1.0 - share) * G[:features] + share * (self.class_rows.T @ towards)
+        return losses, G.ravel()
+
+    @cached_property
+    def means(self) -> tuple[np.ndarray, float]:
+        """Not needed: no solver sees an intercept apart from the variables."""
+        return np.zeros(self.problem.d), 0.0
+
+    def value_and_slopes(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """(sum p loss, the slopes of every row)."""
+        Z, problem = self.score_matrix(w), self.problem
+        return passes.vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, Z), Z
+
+    def conjugates(self, u: Any) -> float:
+        """sum p loss*(u): no pass over X; u may be a CSR matrix. Not known for a loss of the user's own: inf."""
+        problem = self.problem
+        if problem.own:
+            return np.inf
+        if sp.issparse(u):
+            work = np.empty(problem.outputs)
+            return sparse_conjugates(problem.compiled_loss, problem.y, problem.weights, as_rows(u), work)
+        return passes.vector_conjugates(problem.compiled_loss, problem.y, problem.weights, u)
+
+    def feasible(self, u: Any) -> Any:
+        """A feasible dual point near u, or near 0; a CSR matrix if u is one."""
+        return feasible_matrix(self.problem, np.zeros(self.problem.dual_shape) if u is None else u)
+
+    def plane(self, w: np.ndarray, b: float, centre: Any = None, reach: float = np.inf) -> Plane:
+        """The cutting plane of the risk at w."""
+        value, gradient, _ = self.risk(w)
+        return Plane(value, gradient, value - float(gradient @ w), 0.0, PlaneRecipe(w, 0.0, 0.0, 0.0, None, np.inf))
+
+    def plane_and_dual(
+        self, w: np.ndarray, b: float, centre: Any = None, reach: float = np.inf
+    ) -> tuple[Plane, np.ndarray]:
+        """(the cutting plane, the slopes of every row), in one pass."""
+        value, U = self.value_and_slopes(w)
+        gradient = self.combine(U)
+        recipe = PlaneRecipe(w, 0.0, 0.0, 0.0, None, np.inf)
+        return Plane(value, gradient, value - float(gradient @ w), 0.0, recipe), U
+
+    def mix(self, parts: Iterable[tuple[float, PlaneRecipe]]) -> Any:
+        """The dual point of planes with weights; of a loss of the user's own, the scores at which they were found."""
+        if not self.problem.own:
+            return super().mix(parts)
+        parts = list(parts)
+        if not parts:  # the plane 0 alone
+            return Mixture(np.zeros(1), np.zeros((1, *self.problem.dual_shape)))
+        weights, scores = zip(*((weight, self.score_matrix(recipe.coef)) for weight, recipe in parts), strict=True)
+        return Mixture(np.array(weights), np.array(scores))
+
+    def plane_dual(self, recipe: PlaneRecipe) -> np.ndarray:
+        """The dual variables of a plane: the slopes where it was found."""
+        return self.value_and_slopes(recipe.coef)[1]
+
+
+def dense_scores(X: np.ndarray, W: np.ndarray, features: int) -> np.ndarray:
+    """X W, with the intercepts if there are any."""
+    Z = np.asarray(X, dtype=np.float64) @ W[:features]
+    if W.shape[0] > features:
+        Z += W[features]
+    return Z
+
+
+def add_dense(X: np.ndarray, p: np.ndarray, U: np.ndarray, features: int, out: np.ndarray) -> None:
+    """out += sum_i p_i x_i u_i'."""
+    weighted = p[:, None] * U
+    out[:features] += np.asarray(X, dtype=np.float64).T @ weighted
+    if out.shape[0] > features:
+        out[features] += weighted.sum(axis=0)

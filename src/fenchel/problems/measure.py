@@ -1,0 +1,99 @@
+"""A problem whose loss is a measure of all scores together: ROC area, F1, NDCG by query, ..."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel import measures, regularizers
+from fenchel.compile.dispatch import is_ours
+from fenchel.data.accept import accept_matrix, accept_vector, read_only
+from fenchel.data.stored import folder_of, targets_of
+from fenchel.errors import InputError
+from fenchel.problems.scalar import Problem
+from fenchel.regularizers.certified import resting_on
+
+
+class Mixture(NamedTuple):
+    """A dual point of a set problem: the measure's slopes at several vectors of scores, with weights that sum to
+    at most 1. What is missing to 1 is the weight of the plane 0, which bounds a measure that is never negative.
+
+    The slopes are recomputed from the scores by whoever judges them; nothing else needs to be believed. Scores and not
+    coefficients, because equal scores have many slopes, and another order of additions would find others.
+    """
+
+    weights: np.ndarray
+    scores: np.ndarray
+
+
+class SetProblem(Problem):
+    """min over w of measure(X w; y, groups) + R(w).
+
+    Made by `Problem` when the loss is one of `fenchel.measures`. There are no weights of rows and no free intercept: most
+    measures do not change when all scores are shifted, and for the others a constant column can be appended to X.
+    """
+
+    family = "set"
+
+    def __init__(
+        self, X: Any, y: Any = None, loss: Any = "roc_area", regularizer: Any = "l2", alpha: float | None = None,
+        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
+    ):  # fmt: skip
+        y, groups = targets_of(X, y, groups)
+        self.loss = measures.make(loss)
+        self.regularizer = regularizers.make(regularizer, alpha)
+        name = type(self.loss).__name__
+        if y is None:
+            raise InputError(f"y is missing: measure {name} needs targets")
+        if offset is not None:
+            raise InputError(f"measure {name} takes no offset")
+        if fit_intercept:
+            idle = (
+                "adding a constant to all scores does not change it"
+                if self.loss.shift_invariant
+                else "append a constant"
+            )
+            advice = "" if self.loss.shift_invariant else " column to X (it is then regularised)"
+            raise InputError(f"measure {name} has no free intercept: {idle}{advice}; use fit_intercept=False")
+        self.fit_intercept = False
+        self.X, self.rows = accept_matrix(X)
+        self.folder = folder_of(X)
+        self.n, self.d = self.X.shape
+        self.regularizer.validate(self.d)
+        regularizers.check_foreign(self.regularizer, self.d)
+        self.y = read_only(accept_vector(y, self.n, "y"))
+        self.groups = None if groups is None else self._accept_groups(groups)
+        self.prepared = self.loss.prepare(self.y, self.groups, sample_weight)
+        measures.check_foreign(self.loss, self.y, self.groups)
+        self.weights, self.total_weight = read_only(np.full(self.n, 1.0 / self.n)), float(self.n)
+        self.has_offset, self.offset = False, read_only(np.zeros(self.n))
+        self._frozen = True
+
+    def _accept_groups(self, groups: Any) -> np.ndarray:
+        found = np.asarray(groups)
+        if found.shape != (self.n,):
+            raise InputError(f"groups must have one entry per row of X ({self.n}), got shape {found.shape}")
+        return found
+
+    def part(self, a: int, b: int) -> SetProblem:
+        """Rows a .. b - 1, of which scores can be asked; the measure is of all of them, and stays here."""
+        new = super().part(a, b)
+        new.__dict__.update(prepared=None, groups=None)
+        return new  # type: ignore[return-value]
+
+    @property
+    def smoothness(self) -> float | None:
+        """None: a measure has kinks."""
+        return None
+
+    @property
+    def basis(self) -> str:
+        return resting_on("planes" if is_ours(type(self.loss)) else "tangents", self.regularizer)
+
+    def dual_like(self, u: Any) -> None:
+        """A mixture holds points of its own data: a solve starts without."""
+        return None
+
+    def _digest_parts(self) -> list[np.ndarray]:
+        return [self.y] if self.groups is None else [self.y, np.unique(self.groups, return_inverse=True)[1]]

@@ -1,0 +1,315 @@
+"""Problem: data + loss + regularizer + weights + intercept, validated once and never changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import cached_property
+from importlib import import_module
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel import losses, regularizers
+from fenchel.compile.dispatch import compilable, is_builtin, is_ours
+from fenchel.data.accept import accept_matrix, accept_vector, aligned, read_only
+from fenchel.data.mapped import release
+from fenchel.data.store import StoredRows
+from fenchel.data.stored import folder_of, targets_of
+from fenchel.errors import InputError
+from fenchel.regularizers.certified import resting_on
+
+DIGESTED = 1 << 22  # numbers at a time
+
+
+class Problem:
+    """min over w, b of (1/S) sum_i s_i loss(<x_i, w> + b + offset_i, y_i) + R(w), with S = sum_i s_i.
+
+    Parameters
+    ----------
+    X : array or scipy sparse matrix of shape (n, d); float32 and float64, C order and CSR are used as they are. Or
+        `fenchel.open(folder)`: rows, targets and queries on disk, of which a few blocks at a time are in memory. Or data
+        on a Dask cluster, which stay there: a Dask array or data frame, or a list of futures of blocks (X, y).
+    y : array of shape (n,): targets; -1 or +1 for margin losses. None is allowed for losses that use no target.
+    loss : a name (``"hinge"``, see `fenchel.losses`) or a loss object.
+    regularizer : a name (``"l2"``, see `fenchel.regularizers`) or a regularizer object.
+    alpha : strength, with a regularizer given by name (default 1e-4).
+    fit_intercept : whether b is free; it is never regularised. Otherwise b = 0. Where an interval of b is best, `solve`
+        returns its middle (its finite end, if it is unbounded on one side); where none is best (rows of one label and a loss
+        that never becomes 0) it refuses.
+    sample_weight : s_i >= 0; only their ratios matter. Weight k equals repeating the row k times.
+    offset : a fixed part of the score, such as log exposure in a Poisson model.
+    groups : the query of each row, for measures of each query.
+
+    A loss of `fenchel.multiclass` makes a problem with several scores per row (W x_i + b, y_i a class), a measure of
+    `fenchel.measures` one whose loss is of all scores together.
+
+    Examples
+    --------
+    >>> import fenchel
+    >>> problem = fenchel.Problem([[0.0], [1.0], [2.0]], [-1, -1, 1], loss="hinge", alpha=0.1, fit_intercept=True)
+    >>> result = fenchel.solve(problem, tol=1e-6)
+    >>> result.status.name, bool(result.certificate.relative_gap <= 1e-6)
+    ('CERTIFIED', True)
+    """
+
+    family = "scalar"
+    remote = False  # whether the data are on a cluster
+
+    def __new__(cls, X: Any = None, y: Any = None, loss: Any = "hinge", *args: Any, **kwargs: Any) -> Problem:
+        """The kind of problem that the loss asks for."""
+        return object.__new__(_kind(X, loss) if cls is Problem else cls)
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        loss: Any = "hinge",
+        regularizer: Any = "l2",
+        alpha: float | None = None,
+        fit_intercept: bool = False,
+        sample_weight: Any = None,
+        offset: Any = None,
+        groups: Any = None,
+    ):
+        y, _ = targets_of(X, y)
+        if groups is not None:
+            raise InputError(
+                f"groups are for measures of each query (fenchel.measures); loss {loss!r} has a value per row"
+            )
+        self.loss = losses.make(loss)
+        self.regularizer = regularizers.make(regularizer, alpha)
+        self.fit_intercept = bool(fit_intercept)
+        self.X, self.rows = accept_matrix(X)
+        self.folder = folder_of(X)
+        self.n, self.d = self.X.shape
+        self.regularizer.validate(self.d)
+        self.y = read_only(self._accept_targets(y))
+        self.weights, self.total_weight = self._accept_weights(sample_weight)
+        self.has_offset = offset is not None
+        self.offset = read_only(accept_vector(offset, self.n, "offset") if self.has_offset else np.zeros(self.n))
+        losses.check_foreign(self.loss, self.some_targets())
+        regularizers.check_foreign(self.regularizer, self.d)
+        self.compiled_loss = compilable(self.loss)
+        self._frozen = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if getattr(self, "_frozen", False) and name not in ("digest", "smoothness"):
+            raise AttributeError(f"a Problem does not change; make another one (tried to set {name!r})")
+        super().__setattr__(name, value)
+
+    def _accept_targets(self, y: Any) -> np.ndarray:
+        rule = getattr(self.loss, "target_rule", "any finite number")
+        name = type(self.loss).__name__
+        if y is None:
+            if "not used" not in rule:
+                raise InputError(f"y is missing: loss {name} needs targets ({rule})")
+            return np.zeros(self.n)
+        y = accept_vector(y, self.n, "y")
+        allowed = np.asarray(getattr(self.loss, "valid_target", np.isfinite)(y))
+        if not allowed.all():
+            row = int(np.argmin(allowed))
+            hint = " (fenchel.Classifier maps any two labels for you)" if "+1" in rule else ""
+            raise InputError(f"y of row {row} is {y[row]!r}: loss {name} needs every target to be {rule}{hint}")
+        return y
+
+    def _accept_weights(self, sample_weight: Any) -> tuple[np.ndarray, float]:
+        if sample_weight is None:
+            return read_only(np.full(self.n, 1.0 / self.n)), float(self.n)
+        s = accept_vector(sample_weight, self.n, "sample_weight", column=False)
+        if (s < 0).any():
+            row = int(np.argmax(s < 0))
+            raise InputError(f"sample_weight of row {row} is {s[row]!r}: weights must be at least 0")
+        largest = s.max()
+        if largest == 0.0:
+            raise InputError("sample_weight is zero everywhere: at least one row must count")
+        relative = s / largest  # so that weights of 1e+-300 neither overflow nor vanish
+        total = float(relative.sum())
+        with np.errstate(over="ignore"):
+            return read_only(relative / total), float(total * largest)
+
+    def part(self, a: int, b: int) -> Problem:
+        """Rows a .. b - 1 as a problem in which they keep the weights that they have here. Made to travel: what is on
+        disk is read where the part arrives, and what is compiled is compiled there."""
+        new = object.__new__(type(self))
+        vectors = {name: getattr(self, name)[a:b] for name in ("y", "weights", "offset")}
+        X = self.X[a:b] if self.folder is None else StoredRows(self.folder, a, b)
+        new.__dict__.update(self.__dict__ | vectors | {"X": X, "rows": None, "compiled_loss": None, "n": b - a})
+        for cached in ("digest", "smoothness"):
+            new.__dict__.pop(cached, None)
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        X = self.X if self.folder is None or isinstance(self.X, StoredRows) else StoredRows(self.folder, 0, self.n)
+        return self.__dict__ | {"X": X, "rows": None, "compiled_loss": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.settle()
+
+    def settle(self) -> None:
+        """After a journey: the rows are read and looked at, the loss is made ready to be compiled. Arrays may have
+        arrived at odd addresses, where BLAS and kernels are others, which round otherwise."""
+        X = self.X.read() if isinstance(self.X, StoredRows) else aligned(self.X)
+        self.__dict__["X"], self.__dict__["rows"] = accept_matrix(X)
+        self.__dict__["compiled_loss"] = compilable(self.loss)
+        for name in ("y", "weights", "offset"):
+            self.__dict__[name] = read_only(aligned(getattr(self, name)))
+
+    @property
+    def kind(self) -> str:
+        """What solvers must be able to handle: "scalar" is one score per row."""
+        return self.family
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether intercepts are free."""
+        return self.fit_intercept
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        """Shape of a dual point."""
+        return (self.n,)
+
+    def dual_like(self, u: Any) -> Any:
+        """u as a dual point to start from; None if it is of other rows, so that only the weights can be used."""
+        if sp.issparse(u):  # rows x scores, of a problem with several scores
+            return None
+        u = np.asarray(u, dtype=float)
+        return u if u.shape == self.dual_shape and np.isfinite(u).all() else None
+
+    def present(self, w: np.ndarray, b: float) -> tuple[np.ndarray, Any]:
+        """(coefficients, intercept) as a user sees them, from a solver's variables."""
+        return np.array(w), float(b)
+
+    def variables(self, coef: Any, intercept: Any = 0.0) -> tuple[np.ndarray, float]:
+        """A solver's variables from what a user has, with checks."""
+        array = np.ascontiguousarray(coef, dtype=np.float64)
+        if array.shape == (1, self.d):
+            array = array[0]
+        if array.shape != (self.d,):
+            raise InputError(f"coef must have one entry per column of X ({self.d}), got shape {array.shape}")
+        if not np.isfinite(array).all():
+            raise InputError(f"coef contains NaN or infinity at column {int(np.argmin(np.isfinite(array)))}")
+        b = np.asarray(intercept, dtype=np.float64)
+        if b.size != 1 or not np.isfinite(b).all():
+            raise InputError(f"intercept must be one finite number, got {intercept!r}")
+        if b.any() and not self.fit_intercept:
+            raise InputError(
+                f"intercept is {float(b.reshape(-1)[0])!r}, but the problem has none: pass fit_intercept=True to Problem"
+            )
+        return array, float(b.reshape(-1)[0])
+
+    def some_targets(self) -> list[float]:
+        """A few of them, the smallest and the largest among them."""
+        return [float(self.y.min()), float(self.y.max()), *map(float, self.y[:16])]
+
+    @property
+    def smooth_loss(self) -> bool:
+        """True if the loss is differentiable in the scores."""
+        return self.smoothness is not None
+
+    @cached_property
+    def smoothness(self) -> float | None:
+        """Lipschitz constant of the loss's slope (inf: none; None: the slope jumps)."""
+        targets = () if hasattr(self.loss, "smoothness") else np.unique(self.y)[:16]
+        return losses.smoothness(self.loss, targets)
+
+    @property
+    def basis(self) -> str:
+        """What a dual value of this problem rests on."""
+        return resting_on("conjugate" if is_builtin(self.loss) else "derived", self.regularizer)
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of all that defines the problem: data, targets, weights, offset, loss, regularizer, intercept."""
+        digest = hashlib.sha256(b"fenchel problem 1")
+        for part in self.rows:
+            _feed(digest, part)
+        for vector in (*self._digest_parts(), self.weights, self.offset):
+            _feed(digest, vector)
+        for text in _foreign_code(self.loss):
+            digest.update(text)
+        for array in _arrays(self.loss):
+            _feed(digest, array)
+        digest.update(repr((self.loss, self.X.shape, self.has_intercept)).encode())
+        digest.update(self.regularizer.fingerprint())
+        return digest.hexdigest()
+
+    def _digest_parts(self) -> list[np.ndarray]:
+        """The targets, and what goes with them."""
+        return [self.y]
+
+    def __repr__(self) -> str:
+        storage = "dense" if isinstance(self.X, np.ndarray) else f"CSR, {self.X.nnz} non-zeros"
+        intercept = ", free intercept" if self.fit_intercept else ""
+        return f"Problem({self.n} x {self.d} {storage} {self.X.dtype}; {self.loss} + {self.regularizer}{intercept})"
+
+
+def _kind(X: Any, loss: Any) -> type[Problem]:
+    """The class for data and loss: one score per row unless it is a name or an object of `fenchel.multiclass`, ..."""
+    from fenchel import measures, multiclass, structured
+
+    if on_cluster(X):
+        return import_module("fenchel.cluster.problem").kind(loss)
+
+    if multiclass.is_vector_loss(loss):
+        from fenchel.problems.vector import VectorProblem
+
+        return VectorProblem
+    if measures.is_measure(loss):
+        from fenchel.problems.measure import SetProblem
+
+        return SetProblem
+    if structured.is_structured(loss):
+        from fenchel.problems.structured import StructuredProblem
+
+        return StructuredProblem
+    return Problem
+
+
+def on_cluster(X: Any) -> bool:
+    """Whether the data are Dask's, or owners'; looks at names only, so that Dask is imported by those who use it."""
+    if type(X).__name__ == "Owners" and type(X).__module__ == "fenchel.cluster.owners":
+        return True
+    if isinstance(X, (list, tuple)) and len(X) > 0:
+        return type(X[0]).__name__ == "Future" and type(X[0]).__module__.startswith("distributed")
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "to_delayed")
+
+
+def _foreign_code(value: Any) -> Iterator[bytes]:
+    """What the methods of a user's loss compute, also inside another loss: their code with its numbers and names."""
+    if isinstance(value, tuple):
+        for inner in value:
+            yield from _foreign_code(inner)
+        functions = {} if is_ours(type(value)) or not hasattr(value, "_fields") else vars(type(value))
+        for name in sorted(name for name, f in functions.items() if isinstance(f, FunctionType)):
+            f = functions[name]
+            bound = [cell.cell_contents for cell in f.__closure__ or ()]
+            yield from (name.encode(), *_code(f.__code__), repr((bound, f.__defaults__)).encode())
+
+
+def _arrays(value: Any) -> Iterator[np.ndarray]:
+    """The arrays among a loss's parameters, which its repr may shorten."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple):
+        for inner in value:
+            yield from _arrays(inner)
+
+
+def _code(code: CodeType) -> Iterator[bytes]:
+    yield from (code.co_code, repr(code.co_names).encode())
+    for constant in code.co_consts:
+        yield from _code(constant) if isinstance(constant, CodeType) else (repr(constant).encode(),)
+
+
+def _feed(digest: Any, array: np.ndarray) -> None:
+    digest.update(f"{array.dtype.str}{array.shape}".encode())
+    flat = np.ascontiguousarray(array).reshape(-1)
+    for a in range(0, flat.size, DIGESTED):
+        part = flat[a : a + DIGESTED]
+        digest.update(part.data)
+        release((part,))  # if it is mapped from disk

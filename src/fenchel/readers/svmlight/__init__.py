@@ -1,0 +1,1 @@
+"""The svmlight format: parsing, reading, writing."""

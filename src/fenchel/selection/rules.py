@@ -1,0 +1,248 @@
+"""Which solver, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel import solvers
+from fenchel.data.mapped import release
+from fenchel.errors import IncompatibleError
+from fenchel.kernels.passes import mean_square
+from fenchel.losses.protocol import curvature
+from fenchel.selection import requirements
+from fenchel.solvers.base import Solver
+from fenchel.solvers.dual_ascent.initial_epochs import dual_start_pays
+from fenchel.solvers.newton_cg.passes import FACTOR, costs_of
+from fenchel.solvers.newton_cg.vector_system import FACTORED
+
+
+class Choice(NamedTuple):
+    """A solver with the reason for it, and the passes after which the next one is to be tried if this one is not near."""
+
+    solver: Solver
+    reason: str
+    passes: float = math.inf
+
+
+class Rule(NamedTuple):
+    """A solver, when to prefer it, why, and for how many passes."""
+
+    name: str
+    when: Callable[[Any], bool]
+    reason: str
+    passes: Callable[[Any], float] = lambda problem: math.inf
+    remote_only: bool = False
+    remote_when: Callable[[Any], bool] = lambda problem: True  # beside `when`, for rows on a cluster
+    rough_only: bool = False  # for tolerances from ROUGH on
+
+
+# Estimates of cost, from counts and not from the clock, so that a rerun chooses the same.
+STEPS = 30.0  # of semismooth Newton, about
+ACTIVE = 0.15  # share of the rows near a kink in such a step, about
+CHEAP = 12.0  # passes: a factor of all rows that costs less makes Newton steps cheap beside what they save
+ROWS_PER_VARIABLE = 2.0  # at which a max hinge has enough rows with curvature: 2.8 of USPS pays, 1.3 of MNIST does not
+DEAR = 100.0  # passes: a factor that costs more is not made
+FEW, FAR = 4, 50.0  # targets and scores at which a loss is asked whether it is flat
+FEW_FEATURES = 200  # with rows on a cluster: a Hessian that may travel
+ROUGH = 1e-3  # tolerance that dual steps, whose first epochs gain most, often reach before a Newton step is made
+ROUGH_PASSES = 30.0  # what Newton's method needs then, about
+LOOSE_ROUGH, MOST_DEAR = 0.009, 8.0  # the same as LOOSE for rough answers; by the fourth power of the cost up to here
+LOOSE, SOME = 0.045, 1000  # |x|^2 / (n alpha) on average over some rows, for a factor of one pass: dual steps are few
+NOT_FAR, FAR_ROUGH = 20.0, 100.0  # |x|^2 / (n alpha) of wide sparse rows up to which few epochs do it; do it roughly
+PATIENT = 3.0  # times what semismooth Newton costs as a rule: what dual steps are thought to cost where it needs longer
+TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
+
+
+def _newton_passes(problem: Any) -> float:
+    """What semismooth Newton would cost, about, in passes over the data; infinite if it does not fit."""
+    if not requirements.fits(solvers.SemismoothNewton, problem):
+        return math.inf
+    costs = costs_of(problem)
+    factor = FACTOR * float(problem.d) ** 3 / 3.0
+    return STEPS * (1.5 + (factor + ACTIVE * costs.gram) / costs.product)
+
+
+def _several_newtons(problem: Any) -> float:
+    """After which dual steps have a turn: Newton can crawl, for one on separable rows whose columns depend on each other."""
+    return PATIENT * _newton_passes(problem)
+
+
+def _loose_rows(problem: Any) -> bool:
+    """Strong regularization: a dual step changes the scores of the other rows little, so few epochs do it."""
+    coupling, dear = _coupling(problem)
+    return coupling <= LOOSE * dear**2
+
+
+def _loose_rows_roughly(problem: Any) -> bool:
+    coupling, dear = _coupling(problem)
+    return coupling <= LOOSE_ROUGH * min(dear, MOST_DEAR) ** 4
+
+
+def _coupling(problem: Any) -> tuple[float, float]:
+    """(how much rows have to do with each other, a factor's cost in passes); infinite coupling where dual steps need not be
+    thought of."""
+    if problem.d <= TINY_FACTOR or problem.smooth_loss or not hasattr(problem.regularizer, "alpha"):
+        return math.inf, 1.0
+    costs = costs_of(problem)
+    return _reach(problem), costs.factor / costs.product
+
+
+def _reach(problem: Any) -> float:
+    """|x|^2 / (n alpha) on average over some rows: how far a dual step moves the score of its own row."""
+    some = (np.arange(min(problem.n, SOME)) * (problem.n / min(problem.n, SOME))).astype(np.uint64)
+    mean = mean_square(problem.rows, some)
+    release(problem.rows)
+    return mean / (problem.n * problem.regularizer.alpha)
+
+
+def _cheap_factor(problem: Any) -> bool:
+    costs = costs_of(problem)
+    return costs.factor <= CHEAP * costs.product or problem.d <= TINY_FACTOR
+
+
+def _wide_and_flat(problem: Any) -> bool:
+    """A factor would cost more than the dual epochs, and rows may have no curvature (squared hinge, Huber, ...)."""
+    if problem.family != "scalar" or not problem.smooth_loss:
+        return False
+    costs = costs_of(problem)
+    ends = (curvature(problem.loss, z, float(y)) for y in problem.y[:FEW] for z in (-FAR, FAR))
+    return costs.factor > DEAR * costs.product and any(end == 0.0 for end in ends)
+
+
+def _wide_and_sparse(problem: Any) -> bool:
+    return _wide_within(problem, FAR_ROUGH)
+
+
+def _wide_sparse_and_loose(problem: Any) -> bool:
+    return _wide_within(problem, NOT_FAR)
+
+
+def _wide_within(problem: Any, far: float) -> bool:
+    if problem.family != "scalar" or not problem.smooth_loss or problem.d <= TINY_FACTOR:
+        return False
+    return dual_start_pays(problem) and _reach(problem) <= far
+
+
+def _wide_scores(problem: Any) -> bool:
+    return problem.kind == "vector" and problem.features >= problem.n
+
+
+def _pairs(problem: Any) -> bool:
+    return problem.fit_intercept and not problem.smooth_loss and problem.n > problem.d
+
+
+def _truncated_newton(problem: Any) -> bool:
+    if problem.family == "scalar":
+        return True
+    if problem.free and not problem.smooth_loss:  # nobody else balances dual variables at kinks
+        return True
+    features = problem.d // problem.outputs
+    return features <= FACTORED and (problem.smooth_loss or problem.n >= ROWS_PER_VARIABLE * problem.d)
+
+
+def _always(problem: Any) -> bool:
+    return True
+
+
+RULES: list[Rule] = [
+    Rule("working_set", _always, "few of the columns matter, and Newton steps on those are cheap"),
+    Rule(
+        "dual_ascent", _wide_and_flat, "rows whose loss is flat drop out of the dual steps, and factors would be dear"
+    ),
+    Rule(
+        "dual_ascent",
+        _wide_and_sparse,
+        "a rough answer on wide sparse rows takes few epochs of dual steps",
+        lambda problem: ROUGH_PASSES,
+        rough_only=True,
+    ),
+    Rule(
+        "dual_ascent",
+        _wide_sparse_and_loose,
+        "rows have little to do with each other, so dual steps are few",
+        lambda problem: ROUGH_PASSES,
+    ),
+    Rule(
+        "newton_cg",
+        _truncated_newton,
+        "the loss has curvature, so Newton steps on products with the Hessian are few",
+        remote_when=lambda problem: problem.d <= FEW_FEATURES,
+    ),
+    Rule(
+        "dual_ascent",
+        _loose_rows_roughly,
+        "a rough answer, and dual steps are cheap beside factors",
+        _newton_passes,
+        rough_only=True,
+    ),
+    Rule("dual_ascent", _loose_rows, "rows have little to do with each other, so dual steps are few", _newton_passes),
+    Rule("semismooth_newton", _cheap_factor, "few features, so Newton steps are cheap", _several_newtons),
+    Rule(
+        "block_frank_wolfe",
+        lambda problem: problem.kind == "structured",
+        "steps on one example's labels need one call of its oracle, and none where known labels will do",
+    ),
+    Rule("block_ascent", _wide_scores, "at least as many features as rows, so few exact dual steps do it"),
+    Rule("lbfgs", _always, "loss and regularizer are differentiable"),
+    Rule("dual_ascent", _always, "a dual step costs one row and never loses ground", _newton_passes),
+    Rule("semismooth_newton", _always, "Newton steps, where dual steps come to little"),
+    Rule("pairwise_ascent", _pairs, "steps on pairs of rows keep the free intercept's constraint"),
+    Rule("block_ascent", _always, "a step on all scores of a row is exact and never loses ground"),
+    Rule("proximal_gradient", _always, "the loss is differentiable and the regularizer has a prox"),
+    Rule(
+        "cocoa",
+        lambda problem: not problem.smooth_loss,
+        "epochs of dual steps where the rows lie need few rounds of messages",
+        remote_only=True,
+    ),
+    Rule("bundle", _always, "cutting planes need only value and slope"),
+]
+
+
+class Choices:
+    """Choices by number, looked for when they are asked for: most solves end with the first."""
+
+    def __init__(self, source: Iterable[Choice]):
+        self.source, self.found = iter(source), list[Choice]()
+
+    def get(self, number: int) -> Choice | None:
+        """The choice of this number; None if there are not so many."""
+        while len(self.found) <= number:
+            if (choice := next(self.source, None)) is None:
+                return None
+            self.found.append(choice)
+        return self.found[number]
+
+
+def candidates(problem: Any, remote: bool = False, tol: float = 0.0) -> list[Choice]:
+    """All that `offers` has."""
+    return list(offers(problem, remote, tol))
+
+
+def offers(problem: Any, remote: bool = False, tol: float = 0.0) -> Iterator[Choice]:
+    """The solvers that fit, the preferred one first; a later one takes over if an earlier one stalls or is too slow.
+
+    One whose passes are limited may have another turn. `remote`: the rows are on a cluster."""
+    ended: set[str] = set()  # had a turn without limit
+    none = True
+    for rule in RULES:
+        solver = solvers.SOLVERS[rule.name]
+        away = remote or problem.remote
+        if (rule.remote_only and not away) or (away and not rule.remote_when(problem)):
+            continue
+        if rule.rough_only and tol < ROUGH:
+            continue
+        if rule.name not in ended and requirements.fits(solver, problem, remote) and rule.when(problem):
+            passes, none = rule.passes(problem), False
+            if math.isinf(passes):
+                ended.add(rule.name)
+            yield Choice(solver(), rule.reason, passes)
+    if none:
+        lacks = "; ".join(
+            f"{cls.__name__}: {requirements.missing(cls, problem, remote)[0]}" for cls in solvers.SOLVERS.values()
+        )
+        raise IncompatibleError(f"no solver fits {problem!r}. {lacks}")

@@ -1,0 +1,1 @@
+"""Features of sequences (attributes, templates) and the metrics of their labels."""

@@ -1,0 +1,1 @@
+"""Bundle methods (BMRM): the solver, the cutting-plane model, its quadratic programs."""

@@ -1,0 +1,336 @@
+"""The model of a bundle method: its planes, and the master problems that give the next point and a lower bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.oracles.scalar import Plane, PlaneRecipe
+from fenchel.regularizers import L1, L2
+from fenchel.regularizers.derived import conjugate_gradient, subgradient
+from fenchel.solvers.bundle.simplex_qp import convex, quadratic, two_simplices
+
+ACCURACY = 0.02  # inner gap as a fraction of the outer one
+PATIENCE = 20  # steps after which a plane of R without weight is dropped
+FAR_OUT = (3.0, 10.0, 100.0)  # multiples of alpha at which a conjugate shows whether its domain is bounded
+LOOSE = 1e-3  # of mu, with which the lower bound is computed once more
+
+
+class Planes:
+    """Cutting planes <A_j, w> + c_j with their Gram matrix, kept up to date by one row per new plane."""
+
+    def __init__(self, d: int, lowest: float):
+        self.A = np.zeros((d, 0))
+        self.c = np.zeros(0)
+        self.gram = np.zeros((0, 0))
+        self.recipes: list[PlaneRecipe | None] = []
+        self.weights = np.zeros(0)
+        self.idle = np.zeros(0, dtype=int)
+        if np.isfinite(lowest):
+            self._append(np.zeros(d), lowest, None)  # the risk is never below this: a plane for free, with u = 0
+            self.weights[0] = 1.0
+
+    def add(self, plane: Plane) -> None:
+        if np.isfinite(plane.constant) and np.isfinite(plane.gradient).all():
+            self._append(plane.gradient, plane.constant, plane.recipe)
+            if self.c.size == 1:
+                self.weights[0] = 1.0
+
+    def _append(self, gradient: np.ndarray, constant: float, recipe: PlaneRecipe | None) -> None:
+        products = self.A.T @ gradient
+        m = self.c.size
+        gram = np.empty((m + 1, m + 1))
+        gram[:m, :m], gram[m, :m], gram[:m, m], gram[m, m] = self.gram, products, products, gradient @ gradient
+        self.gram = gram
+        self.A = np.column_stack([self.A, gradient])
+        self.c = np.append(self.c, constant)
+        self.recipes.append(recipe)
+        self.weights = np.append(self.weights, 0.0)
+        self.idle = np.append(self.idle, 0)
+
+    def use(self, weights: np.ndarray, also: np.ndarray | None = None) -> None:
+        """Remember the weights for the next warm start, and which planes did nothing."""
+        self.weights = weights
+        active = weights > 0.0 if also is None else (weights > 0.0) | (also > 0.0)
+        self.idle = np.where(active, 0, self.idle + 1)
+
+    def drop(self, patience: int) -> None:
+        """Forget planes without weight for too long; the weights stay feasible, so the bound stays valid."""
+        keep = (self.idle <= patience) | np.array([recipe is None for recipe in self.recipes])
+        if keep.all():
+            return
+        self.A, self.c, self.gram = self.A[:, keep], self.c[keep], self.gram[np.ix_(keep, keep)]
+        self.weights, self.idle = self.weights[keep], self.idle[keep]
+        self.recipes = [recipe for recipe, k in zip(self.recipes, keep, strict=True) if k]
+
+
+def master_of(regularizer: Any, d: int) -> Any:
+    """The master problem that the methods of a regularizer allow."""
+    if type(regularizer) is L1:
+        return L1Master(regularizer)
+    if hasattr(regularizer, "primal_from_dual"):
+        return SmoothMaster(regularizer)
+    if hasattr(regularizer, "prox"):
+        return ProximalMaster(regularizer)
+    rng = np.random.default_rng(0)
+    far = (size * regularizer.alpha * rng.standard_normal(d) for size in FAR_OUT)
+    if all(np.isfinite(regularizer.conjugate(v)) for v in far):
+        return SmoothMaster(Differenced(regularizer))
+    return PlainMaster(regularizer)
+
+
+class Differenced:
+    """A regularizer with a conjugate that is finite everywhere, and whose gradient is found by differences."""
+
+    def __init__(self, regularizer: Any):
+        self.conjugate, self.regularizer = regularizer.conjugate, regularizer
+
+    def primal_from_dual(self, v: np.ndarray) -> np.ndarray:
+        return conjugate_gradient(self.regularizer, v)
+
+    def point(self, v: np.ndarray) -> np.ndarray:
+        """The same, moved towards the start of the regularizer where rounding has left it just outside of the domain."""
+        w, start, left = self.primal_from_dual(v), np.asarray(self.regularizer.start(v.size), dtype=float), 1e-13
+        new = w
+        while not np.isfinite(self.regularizer.value(new)) and left < 1.0:
+            left *= 10.0
+            new = w + left * (start - w)
+        return new
+
+
+def hessian_of(regularizer: Any, v: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """A' (Hessian of R* at v) A, by differences of its gradient where the regularizer does not have it."""
+    if hasattr(regularizer, "conjugate_hessian"):
+        return regularizer.conjugate_hessian(v, A)
+    sizes = np.max(np.abs(A), axis=0)
+    H = np.zeros((A.shape[1], A.shape[1]))
+    for k in np.flatnonzero(sizes > 0.0):
+        h = 1e-4 * (float(np.max(np.abs(v))) or float(sizes[k])) / sizes[k]
+        change = regularizer.primal_from_dual(v + h * A[:, k]) - regularizer.primal_from_dual(v - h * A[:, k])
+        H[:, k] = A.T @ change / (2.0 * h)
+    H = 0.5 * (H + H.T)
+    values, vectors = np.linalg.eigh(H)
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+
+
+class SmoothMaster:
+    """max over the simplex of c'a - R*(-A a), for a regularizer with a differentiable conjugate."""
+
+    def __init__(self, regularizer: Any):
+        self.regularizer = regularizer
+
+    def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """(next point, weights of the planes, lower bound)."""
+        tol = ACCURACY * gap
+        if type(self.regularizer) is L2:
+            weights = quadratic(planes.gram / self.regularizer.alpha, planes.c, planes.weights, tol)
+        else:
+            weights = convex(
+                lambda a: dual_objective(self.regularizer, planes, a),
+                lambda a: hessian_of(self.regularizer, -(planes.A @ a), planes.A),
+                planes.weights,
+                tol,
+            )
+        planes.use(weights)
+        v = -(planes.A @ weights)
+        bound = float(planes.c @ weights) - self.regularizer.conjugate(v)
+        point = (
+            self.regularizer.point if isinstance(self.regularizer, Differenced) else self.regularizer.primal_from_dual
+        )
+        return point(v), weights, bound
+
+
+def dual_objective(regularizer: Any, planes: Planes, a: np.ndarray) -> tuple[float, np.ndarray]:
+    """R*(-A a) - c'a and its gradient."""
+    v = -(planes.A @ a)
+    return regularizer.conjugate(v) - float(planes.c @ a), -(planes.A.T @ regularizer.primal_from_dual(v)) - planes.c
+
+
+class Centred:
+    """R(w) = alpha |w|_1 + mu/2 |w - centre|^2."""
+
+    def __init__(self, alpha: float, mu: float, centre: np.ndarray):
+        self.alpha, self.mu, self.centre = alpha, mu, centre
+
+    def _soft(self, v: np.ndarray) -> np.ndarray:
+        t = v + self.mu * self.centre
+        return np.sign(t) * np.maximum(np.abs(t) - self.alpha, 0.0)
+
+    def conjugate(self, v: np.ndarray) -> float:
+        soft = self._soft(v)
+        return float(soft @ soft) / (2.0 * self.mu) - 0.5 * self.mu * float(self.centre @ self.centre)
+
+    def primal_from_dual(self, v: np.ndarray) -> np.ndarray:
+        return self._soft(v) / self.mu
+
+    def conjugate_hessian(self, v: np.ndarray, A: np.ndarray) -> np.ndarray:
+        active = A[np.abs(v + self.mu * self.centre) > self.alpha]
+        return active.T @ active / self.mu
+
+
+class Centre:
+    """The centre of a proximal bundle method, and how near to it the next point is kept."""
+
+    def __init__(self, regularizer: Any):
+        self.regularizer = regularizer
+        self.centre: np.ndarray | None = None
+        self.value = np.inf
+        self.predicted = 0.0
+        self.mu = 0.0
+
+    def _move_centre(self, planes: Planes, w: np.ndarray, primal: float) -> None:
+        """Accept w if it keeps a tenth of what the model promised; bolder after success, more careful after failure."""
+        if self.centre is None:
+            self.centre, self.value = w, primal
+            size = float(np.max(np.abs(planes.A))) or 1.0
+            self.mu = size * size / max(abs(primal), 1e-300)
+            return
+        gain = self.value - primal
+        if gain >= 0.1 * self.predicted:
+            if gain >= 0.5 * self.predicted:
+                self.mu *= 0.3
+            self.centre, self.value = w, primal
+        else:
+            self.mu *= 1.15
+
+    def bound(self, planes: Planes, weights: np.ndarray) -> tuple[np.ndarray, float]:
+        """(weights scaled into the domain of R*, their lower bound): what is left goes to the plane 0, where there is one."""
+        v = -(planes.A @ weights)
+        scale = self.regularizer.dual_scale(v)
+        if scale < 1.0:
+            zero = next((k for k, recipe in enumerate(planes.recipes) if recipe is None), None)
+            if zero is None:
+                return weights, -np.inf
+            weights = scale * weights
+            weights[zero] += 1.0 - scale
+        return weights, float(planes.c @ weights) - self.regularizer.conjugate(scale * v)
+
+
+class Near:
+    """R(w) + mu/2 |w - centre|^2, whose conjugate has the gradient prox(centre + v / mu, 1 / mu)."""
+
+    def __init__(self, regularizer: Any, mu: float, centre: np.ndarray):
+        self.regularizer, self.mu, self.centre = regularizer, mu, centre
+
+    def primal_from_dual(self, v: np.ndarray) -> np.ndarray:
+        return self.regularizer.prox(self.centre + v / self.mu, 1.0 / self.mu)
+
+    def conjugate(self, v: np.ndarray) -> float:
+        w = self.primal_from_dual(v)
+        away = w - self.centre
+        return float(v @ w) - self.regularizer.value(w) - 0.5 * self.mu * float(away @ away)
+
+
+class ProximalMaster(Centre):
+    """The next point minimises the model plus R(w) + mu/2 |w - centre|^2, for a regularizer with a prox."""
+
+    def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """(next point, weights of the planes that prove the bound, lower bound)."""
+        self._move_centre(planes, w, primal)
+        assert self.centre is not None
+        model = Near(self.regularizer, self.mu, self.centre)
+        step = convex(
+            lambda a: dual_objective(model, planes, a),
+            lambda a: hessian_of(model, -(planes.A @ a), planes.A),
+            planes.weights,
+            ACCURACY * gap * 0.1,
+        )
+        new = model.primal_from_dual(-(planes.A @ step))
+        self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.regularizer.value(new)
+        planes.use(step)
+        return new, *self.bound(planes, step)
+
+
+class PlainMaster(Centre):
+    """The next point minimises planes of the risk, planes of R and mu/2 |w - centre|^2, for a regularizer that is known by
+    `value` and `conjugate` alone. A plane of R is <r, w> - R*(r), with r found by differences of values: it lies below R for
+    any r. In the dual: max over two simplices of c'a + e'b + <centre, Aa + Bb> - |Aa + Bb|^2 / (2 mu)."""
+
+    def __init__(self, regularizer: Any):
+        super().__init__(regularizer)
+        self.B = np.zeros((0, 0))
+        self.e = np.zeros(0)
+        self.idle = np.zeros(0, dtype=int)
+
+    def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """(next point, weights of the planes that prove the bound, lower bound)."""
+        self._move_centre(planes, w, primal)
+        self._add(w)
+        assert self.centre is not None
+        m = planes.c.size
+        both = np.column_stack([planes.A, self.B])
+        linear = np.concatenate([planes.c, self.e]) + both.T @ self.centre
+        first = np.arange(both.shape[1]) < m
+        weights = two_simplices(both.T @ both / self.mu, linear, first, ACCURACY * gap * 0.1)
+        new = self._inside(self.centre - both @ weights / self.mu)
+        model = float(np.max(planes.A.T @ new + planes.c)) + float(np.max(self.B.T @ new + self.e))
+        self.predicted = self.value - model
+        loose = two_simplices(both.T @ both / (LOOSE * self.mu), linear, first, ACCURACY * gap * 0.1)
+        self.idle = np.where((weights[m:] > 0.0) | (loose[m:] > 0.0), 0, self.idle + 1)
+        planes.use(weights[:m], also=loose[:m])
+        bounds = self.bound(planes, weights[:m]), self.bound(planes, loose[:m])
+        return new, *max(bounds, key=lambda found: found[1])
+
+    def _add(self, w: np.ndarray) -> None:
+        """The plane of R at w; those that did nothing for long are dropped."""
+        keep = self.idle <= PATIENCE
+        r = subgradient(self.regularizer, w)
+        r = self.regularizer.dual_scale(r) * r
+        B = self.B[:, keep] if self.e.size else np.zeros((w.size, 0))
+        self.B = np.column_stack([B, r])
+        self.e = np.append(self.e[keep], -self.regularizer.conjugate(r))
+        self.idle = np.append(self.idle[keep], 0)
+
+    def _inside(self, w: np.ndarray) -> np.ndarray:
+        """w, or the point nearest to it on the way from the centre that lies in the domain of R."""
+        share = 1.0
+        while not np.isfinite(self.regularizer.value(self.centre + share * (w - self.centre))) and share > 1e-9:
+            share *= 0.5
+        return self.centre + share * (w - self.centre)
+
+
+class L1Master(Centre):
+    """A proximal bundle step for the next point, a linear program for the bound."""
+
+    def __init__(self, regularizer: Any):
+        super().__init__(regularizer)
+        self.alpha = regularizer.alpha
+
+    def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """(next point, weights of the planes that prove the bound, lower bound)."""
+        self._move_centre(planes, w, primal)
+        assert self.centre is not None
+        model = Centred(self.alpha, self.mu, self.centre)
+        step = convex(
+            lambda a: dual_objective(model, planes, a),
+            lambda a: model.conjugate_hessian(-(planes.A @ a), planes.A),
+            planes.weights,
+            ACCURACY * gap * 0.1,
+        )
+        new = model.primal_from_dual(-(planes.A @ step))
+        self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.alpha * float(np.abs(new).sum())
+        weights, bound = self._linear_program(planes)
+        planes.use(step, also=weights)
+        return new, weights, bound
+
+    def _linear_program(self, planes: Planes) -> tuple[np.ndarray, float]:
+        """max c'a over the simplex with |A a| <= alpha in every coordinate."""
+        from scipy.optimize import linprog
+
+        m = planes.c.size
+        rows = np.abs(planes.A).max(axis=1) > self.alpha  # the others cannot be violated
+        A = planes.A[rows]
+        found = linprog(
+            -planes.c, A_ub=np.vstack([A, -A]), b_ub=np.full(2 * A.shape[0], self.alpha),
+            A_eq=np.ones((1, m)), b_eq=[1.0], bounds=(0.0, None), method="highs",
+        )  # fmt: skip
+        if found.x is None:  # without a zero plane there may be no feasible combination yet
+            return np.zeros(m), -np.inf
+        weights = np.maximum(found.x, 0.0)
+        weights /= weights.sum()
+        excess = float(np.abs(planes.A @ weights).max()) / self.alpha
+        bound = float(planes.c @ weights)
+        if excess > 1.0:  # the solver's own tolerance: scale back, which the certificate would do too
+            weights, bound = weights / excess, bound / excess
+        return weights, bound

@@ -1,0 +1,188 @@
+"""From a regularizer to what dual coordinate steps need: strength, transfer function, curvatures along the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.errors import InputError
+from fenchel.kernels.dual_rules import Closed, Exact, Explicit, Implicit, Majorised
+from fenchel.losses import Hinge
+from fenchel.mirror_maps.coordinatewise import Identity, Soft
+from fenchel.mirror_maps.entropic import BalancedWinnow, Winnow
+from fenchel.mirror_maps.q_norm import Power
+from fenchel.regularizers import (
+    L2,
+    BalancedEntropy,
+    ElasticNet,
+    Entropy,
+    QNorm,
+    Quadratic,
+    Regularizer,
+    UnnormalisedEntropy,
+)
+from fenchel.regularizers.prior import resolve_prior
+from fenchel.solvers.dual_ascent.whitening import Changed, Same, cholesky
+
+STEPS = ("majorised", "exact", "explicit", "implicit")
+BLOCK = 1024
+
+
+class Form(NamedTuple):
+    """R* is strength h(v / strength) in the changed variables, and w = transfer(v) the gradient of h.
+
+    bounds: curvature of h along each row at most (inf: no bound; for q > 2 a first guess for searches);
+    typical: its mean over the rows at the start; steps: those that make sense, the default first.
+    """
+
+    change: Same | Changed
+    strength: float
+    transfer: Any
+    bounds: np.ndarray
+    typical: float
+    steps: tuple[str, ...] = STEPS
+
+
+def make_form(oracle: Any) -> Form:
+    """The form of the problem's regularizer."""
+    regularizer = oracle.problem.regularizer
+    return FORMS[next(kind for kind in FORMS if isinstance(regularizer, kind))](oracle, regularizer)
+
+
+def has_form(regularizer: Regularizer) -> bool:
+    """True if DualAscent can work with the regularizer."""
+    return type(regularizer) in FORMS
+
+
+def _quadratic(oracle: Any, change: Same | Changed, strength: float, transfer: Any) -> Form:
+    norms = change.norms(oracle)
+    return Form(change, strength, transfer, norms, float(oracle.problem.weights @ norms))
+
+
+def _l2(oracle: Any, regularizer: L2) -> Form:
+    return _quadratic(oracle, Same(oracle.problem.rows), regularizer.alpha, Identity())
+
+
+def _elastic_net(oracle: Any, regularizer: ElasticNet) -> Form:
+    strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
+    transfer = Soft(regularizer.alpha * regularizer.l1_ratio / strength)
+    return _quadratic(oracle, Same(oracle.problem.rows), strength, transfer)
+
+
+def _changed(oracle: Any, regularizer: Quadratic) -> Form:
+    change = Changed(oracle.problem.X, cholesky(regularizer.K, oracle.problem.d))
+    return _quadratic(oracle, change, regularizer.alpha, Identity())
+
+
+def by_blocks(X: Any, function: Callable[[Any], Any]) -> np.ndarray:
+    """One number per row, block by block of rows: what `function` makes of a block is never as large as X."""
+    n = X.shape[0]
+    return np.concatenate([np.asarray(function(X[k : k + BLOCK]), dtype=float).reshape(-1) for k in range(0, n, BLOCK)])
+
+
+def _extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(smallest, largest) entry of every row, the zeros that are not stored among them."""
+    low, high = X.min(axis=1), X.max(axis=1)
+    if sp.issparse(X):
+        low, high = low.toarray(), high.toarray()
+    return np.asarray(low, dtype=float).ravel(), np.asarray(high, dtype=float).ravel()
+
+
+def _typical(problem: Any, weights: np.ndarray) -> float:
+    """sum_i p_i sum_j weights_j x_ij^2."""
+    return float(problem.weights @ by_blocks(problem.X, lambda X: (X.power(2) if sp.issparse(X) else X * X) @ weights))
+
+
+def _entropy(oracle: Any, regularizer: Entropy | UnnormalisedEntropy) -> Form:
+    problem = oracle.problem
+    oracle.passes += 1.0
+    total = getattr(regularizer, "total", 0.0)
+    prior = resolve_prior(regularizer.prior, (total or 1.0) / problem.d, problem.d)
+    low, high = _extremes(problem.X)
+    if total > 0.0:
+        spread = high - low
+        bounds = total / 4.0 * spread**2
+    else:
+        spread, bounds = np.maximum(high, -low), np.full(problem.n, np.inf)
+    transfer = Winnow(np.empty(problem.d), np.log(prior), np.zeros(3), spread, total)
+    typical = _typical(problem, regularizer.start(problem.d))
+    return Form(Same(problem.rows), regularizer.alpha, transfer, bounds, typical)
+
+
+def _balanced(oracle: Any, regularizer: BalancedEntropy) -> Form:
+    problem = oracle.problem
+    oracle.passes += 1.0
+    total = regularizer.total or 0.0
+    prior = resolve_prior(regularizer.prior, (total or 1.0) / (2 * problem.d), problem.d)
+    low, high = _extremes(problem.X)
+    largest = np.maximum(high, -low)
+    bounds = total * largest**2 if total > 0.0 else np.full(problem.n, np.inf)
+    spread = 2.0 * largest if total > 0.0 else largest
+    transfer = BalancedWinnow(np.empty(problem.d), np.empty(problem.d), np.log(prior), np.zeros(3), spread, total)
+    mass = 2.0 * prior * (total / (2.0 * prior.sum()) if total > 0.0 else 1.0)
+    return Form(Same(problem.rows), regularizer.alpha, transfer, bounds, _typical(problem, mass))
+
+
+def _q_norm(oracle: Any, regularizer: QNorm) -> Form:
+    problem = oracle.problem
+    oracle.passes += 0.5
+    p = regularizer.q / (regularizer.q - 1.0)
+    powers = by_blocks(problem.X, lambda X: (abs(X).power(p) if sp.issparse(X) else np.abs(X) ** p).sum(axis=1))
+    bounds = max(p - 1.0, 1.0) * powers ** (2.0 / p)
+    transfer = Power(np.zeros(3), p, 1.0 / (regularizer.power - 1.0))
+    provable = regularizer.q <= 2.0 and regularizer.power == 2.0
+    steps = ("exact", "majorised", "explicit", "implicit") if provable else ("exact", "explicit", "implicit")
+    typical = float(problem.weights @ bounds)
+    return Form(Same(problem.rows), regularizer.alpha, transfer, bounds, typical, steps)
+
+
+FORMS: dict[type[Regularizer], Callable[[Any, Any], Form]] = {
+    L2: _l2,
+    Quadratic: _changed,
+    ElasticNet: _elastic_net,
+    Entropy: _entropy,
+    UnnormalisedEntropy: _entropy,
+    BalancedEntropy: _balanced,
+    QNorm: _q_norm,
+}
+
+
+def make_rule(problem: Any, form: Form, step: str | None, eta: float | None) -> Any:
+    """The rule of the steps, as the kernel wants it."""
+    chosen = form.steps[0] if step is None else step
+    if chosen not in form.steps:
+        name = type(problem.regularizer).__name__
+        raise InputError(
+            f"step={chosen!r} needs a bound of the curvature, which {name} with these parameters does not have; "
+            f"use one of {', '.join(map(repr, form.steps))}"
+        )
+    if chosen in ("explicit", "implicit"):
+        return (Explicit if chosen == "explicit" else Implicit)(float(eta or 0.0))
+    if isinstance(form.transfer, Identity) or chosen == "majorised":
+        return Majorised()
+    closed = isinstance(form.transfer, (Winnow, BalancedWinnow)) and isinstance(problem.loss, Hinge)
+    scale = unit_scales(problem.X) if closed and not problem.fit_intercept else np.zeros(0)
+    if scale.any():
+        return Closed(problem.loss.margin, form.transfer.total, scale)
+    return Exact()
+
+
+def unit_scales(X: Any) -> np.ndarray:
+    """s for rows whose entries are all -s, 0 or s; 0 for other rows."""
+    return by_blocks(X, _unit_scales)
+
+
+def _unit_scales(X: Any) -> np.ndarray:
+    sizes = abs(X)
+    if not sp.issparse(X):
+        largest = sizes.max(axis=1)
+        return np.where(((sizes != 0.0) & (sizes != largest[:, None])).any(axis=1), 0.0, largest)
+    largest = sizes.max(axis=1).toarray().ravel()
+    counts = np.diff(sizes.indptr)
+    odd = (sizes.data != 0.0) & (sizes.data != np.repeat(largest, counts))
+    return np.where(
+        np.bincount(np.repeat(np.arange(counts.size), counts)[odd], minlength=counts.size) > 0, 0.0, largest
+    )

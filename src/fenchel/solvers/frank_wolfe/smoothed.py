@@ -1,0 +1,69 @@
+"""Frank-Wolfe on the dual of a smoothed loss of several scores, with the dual matrix U at hand.
+
+D(U) = -sum p loss*(u) - gamma/2 sum p |u|^2 - R*(-g), g = sum p x u', for the Moreau envelope of a loss. Along u + t (u' - u)
+the square is a parabola in t and loss* is at most linear (exactly linear for maxima of affine functions): the line search
+knows what each step gains at least, and so the true dual never falls. Without smoothing U need not be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from fenchel.compile.dispatch import compilable
+from fenchel.kernels.vector_passes import vector_conjugates, vector_losses
+from fenchel.result import Iterate
+from fenchel.solvers.base import Start
+
+Target = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
+
+
+class Smoothed:
+    """The parts of the dual of a Moreau envelope."""
+
+    def __init__(self, oracle: Any, direction: str):
+        self.oracle, self.problem = oracle, oracle.problem
+        self.gamma = self.problem.loss.gamma
+        self.inner = compilable(self.problem.loss.loss)
+        self.target: Target = self._vertices if direction == "vertices" else self._slopes
+
+    def _slopes(self, Z: np.ndarray, U: np.ndarray) -> tuple[float, np.ndarray]:
+        """(risk, u' = the slopes of the envelope): where <z, u> - loss*(u) - gamma/2 |u|^2 is largest."""
+        problem, new = self.problem, np.empty_like(U)
+        return vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, new), new
+
+    def _vertices(self, Z: np.ndarray, U: np.ndarray) -> tuple[float, np.ndarray]:
+        """(risk, u' = slopes of the loss itself at z - gamma u): where the square is made linear at u, too."""
+        problem, new = self.problem, np.empty_like(U)
+        risk = vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, new)
+        vector_losses(self.inner, problem.y, problem.weights, Z - self.gamma * U, new)
+        return risk, new
+
+    def conjugates(self, U: np.ndarray) -> float:
+        """sum p loss*(u), of the loss itself."""
+        return vector_conjugates(self.inner, self.problem.y, self.problem.weights, U)
+
+    def product(self, A: np.ndarray, B: np.ndarray) -> float:
+        """gamma sum p <a, b>."""
+        return self.gamma * float(self.problem.weights @ np.einsum("ij,ij->i", A, B))
+
+
+def smoothed_iterates(oracle: Any, start: Start, direction: str, choose: Callable[..., float]) -> Iterator[Iterate]:
+    """Iterates for ever, one pass each, with steps t = choose(iteration, g, its change, rise, bend): D gains at least
+    t rise - t^2 bend / 2 and what R* says."""
+    dual, regularizer = Smoothed(oracle, direction), oracle.problem.regularizer
+    U = oracle.feasible(start.dual_point)
+    g, fixed = oracle.combine(U), dual.conjugates(U)
+    w, k = start.coef if start.dual_point is None else regularizer.primal_from_dual(-g), 0
+    while True:
+        risk, new = dual.target(oracle.score_matrix(w), U)
+        value = -fixed - 0.5 * dual.product(U, U) - regularizer.conjugate(-g)
+        yield Iterate(w, 0.0, risk + regularizer.value(w), value, U)
+        change, turn = new - U, oracle.combine(new) - g
+        rise = fixed - dual.conjugates(new) - dual.product(U, change)
+        t = choose(k, g, turn, rise, dual.product(change, change))
+        U, g, k = U + t * change, g + t * turn, k + 1
+        fixed = dual.conjugates(U)
+        w = regularizer.primal_from_dual(-g)

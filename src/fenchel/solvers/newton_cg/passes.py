@@ -1,0 +1,186 @@
+"""What Newton steps for losses of one score ask of the data, for all rows or for a sample of them.
+
+With a free intercept the
+Hessian is that of the problem with b minimised out (the Schur complement): rows are centred at their mean by curvature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.data.accept import block, size
+from fenchel.data.dense import Dense
+from fenchel.data.mapped import release
+from fenchel.engines.local import spans
+from fenchel.kernels.curvature_passes import bent_pass, line_pass, newton_pass
+from fenchel.kernels.gram import CHUNK, add_gram
+from fenchel.solvers.subsampling import drawn, sizes
+
+STEP = 1 << 22  # stored values after which rows that are mapped from disk are let go of
+MOST_PARTS = 4  # of a Gram matrix: each has one of its own, whatever the number of threads
+LEAST_WORK = 4.5e5  # nanoseconds of such a part
+# Nanoseconds per stored value in a product with the Hessian, per product of two of them in a Gram matrix, and per
+# product in its factor. Only their ratios matter, and those only roughly.
+WALK = {True: 0.6, False: 1.7}  # dense, sparse
+OUTER = {True: 0.055, False: 0.9}
+SCALE = 0.6  # for a dense value in a Gram matrix, once
+FACTOR = 0.15
+MOST_FACTORED = 5000  # features
+SMALL, LARGER = 1000, 4  # features from which a factor may not be larger than so many times the data
+
+
+class Point(NamedTuple):
+    """Everything known at (w, b): P, its gradients, the risk and its gradient, scores, slopes, and curvatures times p."""
+
+    w: np.ndarray
+    b: float
+    value: float
+    gradient: np.ndarray
+    slopes: float
+    risk: float
+    g: np.ndarray
+    z: np.ndarray
+    u: np.ndarray
+    h: np.ndarray
+    bent: np.ndarray  # sum h x, if the intercept is free
+
+
+class Line(NamedTuple):
+    """Scores z + t dz, and the curvatures averaged from t = 0 to 1, (u' - u) / (z' - z)."""
+
+    z: np.ndarray
+    dz: np.ndarray
+    between: np.ndarray
+
+
+class Passes:
+    """Passes over the rows of a problem or of a sample of it."""
+
+    def __init__(self, oracle: Any, sample: Any):
+        self.oracle, self.problem, self.sample = oracle, oracle.problem, sample
+        self.blocks = oracle.engine.blocks(sample)
+        self.share = sample.n / self.problem.n
+        self.costs = costs_of(sample)
+        self.spare = [(np.zeros(sample.n), np.zeros(sample.n)) for _ in range(2)]
+
+    def look(self, w: np.ndarray, b: float) -> Point:
+        """One fused pass. Scores and curvatures of the point before the last one are written over."""
+        problem, oracle = self.problem, self.oracle
+        z, h = self.spare.pop(0)
+        self.spare.append((z, h))
+        u = np.zeros(z.size)
+        oracle.passes += self.share
+
+        def work(block):
+            at = slice(block.start, block.stop)
+            sums = np.zeros((2, w.size))
+            gradient, bent = sums[0], sums[1] if problem.fit_intercept else sums[1, :0]
+            value, slopes = newton_pass(
+                problem.compiled_loss, block.rows, block.y, block.p, block.offset,
+                w, b, z[at], u[at], h[at], gradient, bent,
+            )  # fmt: skip
+            return value, gradient, slopes, bent
+
+        risk, g, slopes, bent = oracle.engine.sum(work, self.blocks)
+        value = risk + problem.regularizer.value(w)
+        slopes = slopes if problem.fit_intercept else 0.0
+        return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h, bent)
+
+    def line(self, point: Point, new: Point) -> Line:
+        """From one point to another; they may be forgotten after it."""
+        dz = new.z - point.z
+        between = np.divide(new.u - point.u, dz, out=np.zeros(dz.size), where=dz != 0.0)
+        return Line(point.z.copy(), dz, between)
+
+    def bend(self, point: Point, line: Line) -> Point:
+        """The point with curvatures that are at least those averaged over a line."""
+        between = np.where(np.isfinite(line.between), line.between, 0.0)
+        point = point._replace(h=np.maximum(point.h, self.sample.weights * between))
+        return point._replace(bent=self.product(point, np.zeros(point.w.size), 1.0) if point.bent.size else point.bent)
+
+    def along(self, line: Line, t: float) -> tuple[float, float]:
+        """(risk, its derivative) on a line, from stored scores."""
+        loss, y, p, z, dz = self.problem.compiled_loss, self.sample.y, self.sample.weights, line.z, line.dz
+        return self.oracle.engine.sum(lambda at: line_pass(loss, y[at], p[at], z[at], dz[at], t), spans(z.size))
+
+    def bend_of(self, point: Point) -> float:
+        """sum h."""
+        return float(point.h.sum())
+
+    def farthest(self, point: Point) -> float:
+        """The largest |score|."""
+        return float(np.abs(point.z).max())
+
+    def product(self, point: Point, v: np.ndarray, shift: float) -> np.ndarray:
+        """sum_i h_i (<x_i, v> + shift) x_i."""
+        self.oracle.passes += self.share
+        h = point.h
+
+        def work(block):
+            out = np.zeros(v.size)
+            bent_pass(block.rows, h[block.start : block.stop], v, shift, out)
+            return (out,)
+
+        return self.oracle.engine.sum(work, self.blocks)[0]
+
+    def gram(self, point: Point) -> np.ndarray:
+        """sum_i h_i x_i x_i' on and above the diagonal."""
+        d, rows, h = self.problem.d, self.sample.rows, point.h
+        self.oracle.passes += self.share
+        wanted = int(min(max(self.costs.gram // LEAST_WORK, 1), MOST_PARTS if d <= SMALL else 2))
+        parts = 1 << (wanted.bit_length() - 1)  # equal shares for 2, 4, ... threads
+        edges = np.linspace(0, self.sample.n, parts + 1).astype(int)
+
+        step = max(CHUNK, int(STEP * self.sample.n / max(size(rows), 1)))
+
+        def work(k):
+            out = np.zeros((d, d))
+            for a in range(int(edges[k]), int(edges[k + 1]), step):
+                b = min(a + step, int(edges[k + 1]))
+                part = block(rows, a, b)
+                add_gram(part, h[a:b], out)
+                release(part)
+            return (out,)
+
+        return self.oracle.engine.sum(work, list(range(parts)))[0]
+
+
+class Costs(NamedTuple):
+    """Nanoseconds of a product with the Hessian, of a Gram matrix, and of that and its factor (inf: too large)."""
+
+    product: float
+    gram: float
+    factor: float
+
+
+def costs_of(sample: Any) -> Costs:
+    """Estimates for a problem or a sample of it."""
+    rows, d = sample.rows, float(sample.d)
+    dense = isinstance(rows, Dense)
+    if dense:
+        products = 0.5 * sample.n * d * d
+    else:
+        lengths = np.diff(rows.indptr).astype(float)
+        products = 0.5 * float(lengths @ lengths)
+    walk = WALK[dense] * size(rows) + 2.0 * d
+    gram = OUTER[dense] * products + (SCALE * size(rows) if dense else 0.0)
+    too_large = d > MOST_FACTORED or (d > SMALL and d * d > LARGER * size(rows))
+    return Costs(walk, gram, np.inf if too_large else gram + FACTOR * d**3 / 3.0)
+
+
+def any_sample(problem: Any) -> bool:
+    """Whether there are rows enough to begin with some of them."""
+    return bool(sizes(problem.n, problem.d, size(problem.rows)))
+
+
+def samples(oracle: Any) -> Iterator[Any]:
+    """Growing samples of the rows with weights that sum to 1; none if there are too few rows."""
+    problem = oracle.problem
+    for m in sizes(problem.n, problem.d, size(problem.rows)):
+        chosen = drawn(problem.rows, problem.n, m)
+        total = float(problem.weights[chosen].sum())
+        if total > 0.0:
+            yield oracle.take(chosen, 1.0 / total).problem

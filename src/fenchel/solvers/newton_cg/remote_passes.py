@@ -1,0 +1,83 @@
+"""What Newton steps ask of rows that lie elsewhere: each block keeps its own scores and curvatures, and sums travel.
+
+A look, and a product with the Hessian, move d numbers to each worker and as many back; a Gram matrix brings d^2 from each,
+and so is made only where d is small.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.solvers.newton_cg.passes import FACTOR, Costs, Point
+
+MOST_FACTORED = 500  # features: the d^2 numbers of a Gram matrix travel
+
+
+class Stretch(NamedTuple):
+    """From one point to another, by the numbers under which the blocks keep them."""
+
+    point: int
+    new: int
+
+
+class RemotePasses:
+    """As `newton_passes.Passes`; a point's z is the number under which the blocks keep it, and its h the sum of theirs."""
+
+    def __init__(self, oracle: Any):
+        self.oracle, self.problem, self.team = oracle, oracle.problem, oracle.team
+        self.name = self.team.new_name()
+        oracle.passing.append(self.name)
+        walk, gram = self.team.sum("newton_costs", self.name, changes=self.name)
+        d = float(self.problem.d)
+        self.costs = Costs(walk, gram, gram + FACTOR * d**3 / 3.0 if d <= MOST_FACTORED else np.inf)
+        self.next = 0
+
+    def look(self, w: np.ndarray, b: float) -> Point:
+        """One fused pass."""
+        self.oracle.passes += 1.0
+        self.next += 1
+        asked = ("newton_look", self.name, w, b, self.next)
+        if self.oracle.planes is not None:
+            risk, g, slopes, bent, total = self.oracle.checked(w, b, *asked)
+        else:
+            risk, g, slopes, bent, total = self.team.sum(*asked, changes=self.name)
+        regularizer = self.problem.regularizer
+        slopes = slopes if self.problem.fit_intercept else 0.0
+        value, gradient = risk + regularizer.value(w), g + regularizer.gradient(w)
+        unknown: Any = None  # the slopes at (w, b), which the certificate makes itself
+        return Point(w, b, value, gradient, slopes, risk, g, self.next, unknown, total, bent)  # type: ignore[arg-type]
+
+    def line(self, point: Point, new: Point) -> Stretch:
+        """From one point to another."""
+        return Stretch(point.z, new.z)  # type: ignore[arg-type]
+
+    def bend(self, point: Point, line: Stretch) -> Point:
+        """The point with curvatures that are at least those averaged over a line."""
+        bent, total = self.team.sum("newton_bend", self.name, point.z, *line, changes=self.name)
+        return point._replace(bent=bent if point.bent.size else point.bent, h=total)
+
+    def along(self, line: Stretch, t: float) -> tuple[float, float]:
+        """(risk, its derivative) on a line."""
+        value, slope = self.team.sum("newton_along", self.name, *line, t)
+        return value, slope
+
+    def bend_of(self, point: Point) -> float:
+        """sum h."""
+        return float(point.h)
+
+    def farthest(self, point: Point) -> float:
+        """sqrt(sum p z^2), how far scores typically are."""
+        return math.sqrt(self.team.sum("newton_squares", self.name, point.z)[0])
+
+    def product(self, point: Point, v: np.ndarray, shift: float) -> np.ndarray:
+        """sum_i h_i (<x_i, v> + shift) x_i."""
+        self.oracle.passes += 1.0
+        return self.team.sum("newton_product", self.name, point.z, v, shift)[0]
+
+    def gram(self, point: Point) -> np.ndarray:
+        """sum_i h_i x_i x_i', in its upper triangle at least."""
+        self.oracle.passes += 1.0
+        return self.team.sum("newton_gram", self.name, point.z)[0]

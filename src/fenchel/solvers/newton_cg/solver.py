@@ -1,0 +1,270 @@
+"""Newton's method with conjugate gradients; for max hinges on proximal points of the dual.
+
+Problem      min over w, b of F(w, b) + R(w), R quadratic, one score per row or several
+Update       A differentiable loss: w <- w + t v where H v = -grad up to a residual, by preconditioned conjugate gradients,
+             t by a search on stored scores. One score (`scalar.py`): begins at the solution of a sample of the rows,
+             or with epochs of dual coordinate steps, as long as these gain fast; a Cholesky factor of an earlier Hessian
+             preconditions, and is renewed when products have cost as much (`scalar_systems.py`). It takes d x d numbers, and
+             a sample up to a third of the rows; dual epochs take a copy of wide sparse rows in memory. Several scores:
+             `vector_system.py`.
+             A max hinge: maximise D(U) - gamma/2 sum p |u - u0|^2 instead, whose primal has the smoothed losses phi
+             (`kernels/vector_curvature.py`), by such (semismooth) steps, then u0 <- u and gamma <- gamma / 3, and so on.
+             Rows whose u is a vertex have no curvature: only the others are in the products. It begins with a few epochs
+             of block dual ascent; free intercepts are balanced by steps of their own instead.
+Certificate  the slopes, or the u that smoothing gives for free
+Reference    Lin, Weng and Keerthi (2008) for the truncated steps, Eisenstat and Walker (1996) for where they end;
+             Rockafellar (1976) for proximal points; Li, Sun and Toh (2018) for semismooth Newton on them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from fenchel.kernels.vector_curvature import vector_envelope
+from fenchel.regularizers import L2
+from fenchel.result import Iterate
+from fenchel.solvers.base import Needs, Solver, Start
+from fenchel.solvers.block_ascent import BlockState
+from fenchel.solvers.dual_estimates import dual_estimate
+from fenchel.solvers.newton_cg.scalar import newton_iterates
+from fenchel.solvers.newton_cg.vector_system import FACTORED, System, conjugate_gradients, curvature, kronecker
+from fenchel.solvers.subsampling import strided
+
+SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
+FREE_SHRINK, SLOW_FREE_SHRINK = 0.5, 0.7  # with free intercepts, whose balance is upset by every change of gamma
+LONG = 6  # Newton steps
+EPOCHS = 8  # of dual steps at the beginning, for a max hinge: as dear as two Newton steps
+INNER = 1.0  # inner error, relative to the error that smoothing makes, at which gamma shrinks
+FLAT, KINKED_FLAT = 0.9, 0.3  # of the first derivative along a step: where the line search is content
+LOOSE, TIGHT = 0.3, 0.1  # residual of the linear system, relative to the gradient, far away and near the end
+MOST_STEPS = 250  # of conjugate gradients
+SAMPLE = 1000  # rows from which the first gamma is found
+FARTHEST = 1e6  # gamma at which a step hardly leaves where it begins
+MOST_BALANCING, BALANCED = 10, 1e-13  # steps on the intercepts alone, and what sum p u may be after them
+LEAST_ENTRIES = 1 << 14  # scores that a thread takes at a time
+
+
+class Model(NamedTuple):
+    """Everything known at one point of the (smoothed) problem."""
+
+    Z: np.ndarray
+    U: np.ndarray
+    smoothed: float
+    slope: float
+    risk: float
+    residual: float
+
+
+@dataclass(frozen=True)
+class NewtonCG(Solver):
+    """Truncated Newton with L2 or Quadratic: every differentiable loss of one score; softmax, squares and max hinges.
+
+    >>> import fenchel
+    >>> X, y = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [1.0, 1.0]], [0, 1, 2, 1]
+    >>> problem = fenchel.Problem(X, y, loss="softmax", alpha=0.1, fit_intercept=True)
+    >>> fenchel.solve(problem, solver=NewtonCG()).status.name
+    'CERTIFIED'
+    """
+
+    cost: ClassVar[str] = "passes over the data for products with the Hessian, as many as conjugate gradients take"
+    convergence: ClassVar[str] = "superlinear near the optimum"
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
+    halves: ClassVar[int] = 40
+    needs: ClassVar[Needs] = Needs(loss=("curvature",), regularizer=("quadratic",))
+    remote: ClassVar[tuple[str, ...]] = ("scalar",)
+
+    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+        if oracle.problem.family == "scalar":
+            yield from newton_iterates(oracle, start)
+            return
+        problem, systems = oracle.problem, Systems(oracle)
+        if begins_with_dual_steps(problem, start):
+            for step in dual_steps(oracle, start):
+                start = step
+                yield Iterate(start.coef, 0.0, None, np.nan)
+        w = start.coef.copy()
+        U0 = oracle.feasible(start.dual_point)
+        Z = oracle.score_matrix(w)
+        gamma = 0.0 if problem.smooth_loss else first_gamma(oracle, Z, U0)
+        model = look(oracle, Z, None, 0.0, U0, gamma)
+        if gamma > 0.0 and start.dual_point is not None:  # which may be the solution already
+            dual = -oracle.conjugates(U0) - problem.regularizer.conjugate(-oracle.combine(U0))
+            yield Iterate(w.copy(), 0.0, model.risk + problem.regularizer.value(w), dual, U0)
+        shrink, slow_shrink = (FREE_SHRINK, SLOW_FREE_SHRINK) if problem.free else (SHRINK, SLOW_SHRINK)
+        steps = 0
+        while True:
+            if gamma > 0.0 and problem.free:
+                w, model = balance(oracle, w, model, U0, gamma)
+            g = oracle.combine(model.U)
+            primal = model.risk + problem.regularizer.value(w)
+            # loss*(u) = <u, x> - loss(x), so the loss part of D is the risk, less <u, z>, less the residual.
+            dual = dual_estimate(oracle, w, 0.0, model.risk - model.residual, g, 0.0)
+            yield Iterate(w.copy(), 0.0, primal, dual, model.U)
+            inner = primal - dual - model.residual  # the rest of the gap is what smoothing makes
+            if gamma > 0.0 and inner <= INNER * model.residual:
+                U0, gamma, steps = model.U, gamma * (slow_shrink if steps > LONG else shrink), 0
+                model = look(
+                    oracle, oracle.score_matrix(w), None, 0.0, U0, gamma
+                )  # scores without the rounding of many steps
+                continue
+            steps += 1
+            gradient = oracle.centred_gradient(g + problem.regularizer.gradient(w))
+            eta = min(max(np.sqrt(max(inner, 0.0) / abs(primal)), TIGHT), LOOSE)
+            v, decrement = systems.solve(model.U, gamma, gradient, eta)
+            dw = oracle.uncentred(v)
+            if not (decrement > 0.0 and np.isfinite(dw).all()):
+                return
+            t, new = line_search(oracle, w, dw, oracle.score_matrix(dw), model, U0, gamma, decrement)
+            if new is not None:
+                w, model = w + t * dw, new
+            elif gamma > 0.0:
+                U0, gamma, steps = model.U, gamma * slow_shrink, 0
+                model = look(oracle, oracle.score_matrix(w), None, 0.0, U0, gamma)
+            else:
+                return
+
+
+def begins_with_dual_steps(problem: Any, start: Start) -> bool:
+    """Whether nothing is known, and dual steps can find where to begin: far away they gain more than Newton's."""
+    plain = isinstance(problem.regularizer, L2) and not problem.smooth_loss and not problem.free
+    return plain and start.dual_point is None and not start.coef.any()
+
+
+def dual_steps(oracle: Any, start: Start) -> Iterator[Start]:
+    """Epochs of block dual ascent."""
+    state, rng = BlockState(oracle, start), np.random.default_rng(0)
+    for _ in range(EPOCHS):
+        state.epoch(rng, full=True)
+        yield Start(state.coef(), 0.0, state.U)
+
+
+class Systems:
+    """Newton systems one after the other; a preconditioner serves until products have cost as much as it did."""
+
+    def __init__(self, oracle: Any):
+        self.oracle, problem = oracle, oracle.problem
+        self.features = problem.features + problem.free
+        self.preconditioner: Any = None
+        self.spent = 0.0
+
+    def solve(self, U: np.ndarray, gamma: float, gradient: np.ndarray, eta: float) -> tuple[np.ndarray, float]:
+        """(v, squared Newton decrement) with H v = -gradient nearly."""
+        damping = 0.0
+        if self.oracle.problem.free and gamma > 0.0:  # without any curvature, intercepts move by a margin
+            damping = float(np.abs(self.oracle.matrix(gradient)[-1]).max())
+        system = System(self.oracle, *curvature(self.oracle.problem, U, gamma), damping)
+        v, steps = conjugate_gradients(system, self.precondition(system), -gradient, eta, MOST_STEPS)
+        self.spent += steps * system.work
+        return v, -float(gradient @ v)
+
+    def precondition(self, system: System) -> Any:
+        if self.features > FACTORED:
+            return lambda v: v
+        if self.preconditioner is None or self.spent > self.cost(system):
+            self.preconditioner, self.spent = kronecker(system), 0.0
+        return self.preconditioner
+
+    def cost(self, system: System) -> float:
+        """Of a preconditioner, in products of numbers: the Gram matrix and its eigenvectors."""
+        per_row = system.work / max(system.S.shape[0] * 2.0 * self.oracle.problem.outputs, 1.0)
+        return system.S.shape[0] * per_row * per_row / 2.0 + 1.5 * self.features**3
+
+
+def look(oracle: Any, Z: np.ndarray, dZ: np.ndarray | None, t: float, U0: np.ndarray, gamma: float) -> Model:
+    """Values, dual variables and the derivative along dZ at scores Z + t dZ."""
+    problem, U = oracle.problem, np.empty(Z.shape)
+    along = Z if dZ is None else dZ
+    count = max(min(Z.size // LEAST_ENTRIES, 32, Z.shape[0]), 1)
+    edges = np.linspace(0, Z.shape[0], count + 1).astype(int)
+
+    def work(k):
+        rows = slice(edges[k], edges[k + 1])
+        return vector_envelope(
+            problem.compiled_loss,
+            problem.y[rows],
+            problem.weights[rows],
+            Z[rows],
+            along[rows],
+            t,
+            U0[rows],
+            gamma,
+            U[rows],
+        )
+
+    smoothed, slope, risk, residual = oracle.engine.sum(work, list(range(count)))
+    return Model(Z if dZ is None else Z + t * dZ, U, smoothed, slope, risk, residual)
+
+
+def first_gamma(oracle: Any, Z: np.ndarray, U0: np.ndarray) -> float:
+    """The largest (within a factor) at which the steps from U0 take away half of its Fenchel-Young residuals."""
+    problem = oracle.problem
+    at = strided(problem.n, SAMPLE) if problem.n > SAMPLE else slice(None)
+    y, p, Z, U0 = problem.y[at], problem.weights[at], Z[at], U0[at]
+    U = np.empty(Z.shape)
+
+    def residual(gamma: float) -> float:
+        return vector_envelope(problem.compiled_loss, y, p, Z, Z, 0.0, U0, gamma, U)[3]
+
+    goal, gamma = 0.5 * residual(FARTHEST), 1.0
+    for _ in range(60):
+        if residual(gamma) > goal:
+            gamma *= 0.5
+        elif gamma < FARTHEST and residual(2.0 * gamma) <= goal:
+            gamma *= 2.0
+        else:
+            break
+    return gamma
+
+
+def balance(oracle: Any, w: np.ndarray, model: Model, U0: np.ndarray, gamma: float) -> tuple[np.ndarray, Model]:
+    """Newton steps on the intercepts alone until sum p u is nearly 0: a pass over the scores, not the data, for each.
+
+    A dual point out of balance is mixed with far ones to be feasible, which costs more than all else that is left.
+    """
+    problem = oracle.problem
+    for _ in range(MOST_BALANCING):
+        rest = problem.weights @ model.U
+        off = float(np.abs(rest).max())
+        if off <= BALANCED:
+            break
+        S = curvature(problem, model.U, gamma)[0]
+        total = np.maximum(S.sum(axis=1), 1e-300)
+        H = np.diag(S.sum(axis=0)) - S.T @ (S / total[:, None]) + off * np.eye(problem.outputs)
+        step = -np.linalg.solve(H, rest)
+        dw = np.zeros(w.size)
+        oracle.matrix(dw)[problem.features] = step
+        dZ = np.broadcast_to(step, model.Z.shape).copy()
+        t, new = line_search(oracle, w, dw, dZ, model, U0, gamma, -float(rest @ step))
+        if new is None:
+            break
+        w, model = w + t * dw, new
+    return w, model
+
+
+def line_search(oracle, w, dw, dZ, model, U0, gamma, decrement) -> tuple[float, Model | None]:
+    """A step t where the derivative is small, by safeguarded secants on stored scores, and what is known there."""
+    regularizer = oracle.problem.regularizer
+    here = model.smoothed + regularizer.value(w)
+    low, low_slope, high, high_slope, t, best = 0.0, -decrement, np.inf, np.inf, 1.0, None
+    for trial in range(60):
+        new = look(oracle, model.Z, dZ, t, U0, gamma)
+        total = new.smoothed + regularizer.value(w + t * dw)
+        slope = new.slope + float(regularizer.gradient(w + t * dw) @ dw)
+        if abs(slope) <= (KINKED_FLAT if gamma > 0.0 else FLAT) * decrement and total <= here + 1e-13 * abs(here):
+            return t, new
+        if slope < 0.0 and np.isfinite(total):
+            low, low_slope, best = t, slope, new
+        else:  # also where the loss overflows
+            high, high_slope = t, slope
+        if np.isinf(high):
+            t *= 2.0
+        elif trial % 3 == 2 or not np.isfinite(high_slope):
+            t = 0.5 * (low + high)
+        else:
+            share = low_slope / (low_slope - high_slope)
+            t = low + min(max(share, 0.05), 0.95) * (high - low)
+    return low, best

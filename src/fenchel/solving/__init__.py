@@ -1,0 +1,1 @@
+"""The loop over solvers and iterates: stop, recompute the certificate, report; checkpoints."""

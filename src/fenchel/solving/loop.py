@@ -1,0 +1,388 @@
+"""One solve as it goes: iterates pulled and recorded, limits watched, certificates recomputed.
+
+A solver's numbers decide only *when* the certificate is recomputed. The status comes from the recomputed one.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fenchel import deadline
+from fenchel.certificates.scalar import judge_of
+from fenchel.compile.clock import CLOCK
+from fenchel.errors import InputError, SolveError
+from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
+from fenchel.selection.progress import Pace
+from fenchel.solving.state import made, recall, state_of
+
+if TYPE_CHECKING:
+    from fenchel.selection.rules import Choice, Choices
+    from fenchel.solvers.base import Solver, Start
+    from fenchel.solving.checkpoint import Keeper
+
+log = logging.getLogger("fenchel")
+
+
+class State(NamedTuple):
+    """What a callback sees after every iteration."""
+
+    iteration: int
+    passes: float
+    seconds: float
+    primal: float
+    dual: float
+    coef: np.ndarray
+    intercept: float
+    solver: str
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+
+NEAR_FLOOR = 100.0  # times the rounding floor, at which a gap that no longer shrinks is taken to have reached it
+GRACE = 0.2  # seconds by which an iteration may end too late
+RESERVE = 2.0  # times the last certificate's seconds that are kept for the next: it may have more to put together
+
+
+class Run:
+    """One solve: the best iterates, the trace, the limits."""
+
+    def __init__(self, problem, tol, max_iter, max_time, callback, oracle, keeper=None):
+        self.problem, self.tol, self.oracle, self.callback = problem, tol, oracle, callback
+        self.keeper: Keeper | None = keeper  # of checkpoints, if they are wanted
+        self.max_iter = np.inf if max_iter is None else max_iter
+        self.max_time = np.inf if max_time is None else max_time
+        self.compiled = CLOCK.read()  # before this solve
+        self.began = CLOCK.other_time()
+        self.earlier = 0.0  # seconds of the solve that this one goes on from
+        self.trace: list[TracePoint] = []
+        self.iteration = 0
+        self.number = 0  # of the solver at work
+        self.best: Iterate | None = None  # lowest primal value claimed
+        self.primal = np.inf
+        self.latest: Iterate | None = None  # of those that were evaluated, and its number
+        self.latest_at = 0
+        self.lower: Iterate | None = None  # highest dual value claimed
+        self.certified: tuple[Certificate, Iterate, np.ndarray] | None = None
+        self.certify_seconds = 0.0
+        self.certified_at = 0.0
+        self.rested: Any = None  # the last rest in which the floor was looked at
+        self.names: list[str] = []
+        self.reasons: list[str] = []
+        self.settings: dict[str, Any] = {"max_iter": max_iter, "max_time": max_time, "solvers": ()}
+        if hasattr(oracle, "engine"):
+            self.settings["threads"] = getattr(oracle.engine, "threads", None)
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole solve, without what compiling took; a limit is for this call alone."""
+        return self.earlier + CLOCK.other_time() - self.began
+
+    def through(self, choices: Choices, begin: Start, resume: bool = False) -> Result:
+        """One solver after the other, as long as they end without an answer; or, to resume, from the one that was at work."""
+        self.oracle.require_minimum()
+        self.choices, kept = choices, self.keeper.read() if self.keeper is not None and resume else None
+        if kept is not None:
+            begin, self.number, self.earlier = recall(self, kept), kept["number"], kept["seconds"]
+        while (choice := choices.get(self.number)) is not None:
+            status = self.with_solver(choice, begin, kept)
+            if (status is not Status.STALLED and status is not Status.NONFINITE) or self.cannot_promise():
+                break
+            begin, kept = self.restart(begin), None
+            self.number += 1
+        try:
+            result = self.result(status)
+        except KeyboardInterrupt:  # during the last certificate: what is known so far needs one
+            result = self.result(Status.INTERRUPTED)
+        self.keep_last(status)
+        return result
+
+    def with_solver(self, choice: Choice, begin: Start, kept: dict | None = None) -> Status:
+        """Run the solver until something says stop; `kept` is the state to go on from, if there is one."""
+        name = type(choice.solver).__name__
+        self.settings["solvers"] += (choice.solver,)
+        self.pace = Pace(choice.solver, self.iteration, self.oracle.passes, choice.passes)
+        self.rebuilds, self.solver_began = choice.solver.rebuilds, self.seconds
+        self.certified_gap = np.inf
+        if kept is not None:
+            self.pace.recall(kept["pace"])
+            if (status := self.reached(kept["iteration"])) is not None:
+                return status
+        else:
+            self.names.append(name)
+            self.reasons.append(f"{name}: {choice.reason}")
+            if self.keeper is not None:
+                self.keeper.begin(self.iteration)
+        try:
+            with deadline.until(self.left):
+                return self.legs(choice.solver, begin)
+        except deadline.OutOfTime:
+            return Status.MAX_TIME
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+        except (InputError, SolveError, MemoryError):
+            raise
+        except Exception as error:
+            raise SolveError(f"{name} failed: {type(error).__name__}: {error}", self.partial()) from error
+
+    def legs(self, solver: Solver, begin: Start) -> Status:
+        """One run of the solver's generator, or, with checkpoints, one after the other."""
+        while (status := self.leg(solver, begin)) is None:
+            assert self.keeper is not None and self.latest is not None
+            kept = self.keeper.cut(state_of(self, self.latest, self.latest_at), solver.leg_growth)
+            begin = recall(self, kept)
+            self.pace.recall(kept["pace"])
+        return status
+
+    def leg(self, solver: Solver, begin: Start) -> Status | None:
+        """One run; None if it was cut, and is to go on from there."""
+        point = begin.dual_point
+        if hasattr(point, "toarray") and not solver.sparse_duals:
+            point = point.toarray()
+        iterates = solver.iterates(self.oracle, begin._replace(tol=self.tol, dual_point=point))
+        try:
+            if begin.memory is not None:
+                next(iterates, None)  # the iterate that the checkpoint was made at, which is recorded
+            return self.pull(iterates, type(solver).__name__)
+        finally:
+            iterates.close()  # type: ignore[attr-defined]
+
+    def pull(self, iterates: Any, name: str) -> Status | None:
+        before, last, previous = self.seconds, 0.0, 0.0
+        for iterate in iterates:
+            self.record(iterate)
+            if iterate.primal is not None and not self.usable(iterate):
+                return Status.NONFINITE
+            if self.due(iterate) or self.rehearse():
+                if self.certify_best():
+                    return Status.CERTIFIED
+                if self.cannot_promise():
+                    return Status.STALLED
+            if self.callback is not None and self.stop_asked(iterate, name):
+                return Status.STOPPED_BY_CALLBACK
+            if self.iteration >= self.max_iter:
+                return Status.MAX_ITER
+            now = self.seconds
+            before, last, previous = now, now - before, last
+            if now - self.earlier + self.last_certificate() + min(last, previous) >= self.max_time:
+                return Status.MAX_TIME  # the next iteration would end too late
+            if self.pace.stalled(self.iteration) or self.is_at_floor() or self.is_overtaken():
+                return Status.STALLED
+            if self.keeper is not None and self.cut_here(iterate, self.keeper):
+                return None
+            self.iteration += 1
+        return Status.STALLED
+
+    def is_at_floor(self) -> bool:
+        """Whether rounding forbids to promise tol, and the gap, not far from what rounding can contribute to it, has not
+        shrunk over a few evaluations: those that make sure elsewhere would be in vain."""
+        if self.rebuilds or self.best is None or not self.pace.rests():
+            return False
+        if self.rested != (self.number, self.pace.progress):  # once in every rest
+            self.rested = (self.number, self.pace.progress)
+            self.certify_best()
+            assert self.certified is not None
+            found = self.certified[0]
+            return found.floor > self.tol * abs(found.primal) and found.gap <= NEAR_FLOOR * found.floor
+        return False
+
+    def cannot_promise(self) -> bool:
+        """Whether no solver could show more: the gap is below the floor, and tol is too."""
+        if self.certified is None:
+            return False
+        found = self.certified[0]
+        return found.gap <= found.floor and found.floor > self.tol * abs(found.primal)
+
+    def is_overtaken(self) -> bool:
+        """Whether another solver would be there sooner, and there is one."""
+        if not self.pace.too_slow(self.iteration, self.tol * abs(self.primal)):
+            return False
+        if self.choices.get(self.number + 1) is None:
+            self.pace.alone()
+            return False
+        return True
+
+    def cut_here(self, iterate: Iterate, keeper: Keeper) -> bool:
+        """Write the checkpoint that is due, if any; True if the solver is to be cut after this iterate."""
+        if iterate.memory is not None:
+            if keeper.due():
+                keeper.keep(lambda: state_of(self, iterate, self.iteration))
+            return False
+        keeper.flush()
+        return iterate.primal is not None and keeper.cut_due(self.iteration)
+
+    def reached(self, iteration: int) -> Status | None:
+        """The status, if what was recalled is the end already."""
+        before, self.iteration = self.iteration, iteration
+        if self.best is not None and self.gap() <= self.tol * abs(self.primal) and self.certify_best():
+            return Status.CERTIFIED
+        if iteration >= self.max_iter:
+            return Status.MAX_ITER
+        self.iteration = before
+        return None
+
+    def keep_last(self, status: Status) -> None:
+        """The last checkpoint of a solve that ended in order: nothing is lost, whoever goes on with a lower tol or later."""
+        if self.keeper is not None and self.latest is not None and status not in (Status.STALLED, Status.NONFINITE):
+            latest, at = self.latest, self.latest_at
+            if status is Status.MAX_ITER and latest.memory is None:
+                at = self.iteration  # also those that were not evaluated have been done
+            self.keeper.keep(lambda: state_of(self, latest, at))
+
+    def rehearse(self) -> bool:
+        """At half of the time allowed, to learn what a certificate costs: an early one may have been much cheaper."""
+        half = self.earlier + 0.5 * self.max_time
+        return self.best is not None and self.certified_at < half < self.seconds
+
+    def last_certificate(self) -> float:
+        """Seconds to be kept for it, and for the last checkpoint."""
+        kept = self.keeper.cost if self.keeper is not None else 0.0
+        return (
+            RESERVE * self.certify_seconds + (1.7 * (self.seconds - self.solver_began) if self.rebuilds else 0.0) + kept
+        )
+
+    def left(self) -> float:
+        """Seconds after which the iteration under way is given up: it may be a little late, being worth more when it ends."""
+        return self.max_time + GRACE - (self.seconds - self.earlier) - self.last_certificate()
+
+    def record(self, iterate: Iterate) -> None:
+        """Into the trace, and among the best."""
+        if iterate.primal is None:
+            return
+        self.latest, self.latest_at = iterate, self.iteration
+        self.trace.append(TracePoint(self.iteration, self.oracle.passes, self.seconds, iterate.primal, iterate.dual))
+        self.pace.record(self.iteration, self.oracle.passes, iterate.primal, iterate.dual)
+        if np.isfinite(iterate.primal) and iterate.primal < self.primal and self.sound(iterate):
+            self.best, self.primal = iterate, iterate.primal
+        if self.lower is not None and self.lower.dual > self.primal + 1e-9 * abs(self.primal):
+            self.lower = None  # no bound lies above a value that is attained: that claim was false
+        if np.isfinite(iterate.dual) and (self.lower is None or iterate.dual > self.lower.dual):
+            self.lower = iterate
+
+    def usable(self, iterate: Iterate) -> bool:
+        return self.best is not None and self.sound(iterate) and iterate.primal == iterate.primal
+
+    def sound(self, iterate: Iterate) -> bool:
+        """Coefficients that compiled code may walk and that mean something."""
+        coef = iterate.coef
+        return coef.shape == (self.problem.d,) and bool(np.isfinite(coef).all() and np.isfinite(iterate.intercept))
+
+    def gap(self) -> float:
+        if self.best is None or self.lower is None:
+            return np.inf
+        return self.primal - self.lower.dual
+
+    def due(self, iterate: Iterate) -> bool:
+        """Recompute when the claimed gap is small enough, or, for solvers that claim none, when it has become cheap."""
+        if self.best is None:
+            return False
+        gap, goal = self.gap(), self.tol * abs(self.primal)
+        if np.isfinite(gap) and not np.isnan(iterate.dual):
+            if gap > goal:
+                return False
+            # A claim that failed is believed again only when it has become much better, or after some time.
+            return gap <= 0.5 * self.certified_gap or self.since_certified() > 5.0 * self.certify_seconds
+        return iterate.primal is not None and self.since_certified() > 9.0 * self.certify_seconds
+
+    def since_certified(self) -> float:
+        return self.seconds - self.certified_at
+
+    def certify_best(self) -> bool:
+        """Recompute the certificate of the best iterate; True if it holds at tol."""
+        began = CLOCK.other_time()
+        best = self.best
+        assert best is not None
+        u = self.dual_point()
+        found, point = judge_of(self.problem).certificate(self.problem, best.coef, best.intercept, u)
+        if self.lower is not None and found.dual < self.lower.dual:  # a claim too good: the truth counts from now on
+            self.lower = self.lower._replace(dual=found.dual, dual_point=point)
+            self.pace.dual = min(self.pace.dual, found.dual)
+        self.certified_gap = self.gap()
+        old = self.certified
+        if old is not None and old[0].dual > found.dual:  # every dual point ever certified remains a bound
+            found = Certificate(found.primal, old[0].dual, found.basis, max(found.floor, old[0].floor))
+            point = old[2]
+        self.certified = (found, best, point)
+        self.certify_seconds = max(0.7 * self.certify_seconds, CLOCK.other_time() - began)
+        self.certified_at = self.seconds
+        return found.holds(self.tol)
+
+    def dual_point(self) -> np.ndarray:
+        """The best dual point known: the one with the highest claimed value, else the slopes at the best iterate."""
+        if self.lower is not None and callable(self.lower.dual_point):
+            self.lower = self.lower._replace(dual_point=self.lower.dual_point())
+        source = self.lower if self.lower is not None else self.best
+        assert source is not None
+        if source.dual_point is not None:
+            return made(source.dual_point)
+        return judge_of(self.problem).slopes_at(self.problem, source.coef, source.intercept)
+
+    def stop_asked(self, iterate: Iterate, name: str) -> bool:
+        state = State(
+            self.iteration, self.oracle.passes, self.seconds,
+            self.primal, self.lower.dual if self.lower else -np.inf,
+            iterate.coef, iterate.intercept, name,
+        )  # fmt: skip
+        try:
+            return bool(self.callback(state))
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:
+            raise SolveError(f"the callback raised {type(error).__name__}: {error}", self.partial()) from error
+
+    def restart(self, begin: Start) -> Start:
+        if self.best is None:
+            return begin
+        u = self.dual_point() if self.lower is not None else None
+        return begin._replace(coef=self.best.coef, intercept=self.best.intercept, dual_point=u, memory=None)
+
+    def partial(self) -> Result | None:
+        return self.result(Status.STALLED) if self.best is not None else None
+
+    def result(self, status: Status) -> Result:
+        """Certify what there is; the recomputed certificate has the last word on the status."""
+        if self.best is None:
+            coef = self.problem.regularizer.start(self.problem.d)
+            self.best = Iterate(coef, 0.0, np.inf, -np.inf)
+        if self.certified is None or self.certified[1] is not self.best or self.gap() < 0.5 * self.certified_gap:
+            self.certify_best()
+        found, iterate, point = self.centred()
+        if found.holds(self.tol):
+            status = Status.CERTIFIED
+        coef, intercept = self.problem.present(iterate.coef, iterate.intercept)
+        result = Result(
+            coef=coef, intercept=intercept,
+            dual_point=point if np.isfinite(found.dual) else None,
+            certificate=found, status=status, tol=float(self.tol),
+            n_iter=self.iteration, passes=self.oracle.passes, seconds=self.seconds, trace=tuple(self.trace),
+            solver=" then ".join(self.names), reason="; then ".join(self.reasons), problem=self.problem,
+            settings=dict(self.settings), compile_seconds=self.compile_seconds(),
+        )  # fmt: skip
+        log.info("%s", result)
+        return result
+
+    def centred(self) -> tuple[Certificate, Iterate, Any]:
+        """What was certified, with the middle one of intercepts that are equally good, unless the certificate there shows it
+        to be worse. The run itself stays as it is: a checkpoint goes on from the solver's own."""
+        assert self.certified is not None
+        found, iterate, point = self.certified
+        if not np.isfinite(found.primal):
+            return self.certified
+        coef, b = self.oracle.middle_intercept(iterate.coef, iterate.intercept)
+        if b == iterate.intercept and coef is iterate.coef:
+            return self.certified
+        there, point = judge_of(self.problem).certificate(self.problem, coef, b, point)
+        worse = there.primal > found.primal + found.floor or (found.holds(self.tol) and not there.holds(self.tol))
+        return self.certified if worse else (there, iterate._replace(coef=coef, intercept=b), point)
+
+    def compile_seconds(self) -> float:
+        """Spent on kernels since the solve began, which are not among its seconds."""
+        now = CLOCK.read()
+        seconds, kernels = now.seconds - self.compiled.seconds, now.kernels - self.compiled.kernels
+        if kernels:
+            log.info("compiled %d kernels in %.3g s", kernels, seconds)
+        return seconds

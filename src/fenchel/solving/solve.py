@@ -1,0 +1,164 @@
+"""The only loop, over solvers; `solving/loop.py` has the one over iterates: record, stop, recompute the certificate, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from fenchel.data.walk import at_most
+from fenchel.errors import InputError
+from fenchel.result import Result
+from fenchel.solving.loop import Run, State
+
+if TYPE_CHECKING:  # solvers and oracles are imported by the first solve that needs them
+    from fenchel.selection.rules import Choices
+    from fenchel.solvers.base import Solver, Start
+
+ORACLES = {
+    "scalar": "scalar.Oracle",
+    "vector": "vector.VectorOracle",
+    "set": "measure.SetOracle",
+    "structured": "structured.StructuredOracle",
+}
+
+
+def solve(
+    problem: Any,
+    solver: str | Solver = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callable[[State], Any] | None = None,
+    start: Any = None,
+    engine: Any = None,
+    checkpoint: Any = None,
+    resume: bool = False,
+) -> Result:
+    """Solve a problem to a certified relative gap.
+
+    Parameters
+    ----------
+    problem : Problem, or a `fenchel.kernel_methods.KernelProblem`.
+    solver : "auto", a name, or a solver object with its parameters.
+    tol : the relative gap (P - D) / |P| that the certificate must show.
+    max_iter, max_time : limits (seconds include the certificate, but not the compilation of kernels, which only the first
+        solve of its kind needs: `Result.compile_seconds`); None means none. A solve always ends: when the gap no longer
+        shrinks the status is STALLED.
+    callback : called with a `State` after every iteration; a true return value stops the solve.
+    start : a Result, or (coef, intercept), or (coef, intercept, dual_point), to start from.
+    engine : where the rows live; default `fenchel.engines.Local()`, all cores of this machine.
+    checkpoint : a path, or `fenchel.Checkpoint(path, seconds=60)`: where the state of the solve is written every so many
+        seconds (and at most a few percent of the time), and when it ends. A killed solve loses no more than that, or, with
+        a solver that goes on from its last restart (`fenchel.solving.checkpoint`), a third of its iterations (slow ones: half).
+    resume : go on from the checkpoint, if there is one: to the same bits as a solve with `checkpoint` that was never
+        stopped. A damaged file is skipped with a warning in the log; one of another problem, solver or version is a
+        CheckpointError.
+        `max_iter` counts the iterations before, `max_time` does not count the seconds before; `start` is then not used.
+
+    Returns
+    -------
+    Result, with the certificate recomputed from the definitions; Ctrl-C returns the best iterate so far, certified.
+
+    Examples
+    --------
+    >>> import fenchel
+    >>> problem = fenchel.Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 2.0, 3.0], loss="absolute", alpha=0.1)
+    >>> result = fenchel.solve(problem)
+    >>> result.status.name, result.certificate.relative_gap <= 1e-6
+    ('CERTIFIED', True)
+    """
+    _validate(tol, max_iter, max_time, callback)
+    engine = getattr(problem, "home", None) if engine is None else engine
+    with (
+        at_most(getattr(engine, "threads", None)),
+        one_blas_thread(),  # also for what comes before: idle BLAS threads keep a core busy for some 20 ms
+        np.errstate(all="ignore"),  # what overflows is found by its value, here and in the certificate
+    ):
+        by_tol = tol if checkpoint is None else 0.0  # who resumes may ask for another, and must find the same solvers
+        choices = _choices(problem, solver, getattr(engine, "remote", False), by_tol)
+        keeper = _keeper(checkpoint, problem, solver, choices)
+        run = Run(problem, tol, max_iter, max_time, callback, _oracle(problem, engine), keeper)
+        try:
+            return run.through(choices, _start(problem, start), resume)
+        finally:
+            run.oracle.close()
+
+
+def _keeper(checkpoint: Any, problem: Any, solver: str | Solver, choices: Choices) -> Any:
+    if checkpoint is None:
+        return None
+    from fenchel.solving.checkpoint import Keeper
+
+    return Keeper(checkpoint, problem, "auto" if solver == "auto" else choices.found[0].solver)
+
+
+def _oracle(problem: Any, engine: Any) -> Any:
+    if hasattr(engine, "oracle"):  # its rows are elsewhere
+        return engine.oracle(problem)
+    if hasattr(problem, "oracle"):  # a problem that brings its own, such as one with a kernel
+        return problem.oracle()
+    module, name = ORACLES[problem.family].split(".")
+    return getattr(import_module(f"fenchel.oracles.{module}"), name)(problem, engine)
+
+
+def _choices(problem: Any, solver: str | Solver, remote: bool, tol: float) -> Choices:
+    from fenchel import solvers
+    from fenchel.selection import requirements, rules
+
+    if hasattr(problem, "choices"):
+        return problem.choices(solver, remote)
+    if solver == "auto":
+        source = rules.offers(problem, remote, tol)
+    else:
+        chosen = solvers.make(solver)
+        requirements.require_fit(chosen, problem, remote)
+        source = iter([rules.Choice(chosen, "asked for")])
+    choices = rules.Choices(source)
+    choices.get(0)  # if nobody can solve the problem, that is said before anything else is done
+    return choices
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  its BLAS is one of its own, and must be there to be found
+
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> Any:
+    """Small matrices gain nothing from BLAS threads and lose much when cores are busy; our threads walk row blocks."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+def _validate(tol: Any, max_iter: Any, max_time: Any, callback: Any) -> None:
+    if not (isinstance(tol, (int, float, np.number)) and 0.0 < tol < np.inf):
+        raise InputError(f"tol must be a number greater than 0 (the relative gap), got {tol!r}")
+    if max_iter is not None and not (isinstance(max_iter, (int, np.integer)) and max_iter >= 0):
+        raise InputError(f"max_iter must be None or an integer of at least 0, got {max_iter!r}")
+    if max_time is not None and not (isinstance(max_time, (int, float, np.number)) and max_time > 0):
+        raise InputError(f"max_time must be None or a number of seconds greater than 0, got {max_time!r}")
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback must be callable, got {callback!r}")
+
+
+def _start(problem: Any, start: Any) -> Start:
+    from fenchel.solvers.base import Start
+
+    if start is None:
+        return Start(problem.regularizer.start(problem.d))
+    if isinstance(start, Result):
+        start = (start.coef, start.intercept, start.dual_point)
+    if not isinstance(start, tuple) or not 1 <= len(start) <= 3:
+        raise InputError("start must be a Result, (coef, intercept) or (coef, intercept, dual_point)")
+    coef, b = problem.variables(start[0], start[1] if len(start) > 1 and problem.has_intercept else 0.0)
+    u = start[2] if len(start) > 2 else None
+    if u is not None:
+        u = problem.dual_like(u)
+    if not np.isfinite(problem.regularizer.value(coef)):
+        coef = problem.regularizer.start(problem.d)
+    return Start(coef, b, u)
