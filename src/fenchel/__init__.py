@@ -7,10 +7,10 @@
 ('CERTIFIED', True)
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import Any
+
+from fenchel.extension_points import provide
 
 __version__ = "0.1.0"
 
@@ -82,17 +82,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-class _Package(ModuleType):
-    """Importing the file fenchel/solve.py must not put the module in the place of the function of that name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, ModuleType) and _HOME.get(name) == name:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """By name, as pickling treats plain modules: so functions that mention the package can travel (joblib, Dask, Spark)."""
-        return import_module, (self.__name__,)
-
-
-sys.modules[__name__].__class__ = _Package
+provide("cluster", "fenchel.cluster")

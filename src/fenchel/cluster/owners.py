@@ -186,6 +186,8 @@ class Owners:
     names : of the owners to ask, in this order; None: all that are there, by name.
     """
 
+    on_cluster = True  # `Problem` sends what says so to the cluster
+
     def __init__(self, client: Any, names: list[str] | None = None):
         self.client = client
         found = {name: address for address, name in client.run(_name_here).items() if name is not None}

@@ -244,7 +244,7 @@ class ExamplesOnCluster(OnCluster, StructuredProblem):
         return f"Problem({self.n} examples on a cluster, {self.d} features; {self.loss} + {self.regularizer})"
 
 
-def kind(loss: Any) -> type[Problem]:
+def problem_class(loss: Any) -> type[Problem]:
     """The class for a loss."""
     if multiclass.is_vector_loss(loss):
         return ScoresOnCluster

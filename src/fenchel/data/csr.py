@@ -9,7 +9,7 @@ import numpy as np
 from fenchel.compile.dispatch import helper
 from fenchel.compile.kernel import kernel
 from fenchel.data.mapped import release, runs
-from fenchel.mirror_maps.coordinatewise import apply
+from fenchel.data.rows import apply
 
 # Sums of products with entries of w run side by side, by hand: the vector instruction that fetches several of them at a time
 # takes longer than fetching one after the other, up to twice as long.

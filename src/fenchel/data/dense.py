@@ -8,8 +8,7 @@ import numpy as np
 
 from fenchel.compile.dispatch import helper
 from fenchel.data.mapped import release, runs
-from fenchel.data.rows import axpy
-from fenchel.mirror_maps.coordinatewise import apply
+from fenchel.data.rows import apply, axpy
 
 NARROW = 64  # columns: in wider rows it pays more to leave out those that do not count
 LONG = 1500  # columns, from which on vectors over them leave the nearest cache: see `kernels/long_rows.py`

@@ -19,6 +19,11 @@ def sized_dot(rows, i, w):
 
 
 @method()
+def apply(transfer, v):
+    """One coordinate of the primal point that belongs to the dual coordinate v, for a mirror map (`fenchel.mirror_maps`)."""
+
+
+@method()
 def mapped_dot(rows, i, v, transfer):
     """<x_i, transfer(v)> with the transfer function applied coordinate by coordinate, only where x_i is stored."""
 

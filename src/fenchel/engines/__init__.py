@@ -1,16 +1,14 @@
-"""Where row blocks live and how sums travel."""
+"""Where row blocks live and how their sums are added. Imports data and errors; those of a cluster come from above."""
 
-from importlib import import_module
 from typing import Any
 
 from fenchel.engines.local import Local
+from fenchel.extension_points import provider
 
 __all__ = ["Dask", "Local", "Owners", "Shard"]
 
-_CLUSTER = {"Dask": "engine", "Owners": "owners", "Shard": "owners"}
-
 
 def __getattr__(name: str) -> Any:
-    if name in _CLUSTER:  # need a package of their own: pip install fenchel[dask]
-        return getattr(import_module(f"fenchel.cluster.{_CLUSTER[name]}"), name)
+    if name in __all__:  # need a package of their own: pip install fenchel[dask]
+        return getattr(provider("cluster"), name)
     raise AttributeError(f"module 'fenchel.engines' has no attribute {name!r}")

@@ -7,10 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.compile.kernel import kernel
-from fenchel.data.rows import row_column, row_entry, row_parts, row_span, row_vector, sqnorm
+from fenchel.data.rows import apply, row_column, row_entry, row_parts, row_span, row_vector, sqnorm
 from fenchel.kernels.quads import LANES, add_to_rows, sum_rows
 from fenchel.kernels.sparse_duals import add_change, keep_row
-from fenchel.mirror_maps.coordinatewise import apply
 from fenchel.multiclass.protocol import conjugate, dual_prox, slopes, value, value_and_slopes
 
 

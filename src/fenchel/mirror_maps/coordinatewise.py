@@ -21,12 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.compile.dispatch import method
-from fenchel.data.rows import axpy, dot, mapped_dot, row_column, row_entry, row_span
-
-
-@method()
-def apply(transfer, v):
-    """One coordinate of the primal point."""
+from fenchel.data.rows import apply, axpy, dot, mapped_dot, row_column, row_entry, row_span
 
 
 def _look(transfer, rows, i, v, bound):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from functools import cached_property
-from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -19,6 +18,7 @@ from fenchel.data.mapped import release
 from fenchel.data.store import StoredRows
 from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
+from fenchel.extension_points import provider
 from fenchel.regularizers.certified import resting_on
 
 DIGESTED = 1 << 22  # numbers at a time
@@ -253,7 +253,7 @@ def _kind(X: Any, loss: Any) -> type[Problem]:
     from fenchel import measures, multiclass, structured
 
     if on_cluster(X):
-        return import_module("fenchel.cluster.problem").kind(loss)
+        return provider("cluster").problem_class(loss)
 
     if multiclass.is_vector_loss(loss):
         from fenchel.problems.vector import VectorProblem
@@ -272,7 +272,7 @@ def _kind(X: Any, loss: Any) -> type[Problem]:
 
 def on_cluster(X: Any) -> bool:
     """Whether the data are Dask's, or owners'; looks at names only, so that Dask is imported by those who use it."""
-    if type(X).__name__ == "Owners" and type(X).__module__ == "fenchel.cluster.owners":
+    if getattr(type(X), "on_cluster", False):
         return True
     if isinstance(X, (list, tuple)) and len(X) > 0:
         return type(X[0]).__name__ == "Future" and type(X[0]).__module__.startswith("distributed")
