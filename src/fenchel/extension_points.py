@@ -1,6 +1,6 @@
 """What a higher layer gives to a lower one, by name, so that no import points upwards.
 
-The top of the package (`fenchel/__init__.py`) says once which module serves a name; the module is imported when it is first asked for.
+The top of the package (`fenchel/__init__.py`) says once which module serves a name; it is imported when first asked for.
 """
 
 from __future__ import annotations
