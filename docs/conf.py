@@ -25,6 +25,7 @@ extensions = [
     "docstrings",
     "mathml",
     "program_help",
+    "row_way",
     "tables",
 ]
 exclude_patterns = ["_build", "_templates"]

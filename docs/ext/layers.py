@@ -26,7 +26,7 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("command line and report", ["cli", "report"]),
 ]  # fmt: skip
 
-# Imports within a layer, (who, whom): no others.
+# Imports within a layer, (importing part, imported part): no others.
 WITHIN_A_LAYER = {
     ("cli", "report"), ("cluster", "solving"), ("compile", "deadline"), ("estimators", "models"), ("files", "errors"), ("kernel_methods", "solving"),
     ("measures", "data"), ("metrics", "sequences"), ("mirror_maps", "data"), ("multiclass", "losses"), ("readers", "data"),
@@ -45,13 +45,13 @@ def part_of(module: str) -> str:
     return [*module.split("."), ""][1]
 
 
-def allowed(who: str, whom: str) -> bool:
-    """Whether part `who` may import part `whom`.
+def allowed(part: str, target: str) -> bool:
+    """Whether `part` may import `target`.
 
     >>> allowed("solvers", "losses"), allowed("losses", "solvers"), allowed("multiclass", "losses")
     (True, False, True)
     """
-    return who == whom or LAYER[whom] < LAYER[who] or (who, whom) in WITHIN_A_LAYER
+    return part == target or LAYER[target] < LAYER[part] or (part, target) in WITHIN_A_LAYER
 
 
 def imported(file: Path) -> Iterator[str]:

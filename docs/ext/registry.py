@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import layers
 import tiny_problems as tiny
 
 from fenchel import losses, measures, multiclass, regularizers, solvers, structured
@@ -195,6 +196,7 @@ def log_fits() -> Rows:
 
 
 TABLES: dict[str, Callable[[], Rows]] = {
+    "layers": layers.rows,
     "losses": scalar_losses,
     "multiclass": vector_losses,
     "measures": measure_rows,
