@@ -9,7 +9,10 @@ from pathlib import Path
 
 # What the parts of a layer are about, and the parts: folders and modules of the package. An import points to a lower layer.
 LAYERS: list[tuple[str, list[str]]] = [
-    ("errors, results, compilation, files", ["compile", "deadline", "errors", "extension_points", "files", "result", "result_html"]),
+    (
+        "errors, results, compilation, files",
+        ["compile", "deadline", "errors", "extension_points", "files", "result", "result_html"],
+    ),
     (
         "losses, regularizers, projections, data and its readers",
         [
@@ -28,7 +31,8 @@ LAYERS: list[tuple[str, list[str]]] = [
 
 # Imports within a layer, (importing part, imported part): no others.
 WITHIN_A_LAYER = {
-    ("cli", "report"), ("cluster", "solving"), ("compile", "deadline"), ("estimators", "models"), ("files", "errors"), ("kernel_methods", "solving"),
+    ("cli", "report"), ("cluster", "solving"), ("compile", "deadline"), ("estimators", "models"),
+    ("files", "errors"), ("kernel_methods", "solving"),
     ("measures", "data"), ("metrics", "sequences"), ("mirror_maps", "data"), ("multiclass", "losses"), ("readers", "data"),
     ("result", "result_html"), ("selection", "solvers"), ("structured", "data"), ("structured", "projections"),
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """A limit of time that long work looks at: between the compiled calls of a thread, and of the threads that help it.
 
 `until(left)` sets the limit for what is done inside it; `check()` raises `OutOfTime` once nothing is left. Every call of a
-kernel checks, before and after (`compile/kernel.py`), so that whatever walks rows can be broken off without knowing of clocks. A
+kernel checks, before and after (`compile/kernel.py`), so that whatever walks rows can be broken off without a clock. A
 call is kept short: rows come in blocks and visits in slices. Plain Python that may take long without a kernel calls `check`.
 """
 

@@ -13,9 +13,9 @@ A solver is a generator, and where a generator stands cannot be written to a fil
   that what goes on in memory and what would be read later are the same.
 
 In the file (`files/container.py`: JSON and raw arrays, sha256 over all of it) are the digest of the problem, the solver with
-its settings, the versions of Fenchel and NumPy (another one may take other steps) and the state: iterates, trace and pace, but no
-certificate, which is always recomputed. It is written every `seconds`, and less often where writing would take more than a few
-percent of the time. What cannot be written or read is logged as a warning, and the solve goes on, or starts anew: a checkpoint
+its settings, the versions of Fenchel and NumPy (another one may take other steps) and the state: iterates, trace and pace, but
+no certificate, which is always recomputed. It is written every `seconds`, and less often where writing would take more than a
+few percent of the time. What cannot be written or read is logged as a warning, and the solve goes on, or starts anew: a checkpoint
 never costs a fit.
 """
 
