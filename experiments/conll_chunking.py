@@ -65,7 +65,7 @@ def small_columns(seed: int = 0) -> structured_data.Columns:
     return structured_data.Columns(made[:60], made[60:])
 
 
-def judge(said: list[Any], labels: list[Any]) -> dict[str, float]:
+def certifier(said: list[Any], labels: list[Any]) -> dict[str, float]:
     """All in percent."""
     found = chunk_scores(labels, said)
     return {
@@ -99,7 +99,7 @@ def ours(train: Part, test: Part, model: SequenceLabeler) -> dict[str, Any]:
         primal, dual = min(primal, point.primal), max(dual, point.dual)
         if np.isfinite(dual):
             curve.append((point.seconds, (primal - dual) / primal))
-    return judge(model.predict(test[0]), test[1]) | {
+    return certifier(model.predict(test[0]), test[1]) | {
         "seconds": seconds, "solver": model.solver_, "gap": model.certificate_.relative_gap,
         "objective": model.objective_ * len(train[0]), "weights": model.coef_.size, "curve": curve,
     }  # fmt: skip
@@ -126,7 +126,7 @@ def crfsuite(train: Part, test: Part, algorithm: str, settings: dict[str, Any]) 
     last = trainer.logparser.last_iteration or {}
     solver = {"lbfgs": "CRFsuite's L-BFGS", "ap": "CRFsuite's perceptron"}[algorithm]
     objective = last.get("loss") if algorithm == "lbfgs" else None
-    return judge(said, test[1]) | {"seconds": seconds, "solver": solver, "objective": objective}
+    return certifier(said, test[1]) | {"seconds": seconds, "solver": solver, "objective": objective}
 
 
 def choose(train: Part, seconds: float) -> dict[str, list[tuple[float, float]]]:

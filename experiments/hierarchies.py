@@ -49,7 +49,7 @@ def class_scores(tree: Tree, X: Any, coef: np.ndarray) -> np.ndarray:
     return Z if coef.shape[0] == tree.classes else tree.class_scores(Z)
 
 
-def judge(tree: Tree, y: np.ndarray, Z: np.ndarray) -> dict[str, float]:
+def certifier(tree: Tree, y: np.ndarray, Z: np.ndarray) -> dict[str, float]:
     """Distance with its standard error, and the errors in percent."""
     said = Z.argmax(axis=1)
     branch = np.array([tree.path(c)[0] for c in range(tree.classes)])
@@ -82,10 +82,10 @@ def examine(texts: data.Labelled, seconds: float) -> dict[str, Any]:
         began, curve = time.perf_counter(), {}
         for alpha in ALPHAS:
             result = fit(texts.X[rest], texts.y[rest], loss, alpha, 1e-2, seconds)
-            curve[alpha] = judge(tree, texts.y[held], class_scores(tree, texts.X[held], result.coef))["distance"]
+            curve[alpha] = certifier(tree, texts.y[held], class_scores(tree, texts.X[held], result.coef))["distance"]
         alpha = min(curve, key=lambda a: curve[a])
         result = fit(texts.X, texts.y, loss, alpha, 1e-3, seconds)
-        found[name] = judge(tree, texts.y_test, class_scores(tree, texts.X_test, result.coef)) | {
+        found[name] = certifier(tree, texts.y_test, class_scores(tree, texts.X_test, result.coef)) | {
             "alpha": alpha, "validation": list(curve.items()), "solver": result.solver, "seconds": result.seconds,
             "gap": result.certificate.relative_gap, "all seconds": time.perf_counter() - began,
         }  # fmt: skip

@@ -93,7 +93,7 @@ def independent(X: np.ndarray, Y: np.ndarray, loss: str, alpha: float, tol: floa
     return [fenchel.solve(problem, tol=tol, max_time=seconds) for problem in problems]
 
 
-def judge(Y: np.ndarray, said: np.ndarray) -> dict[str, float]:
+def certifier(Y: np.ndarray, said: np.ndarray) -> dict[str, float]:
     """In percent, both to be small."""
     wrong = Y.astype(bool) != said.astype(bool)
     return {"hamming": 100.0 * float(wrong.mean()), "subset": 100.0 * float(wrong.any(axis=1).mean())}
@@ -106,14 +106,14 @@ def examine(sets: LabelSets, model: str, seconds: float) -> dict[str, Any]:
     tried, fits = {}, {}
     for alpha in ALPHAS:
         fit = Fit(sets.X[~held], sets.Y[~held], model, alpha, 1e-2, seconds)
-        tried[alpha] = judge(sets.Y[held], fit.predict(sets.X[held]))
+        tried[alpha] = certifier(sets.Y[held], fit.predict(sets.X[held]))
     found: dict[str, Any] = {"tried": list(tried.items())}
     for measure in ("hamming", "subset"):
         alpha = min(tried, key=lambda a: tried[a][measure])
         if alpha not in fits:
             fits[alpha] = Fit(sets.X, sets.Y, model, alpha, 1e-3, seconds)
         said = fits[alpha].predict(sets.X_test)
-        found[measure] = {"value": judge(sets.Y_test, said)[measure], "alpha": alpha, **fits[alpha].facts()}
+        found[measure] = {"value": certifier(sets.Y_test, said)[measure], "alpha": alpha, **fits[alpha].facts()}
     return found
 
 

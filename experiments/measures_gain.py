@@ -86,7 +86,7 @@ def precision(y: np.ndarray, z: np.ndarray, k: int) -> float:
 
 
 class Part(NamedTuple):
-    """Rows to learn from or to judge by."""
+    """Rows to learn from or to certifier by."""
 
     X: Any
     y: np.ndarray
@@ -119,26 +119,28 @@ class Fitter:
         return self.known[key]
 
 
-def choose(fitter: Fitter, loss_of: Callable[[Part], Any], rest: Part, held: Part, judge: Any) -> tuple[float, float]:
-    """(alpha, threshold) with the best value on the held-out part; judge gives (value, threshold)."""
+def choose(
+    fitter: Fitter, loss_of: Callable[[Part], Any], rest: Part, held: Part, certifier: Any
+) -> tuple[float, float]:
+    """(alpha, threshold) with the best value on the held-out part; certifier gives (value, threshold)."""
     found = {}
     for alpha in ALPHAS:
-        found[alpha] = judge(held, held.X @ fitter.fit(loss_of(rest), rest, alpha)[0])
+        found[alpha] = certifier(held, held.X @ fitter.fit(loss_of(rest), rest, alpha)[0])
     best = max(found, key=lambda alpha: found[alpha][0])
     return best, found[best][1]
 
 
-def examine(fitter: Fitter, parts: tuple[Part, Part, Part, Part], loss_of: Any, judge: Any) -> dict[str, Any]:
-    """One cell: chosen on (rest, held), learned on train, judged on test. `judge(part, z, threshold)`."""
+def examine(fitter: Fitter, parts: tuple[Part, Part, Part, Part], loss_of: Any, certifier: Any) -> dict[str, Any]:
+    """One cell: chosen on (rest, held), learned on train, judged on test. `certifier(part, z, threshold)`."""
     rest, held, train, test = parts
-    alpha, threshold = choose(fitter, loss_of, rest, held, judge)
+    alpha, threshold = choose(fitter, loss_of, rest, held, certifier)
     w, seconds, solver = fitter.fit(loss_of(train), train, alpha)
-    cell = {"value": judge(test, test.X @ w, threshold)[0], "alpha": alpha, "length": float(np.linalg.norm(w))}
+    cell = {"value": certifier(test, test.X @ w, threshold)[0], "alpha": alpha, "length": float(np.linalg.norm(w))}
     return cell | {"seconds": seconds, "solver": solver}
 
 
 def binary_cells(share: float) -> dict[str, dict[str, tuple[Any, Any]]]:
-    """measure -> learner -> (its loss for a part, its judge); `share` of the rows are positive."""
+    """measure -> learner -> (its loss for a part, its certifier); `share` of the rows are positive."""
 
     def depth(part: Part) -> int:
         return max(1, round(0.5 * share * part.y.size))
@@ -172,13 +174,13 @@ def binary_cells(share: float) -> dict[str, dict[str, tuple[Any, Any]]]:
 
 
 def ranking_cells() -> dict[str, dict[str, tuple[Any, Any]]]:
-    def judge(part: Part, z: np.ndarray, _: float | None = None) -> tuple[float, float]:
+    def certifier(part: Part, z: np.ndarray, _: float | None = None) -> tuple[float, float]:
         return ndcg(part.y, z, part.groups, k=10), 0.0
 
     losses = {
         "least squares": Squared(), "hinge": Hinge(), "ROC area by query": ROCArea(), "measure": NDCG(10),
     }  # fmt: skip
-    return {"NDCG@10": {name: (lambda _, loss=loss: loss, judge) for name, loss in losses.items()}}
+    return {"NDCG@10": {name: (lambda _, loss=loss: loss, certifier) for name, loss in losses.items()}}
 
 
 # ---------------------------------------------------------------------------------------------------------- the draws
@@ -217,8 +219,8 @@ def gains(name: str, rows: int, draws: int, seconds: float, small: bool) -> dict
         cells = ranking_cells() if name == RANKING else binary_cells(float(np.mean(parts[2].y > 0)))
         fitter = Fitter(seconds)
         for measure, learners in cells.items():
-            for learner, (loss_of, judge) in learners.items():
-                cell = examine(fitter, parts, loss_of, judge)
+            for learner, (loss_of, certifier) in learners.items():
+                cell = examine(fitter, parts, loss_of, certifier)
                 found.setdefault(measure, {}).setdefault(learner, []).append(cell)
         short += fitter.short
     return {"cells": found, "minutes": (time.perf_counter() - began) / 60.0, "cut off": short}

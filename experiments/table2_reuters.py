@@ -41,7 +41,7 @@ FEWEST = 10  # training documents that a topic needs to have a say in the choice
 
 
 class Part(NamedTuple):
-    """Rows to learn from, rows to judge by, for all topics."""
+    """Rows to learn from, rows to certifier by, for all topics."""
 
     X: Any
     has: np.ndarray
@@ -63,7 +63,7 @@ def scores(name: str, part: Part, topic: int, strength: float, tol: float, epoch
     return part.X_test @ w, int(np.count_nonzero(w))
 
 
-def judge(
+def certifier(
     name: str, part: Part, topics: Sequence[int], strength: float, tol: float, epochs: int
 ) -> tuple[float, list[int]]:
     """Micro-averaged break-even point in percent, and the numbers of weights."""
@@ -90,7 +90,7 @@ def cross_validate(name: str, topics: data.Topics, epochs: int) -> dict[float, f
     frequent = [c for c in range(len(topics.names)) if counts[c] >= FEWEST]
     parts = folds(topics)
     return {
-        strength: float(np.mean([judge(name, part, frequent, strength, 1e-2, epochs)[0] for part in parts]))
+        strength: float(np.mean([certifier(name, part, frequent, strength, 1e-2, epochs)[0] for part in parts]))
         for strength in STRENGTHS[name]
     }
 
@@ -101,7 +101,7 @@ def column(name: str, topics: data.Topics, epochs: int) -> dict[str, Any]:
     curve = {} if name in ONLINE else cross_validate(name, topics, epochs)
     strength = max(curve, key=lambda a: curve[a]) if curve else None
     everything = Part(topics.X, topics.has, topics.X_test, topics.has_test)
-    value, sizes = judge(name, everything, range(len(topics.names)), strength or 0.0, 1e-3, epochs)
+    value, sizes = certifier(name, everything, range(len(topics.names)), strength or 0.0, 1e-3, epochs)
     top = np.argsort(-topics.has.sum(axis=0), kind="stable")[:10]
     return {
         "bep": value, "lambda": strength, "validation": [[a, v] for a, v in curve.items()],

@@ -1,4 +1,4 @@
-"""P and D from the formulas, in 50 digits: an independent judge of what Fenchel reports.
+"""P and D from the formulas, in 50 digits: an independent certifier of what Fenchel reports.
 
 Nothing here calls a method of a loss or a regularizer; only their parameters are read.
 """

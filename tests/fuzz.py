@@ -33,7 +33,7 @@ from fenchel.readers.svmlight import rows as svmlight_rows
 from fenchel.readers.svmlight.parse import parse_rows
 from fenchel.readers.svmlight.read import iter_svmlight, read_svmlight
 from fenchel.sequences.templates import Templates
-from fenchel.solving.checkpoint import Keeper
+from fenchel.solving.checkpoint import CheckpointWriter
 
 SVMLIGHT = [
     b"1 1:2 3:4\n-1 2:5 # note\n", b"+1 qid:3 1:0.5 7:1e-3\n0 qid:4 2:-0\n", b"\xef\xbb\xbf1 0:1\r\n2 5:4.9e-324 9:1e308\r\n",
@@ -151,7 +151,7 @@ def checkpoint(data: bytes) -> None:
     for content in (data, signed(data)):
         PLACES["checkpoint"].write_bytes(content)
         try:
-            Keeper(PLACES["checkpoint"], PROBLEM, "auto").read()
+            CheckpointWriter(PLACES["checkpoint"], PROBLEM, "auto").read()
         except FenchelError:
             continue
 
@@ -178,7 +178,7 @@ def seeds(folder: Path) -> dict[str, list[bytes]]:
     PLACES.update(model=folder / "model", checkpoint=folder / "checkpoint", store=folder / "store")
     result = fenchel.solve(PROBLEM, solver="bundle")
     fenchel.save(PLACES["model"], result)
-    Keeper(PLACES["checkpoint"], PROBLEM, "auto").keep(
+    CheckpointWriter(PLACES["checkpoint"], PROBLEM, "auto").keep(
         lambda: {"iteration": 3, "w": result.coef, "x": [np.inf, None, "w"]}
     )
     write_store(PLACES["store"], [RowBlock(np.eye(3)[:, :2], np.ones(3))])

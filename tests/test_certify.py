@@ -272,9 +272,9 @@ def test_a_row_without_weight_may_overflow(loss):
 
 @pytest.mark.parametrize("keep_ends", [True, False])
 def test_a_dual_point_is_balanced_by_the_shift_that_bisection_finds(monkeypatch, keep_ends):
-    rng, tried, judge = np.random.default_rng(0), [], sys.modules[balancing.__module__]
-    sums = judge.shift_pass
-    monkeypatch.setattr(judge, "shift_pass", lambda *arguments: tried.append(1) or sums(*arguments))
+    rng, tried, certifier = np.random.default_rng(0), [], sys.modules[balancing.__module__]
+    sums = certifier.shift_pass
+    monkeypatch.setattr(certifier, "shift_pass", lambda *arguments: tried.append(1) or sums(*arguments))
     for n in (2, 5, 17, 40, 1000):
         low, high = -rng.uniform(0.5, 2.0, n), rng.uniform(0.5, 2.0, n)
         low[rng.random(n) < 0.2], high[rng.random(n) < 0.2] = -np.inf, np.inf

@@ -22,7 +22,7 @@ from fenchel import regularizers, solvers
 from fenchel.cli import main
 from fenchel.errors import CheckpointError, InputError, SolveError
 from fenchel.readers.svmlight.write import write_svmlight
-from fenchel.solving.checkpoint import SHARE, Keeper, first_leg
+from fenchel.solving.checkpoint import SHARE, CheckpointWriter, first_leg
 from fenchel.solving.checkpoint_format import pack, unpack
 
 EXACT = ("lbfgs", "proximal_gradient", "bundle")  # their iterates carry their memory
@@ -174,15 +174,15 @@ def small(tmp_path):
 def test_every_truncation_and_flipped_bit_is_noticed(small, caplog):
     problem, keep, path = small
     whole = path.read_bytes()
-    keeper = Keeper(keep, problem, solvers.LBFGS())
-    assert keeper.read()["iteration"] == 2
+    writer = CheckpointWriter(keep, problem, solvers.LBFGS())
+    assert writer.read()["iteration"] == 2
     damaged = [whole[:end] for end in range(len(whole))]
     damaged += [whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :] for k in range(len(whole))]
     damaged += [whole + b"\0", b"", b"words"]
     for content in damaged:
         caplog.clear()
         path.write_bytes(content)
-        assert keeper.read() is None
+        assert writer.read() is None
         (record,) = caplog.records
         assert (
             record.levelno == logging.WARNING
@@ -198,7 +198,7 @@ def test_a_damaged_checkpoint_costs_no_fit(small, caplog):
     resumed = fenchel.solve(problem, solver="lbfgs", checkpoint=keep, resume=True)
     assert "is skipped, and the solve starts anew" in caplog.text
     assert bits(resumed) == bits(anew)
-    assert Keeper(keep, problem, solvers.LBFGS()).read() is not None  # and has left a sound one
+    assert CheckpointWriter(keep, problem, solvers.LBFGS()).read() is not None  # and has left a sound one
 
 
 def test_a_missing_checkpoint_is_a_start(small, caplog):
@@ -241,18 +241,18 @@ def test_bad_settings_are_named(value, message):
 def test_a_changed_claim_in_a_checkpoint_is_not_believed(small):
     """The dual value in the file is a claim like a solver's: what counts is recomputed."""
     problem, keep, _ = small
-    keeper = Keeper(keep, problem, solvers.LBFGS())
-    state = keeper.read()
+    writer = CheckpointWriter(keep, problem, solvers.LBFGS())
+    state = writer.read()
     state["lower"][3] = state["best"][2]  # "solved"
     state.pop("next_cut")
-    keeper.keep(lambda: state)
+    writer.keep(lambda: state)
     result = fenchel.solve(problem, solver="lbfgs", checkpoint=keep, resume=True)
     found = fenchel.certify(problem, result.coef, dual_point=result.dual_point)
     assert result.converged and found.holds(1e-6)
 
 
 def test_writing_takes_a_few_percent_of_the_time_at_most(tmp_path, monkeypatch):
-    keeper = Keeper(fenchel.Checkpoint(tmp_path / "c", seconds=2.0), fenchel.Problem([[1.0]], [1.0]), "auto")
+    writer = CheckpointWriter(fenchel.Checkpoint(tmp_path / "c", seconds=2.0), fenchel.Problem([[1.0]], [1.0]), "auto")
     now = [100.0]
     monkeypatch.setattr("fenchel.solving.checkpoint.time.perf_counter", lambda: now[0])
 
@@ -260,21 +260,21 @@ def test_writing_takes_a_few_percent_of_the_time_at_most(tmp_path, monkeypatch):
         now[0] += 1.0
         return {}
 
-    keeper.keep(slow_state)
+    writer.keep(slow_state)
     written = now[0]
     for now[0] in np.arange(written, written + 60.0, 0.5):
-        assert keeper.due() == (now[0] - written >= max(2.0, SHARE * 1.0))
+        assert writer.due() == (now[0] - written >= max(2.0, SHARE * 1.0))
     assert 1.0 / SHARE < 0.04
 
 
 def test_legs_depend_on_counts_alone(tmp_path):
     problem = PROBLEMS["hinge"]()
     assert first_leg(problem) == first_leg(problem) == 1000
-    keeper = Keeper(fenchel.Checkpoint(tmp_path / "c", leg=10), problem, "auto")
-    cuts = [next(i for i in range(10_000) if keeper.cut_due(i))]
+    writer = CheckpointWriter(fenchel.Checkpoint(tmp_path / "c", leg=10), problem, "auto")
+    cuts = [next(i for i in range(10_000) if writer.cut_due(i))]
     for _ in range(5):
-        keeper.cut({"iteration": cuts[-1]}, 1.5)
-        cuts.append(next(i for i in range(10_000) if keeper.cut_due(i)))
+        writer.cut({"iteration": cuts[-1]}, 1.5)
+        cuts.append(next(i for i in range(10_000) if writer.cut_due(i)))
     assert cuts == [10, 20, 30, 45, 67, 100]
 
 

@@ -208,7 +208,7 @@ def test_a_cross_validation_that_is_not_certified_exits_3(files, capsys):
 
 
 FAILURES = {
-    "unknown type": (["-s", "21", "--model", "x"], "-s 21 has no equal here"),
+    "unknown type": (["-s", "21", "--model", "x"], "-s 21 has no equivalent here"),
     "type and penalty": (["-s", "1", "--penalty", "l1", "--model", "x"], "-s 1 says which penalty"),
     "no such label": (["-w9", "2", "--model", "x"], "-w9: two has no such label; it has 3, 7"),
     "no weight": (["-w7", "x", "--model", "x"], "expected LABEL=X"),

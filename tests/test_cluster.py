@@ -27,7 +27,7 @@ from cluster_problems import (
     bits,
     local_client,
 )
-from fenchel.certificates.scalar import judge_of
+from fenchel.certificates.scalar import certifier_of
 from fenchel.cluster.team import spread
 from fenchel.engines import Dask, Local
 from fenchel.errors import IncompatibleError, InputError, SolveError
@@ -147,9 +147,9 @@ def test_a_pass_moves_w_to_every_worker_and_its_sums_back(client):
 
 def certificate(problem, w, b):
     """The certificate of the slopes at (w, b), or of the labels that are best there."""
-    judge, (w, b) = judge_of(problem), problem.variables(w, b)
+    certifier, (w, b) = certifier_of(problem), problem.variables(w, b)
     with np.errstate(all="ignore"):
-        return judge.certificate(problem, w, b, judge.slopes_at(problem, w, b))[0]
+        return certifier.certificate(problem, w, b, certifier.slopes_at(problem, w, b))[0]
 
 
 def optimum(problem):

@@ -21,7 +21,7 @@ from fenchel.cli import predict
 from fenchel.models.model import Model
 from fenchel.report import write_page
 from fenchel.result import Certificate, Status
-from fenchel.solving.checkpoint import Keeper
+from fenchel.solving.checkpoint import CheckpointWriter
 
 X, Y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, -1.0, 1.0])
 
@@ -43,8 +43,8 @@ def save(path, value):
 
 
 def keep(path, value):
-    keeper = Keeper(path, problem(), "auto")
-    keeper.keep(lambda: {"w": np.full(3000, value)})
+    writer = CheckpointWriter(path, problem(), "auto")
+    writer.keep(lambda: {"w": np.full(3000, value)})
 
 
 class Noon(datetime):

@@ -10,7 +10,7 @@ import fenchel
 from fenchel import regularizers as R
 from fenchel.data.accept import accept_matrix
 from fenchel.engines import Local
-from fenchel.kernels.dual_phase import BUSY, MOST_BUSY, REPEATS, WORTH
+from fenchel.kernels.dual_phase import HIGH_GAIN_RATIO, MAX_HIGH_GAIN_SHARE, REPEATS, WORTH
 from fenchel.kernels.free_rows import solve_free
 from fenchel.oracles.scalar import Oracle
 from fenchel.solvers import DualAscent
@@ -95,7 +95,7 @@ def test_gains_are_what_the_dual_rises_by_at_least_and_it_never_falls(loss):
 
 
 def repeats_of(phases, busy):
-    """How many epochs of their own so many busy rows have before the next epoch over all rows."""
+    """How many epochs of their own so many high-gain rows have before the next epoch over all rows."""
     begun = phases.oracle.passes
     phases.epochs(1)
     return (phases.oracle.passes - begun - 1.0) * phases.whole.n / busy
@@ -104,8 +104,8 @@ def repeats_of(phases, busy):
 def test_rows_that_gain_most_have_epochs_of_their_own():
     phases = phases_of(wide("hinge"))
     assert repeats_of(phases, 1) == pytest.approx(0.0)  # nothing was known of the rows
-    busy = np.count_nonzero(phases.gains > BUSY * phases.gains.mean())
-    assert 0 < busy < MOST_BUSY * phases.whole.n
+    busy = np.count_nonzero(phases.gains > HIGH_GAIN_RATIO * phases.gains.mean())
+    assert 0 < busy < MAX_HIGH_GAIN_SHARE * phases.whole.n
     repeats = repeats_of(phases, busy)
     assert repeats == pytest.approx(round(repeats)) and 1 <= round(repeats) <= REPEATS
     phases.gains[:] = 1.0  # all alike
@@ -166,7 +166,7 @@ def test_gap_is_foretold_by_the_gain_of_an_epoch_once_it_was_looked_at(loss, alp
 def test_rows_that_gained_most_have_a_last_epoch_alone():
     phases = phases_of(wide("squared_hinge", alpha=1e-3))
     phases.epochs(2)
-    busy = phases.gains > BUSY * phases.gains.mean()
+    busy = phases.gains > HIGH_GAIN_RATIO * phases.gains.mean()
     before, value, gap, passes = phases.whole.u.copy(), value_of(phases), phases.look()[2], phases.oracle.passes
     phases.epochs(0)
     assert (phases.oracle.passes - passes) * phases.whole.n == pytest.approx(np.count_nonzero(busy))

@@ -16,7 +16,7 @@ from fenchel import multiclass as M
 from fenchel import regularizers as R
 from fenchel import solvers
 from fenchel.certificates.vector import primal_sums
-from fenchel.data.walk import at_most
+from fenchel.data.row_blocks import at_most
 from fenchel.errors import IncompatibleError, InputError
 from fenchel.oracles.vector import VectorOracle
 from fenchel.selection import requirements
@@ -106,16 +106,16 @@ def duals_of_frank_wolfe(p, solver, steps=26):
 @pytest.mark.parametrize(
     "regularizer", [R.L2(0.3), *list(REGULARIZERS.values())[1:2], R.ElasticNet(0.05, 0.5)], ids=repr
 )
-@pytest.mark.parametrize("bend", [0.0, 2.0])
-def test_the_step_of_frank_wolfe_is_the_best_one(regularizer, bend):
+@pytest.mark.parametrize("apply_curvature", [0.0, 2.0])
+def test_the_step_of_frank_wolfe_is_the_best_one(regularizer, apply_curvature):
     """Against a grid, also where an end of the segment is best."""
     rng, ends = np.random.default_rng(1), []
     grid = np.linspace(0.0, 1.0, 2001)
     for _ in range(30):
         a, turn, rise = rng.standard_normal(3), rng.standard_normal(3), 20.0 * rng.standard_normal()
-        dual = [t * rise - 0.5 * t * t * bend - regularizer.conjugate(-(a + t * turn)) for t in grid]
-        t = best_step(regularizer, a, turn, rise, bend)
-        found = t * rise - 0.5 * t * t * bend - regularizer.conjugate(-(a + t * turn))
+        dual = [t * rise - 0.5 * t * t * apply_curvature - regularizer.conjugate(-(a + t * turn)) for t in grid]
+        t = best_step(regularizer, a, turn, rise, apply_curvature)
+        found = t * rise - 0.5 * t * t * apply_curvature - regularizer.conjugate(-(a + t * turn))
         assert 0.0 <= t <= 1.0 and found >= max(dual) - 1e-12 * (1.0 + abs(found))
         ends.append(t)
     assert {0.0, 1.0} < set(ends)  # both ends, and some between

@@ -93,7 +93,7 @@ def test_faces_are_the_derivative_of_the_dual_step():
     S = curvature(p, slopes(Z), 0.0)[0]
     expected = p.weights[:, None] * (right - left) / (2 * step)
     assert same.sum() > 15
-    assert system.bent(S, dZ.copy())[same] == pytest.approx(expected[same], rel=1e-5, abs=1e-7)
+    assert system.curvature_sum(S, dZ.copy())[same] == pytest.approx(expected[same], rel=1e-5, abs=1e-7)
 
 
 def test_roundings_at_the_end_of_a_face_make_no_curvature():
@@ -164,5 +164,5 @@ def test_what_it_claims():
     assert not requirements.fits(NewtonCG, problem("softmax", R.QNorm(0.1, 1.5)))
     one = fenchel.Problem([[1.0], [2.0]], [1, -1], loss="logistic", alpha=0.1)
     assert requirements.fits(NewtonCG, one)
-    kinked = fenchel.Problem([[1.0], [2.0]], [1, -1], loss="hinge", alpha=0.1)
-    assert not requirements.fits(NewtonCG, kinked)
+    nonsmooth = fenchel.Problem([[1.0], [2.0]], [1, -1], loss="hinge", alpha=0.1)
+    assert not requirements.fits(NewtonCG, nonsmooth)

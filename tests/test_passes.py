@@ -11,8 +11,8 @@ from fenchel import losses as L
 from fenchel.certificates.scalar import combined
 from fenchel.data.accept import accept_matrix
 from fenchel.data.dense import LONG, is_long
-from fenchel.kernels.curvature_passes import bent_pass, curved_pass, line_pass, newton_pass
-from fenchel.kernels.dual_phase import moving_rows, wishes, young_sums
+from fenchel.kernels.curvature_passes import curved_pass, hessian_product_pass, line_pass, newton_pass
+from fenchel.kernels.dual_phase import moving_rows, violations, young_sums
 from fenchel.kernels.gram import HELD, NARROW, add_gram, symmetric
 from fenchel.kernels.passes import combine_pass, conjugate_sum, loss_sums, risk_pass, scores_pass
 from fenchel.losses import protocol
@@ -49,7 +49,7 @@ def written_down(p, X, w, b):
 @every_loss
 def test_fused_passes_are_the_sums_written_down(loss, storage):
     p, X, w, b = case(loss, storage)
-    total, u, h, gradient, bent = written_down(p, X, w, b)
+    total, u, h, gradient, curvature_sum = written_down(p, X, w, b)
     data = (p.compiled_loss, p.rows, p.y, p.weights, p.offset, w, b)
     got = np.zeros(p.d)
     value, slopes = risk_pass(*data, got)
@@ -58,7 +58,7 @@ def test_fused_passes_are_the_sums_written_down(loss, storage):
     z, got_u, got_h, got, got_bent = np.zeros(p.n), np.zeros(p.n), np.zeros(p.n), np.zeros(p.d), np.zeros(p.d)
     value, slopes = newton_pass(*data, z, got_u, got_h, got, got_bent)
     np.testing.assert_allclose([value, slopes], [total, p.weights @ u], rtol=1e-12, atol=1e-15)
-    for found, want in ((got_u, u), (got_h, p.weights * h), (got, gradient), (got_bent, bent)):
+    for found, want in ((got_u, u), (got_h, p.weights * h), (got, gradient), (got_bent, curvature_sum)):
         np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-14)
 
 
@@ -66,14 +66,14 @@ def test_fused_passes_are_the_sums_written_down(loss, storage):
 def test_products_with_rows_are_those_with_the_matrix(storage):
     p, X, w, b = case(L.Logistic(), storage)
     rng = np.random.default_rng(1)
-    u, h, z, got, bent = rng.standard_normal(p.n), rng.random(p.n), np.empty(p.n), np.zeros(p.d), np.ones(p.d)
+    u, h, z, got, curvature_sum = rng.standard_normal(p.n), rng.random(p.n), np.empty(p.n), np.zeros(p.d), np.ones(p.d)
     u[[2, 8, 9, 10, 11]] = h[[4, 12, 13, 14, 15]] = 0.0  # one of four rows, and all of them
     scores_pass(p.rows, (offset := rng.standard_normal(p.n)), w, z)
     np.testing.assert_allclose(z, X @ w + offset, rtol=1e-12, atol=1e-14)
     combine_pass(p.rows, p.weights, u, got)
     np.testing.assert_allclose(got, X.T @ (p.weights * u), rtol=1e-12, atol=1e-15)
-    bent_pass(p.rows, h, w, b, bent)
-    np.testing.assert_allclose(bent, 1.0 + X.T @ (h * (X @ w + b)), rtol=1e-12, atol=1e-13)
+    hessian_product_pass(p.rows, h, w, b, curvature_sum)
+    np.testing.assert_allclose(curvature_sum, 1.0 + X.T @ (h * (X @ w + b)), rtol=1e-12, atol=1e-13)
 
 
 @every_loss
@@ -112,10 +112,10 @@ def test_rows_that_would_move_are_those_whose_dual_step_does(loss):
     slopes = np.array([loss.slope(a, t) for a, t in zip(z, p.y, strict=True)])
     u = np.where(np.arange(p.n) % 3 > 0, slopes, 0.5 * slopes)  # some are where they want to be
     step = lambda i, shift: loss.dual_step(u[i], z[i] + shift, q[i], p.y[i]) - u[i]  # noqa: E731
-    wish = [q[i] * abs(step(i, 0.0)) if q[i] > 0.0 else 0.0 for i in range(p.n)]
-    typical = np.sqrt(sum(p.weights[i] * wish[i] ** 2 for i in range(p.n)))
+    violation = [q[i] * abs(step(i, 0.0)) if q[i] > 0.0 else 0.0 for i in range(p.n)]
+    typical = np.sqrt(sum(p.weights[i] * violation[i] ** 2 for i in range(p.n)))
     data = (p.compiled_loss, p.y, p.weights, q, u, z)
-    np.testing.assert_allclose(wishes(*data), [max(wish), typical], rtol=1e-9)
+    np.testing.assert_allclose(violations(*data), [max(violation), typical], rtol=1e-9)
     for margin in (0.0, 0.1 * typical, 2.0):
         out = np.zeros(p.n, dtype=bool)
         count = moving_rows(*data, margin, out)

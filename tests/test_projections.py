@@ -26,7 +26,7 @@ INF = math.inf
 
 
 def rational_projection(m, lower, upper, sigma, z, d):
-    """The projection in exact arithmetic: walk the sorted kinks of F and interpolate."""
+    """The projection in exact arithmetic: walk the sorted breakpoints of F and interpolate."""
     rows = [tuple(map(Fraction, row[:1])) + row[1:] for row in zip(m, lower, upper, sigma, d, strict=True)]
     target = Fraction(float(z))
 
@@ -40,11 +40,11 @@ def rational_projection(m, lower, upper, sigma, z, d):
         return sum(Fraction(row[3]) * value(row, nu) for row in rows)
 
     slopes = [(Fraction(s) / Fraction(d_i) ** 2, x, low, high) for x, low, high, s, d_i in rows if s != 0]
-    kinks = sorted({(Fraction(b) - x) / g for g, x, low, high in slopes for b in (low, high) if math.isfinite(b)})
-    kinks = [kinks[0] - 1, *kinks, kinks[-1] + 1] if kinks else [Fraction(0), Fraction(1)]
-    sums = [total(nu) for nu in kinks]
-    at = next((i for i in range(1, len(kinks) - 1) if sums[i] >= target), len(kinks) - 1)
-    left, right = kinks[at - 1], kinks[at]
+    breakpoints = sorted({(Fraction(b) - x) / g for g, x, low, high in slopes for b in (low, high) if math.isfinite(b)})
+    breakpoints = [breakpoints[0] - 1, *breakpoints, breakpoints[-1] + 1] if breakpoints else [Fraction(0), Fraction(1)]
+    sums = [total(nu) for nu in breakpoints]
+    at = next((i for i in range(1, len(breakpoints) - 1) if sums[i] >= target), len(breakpoints) - 1)
+    left, right = breakpoints[at - 1], breakpoints[at]
     rise = sums[at] - sums[at - 1]
     nu = left + (target - sums[at - 1]) * (right - left) / rise if rise else left
     return np.array([float(value(row, nu)) for row in rows])
@@ -177,7 +177,7 @@ def test_equals_sorting_in_linear_work(seed, n):
     assert np.all((out >= lower) & (out <= upper))
     assert abs(math.fsum([*(sigma * out), -z])) <= 8 * EPS * np.sum(np.abs(sigma * out))
     expected = by_sorting(m, lower, upper, sigma, z, d)
-    noise = 1e-12 * (np.abs(m) + np.abs(nu * sigma / d**2)) * n**0.5  # that of a plain sum over n kinks
+    noise = 1e-12 * (np.abs(m) + np.abs(nu * sigma / d**2)) * n**0.5  # that of a plain sum over n breakpoints
     assert np.all(np.abs(out - expected) <= noise)
 
 
@@ -341,7 +341,7 @@ def test_compiled_blocks_equal_python():
     rows = both(multiplier.keep_block, *box, keep, picked, rows, 7)[-2]
     both(multiplier.scan, *box, -0.5, 0.4, 0, np.ones(4), keep, picked, rows)
     both(multiplier.settle, rows[:, 7:].copy(), int(np.sum(keep)), -0.1, 0.2, np.zeros(4))
-    both(multiplier.kink_inside, rows, 8, -0.5, 0.4)
+    both(multiplier.breakpoint_inside, rows, 8, -0.5, 0.4)
     x = both(repair.shift_block, m, s, w, 0.3, 1e-17, np.empty(100))[-1]
     both(repair.clip_block, x, *box[1:4], np.empty(100))
     both(repair.add_compensated, x, np.zeros(repair.LANES), np.ones(repair.LANES))

@@ -67,7 +67,7 @@ def floats(numbers):
 
 
 def exact_box(m, lower, upper, sigma, z, d):
-    """clip(m + nu sigma / d^2, lower, upper) with the sum z, by walking the sorted kinks; None stands for no bound."""
+    """clip(m + nu sigma / d^2, lower, upper) with the sum z, by walking the sorted breakpoints; None stands for no bound."""
     g = [s / (x * x) for s, x in zip(sigma, d, strict=True)]
 
     def point(nu):
@@ -79,17 +79,17 @@ def exact_box(m, lower, upper, sigma, z, d):
         return sum(s * x for s, x in zip(sigma, point(nu), strict=True))
 
     ends = [*zip(m, lower, g, strict=True), *zip(m, upper, g, strict=True)]
-    kinks = sorted({(bound - x) / slope for x, bound, slope in ends if bound is not None and slope != 0}) or [
+    breakpoints = sorted({(bound - x) / slope for x, bound, slope in ends if bound is not None and slope != 0}) or [
         Fraction(0)
     ]
-    kinks = [kinks[0] - 1, *kinks, kinks[-1] + 1]
-    first, last = 0, len(kinks) - 2  # the root is in the piece that begins at a kink between these
+    breakpoints = [breakpoints[0] - 1, *breakpoints, breakpoints[-1] + 1]
+    first, last = 0, len(breakpoints) - 2  # the root is in the piece that begins at a breakpoint between these
     while first < last:
         middle = (first + last + 1) // 2
-        first, last = (middle, last) if total(kinks[middle]) < z else (first, middle - 1)
-    left, right = total(kinks[first]), total(kinks[first + 1])
+        first, last = (middle, last) if total(breakpoints[middle]) < z else (first, middle - 1)
+    left, right = total(breakpoints[first]), total(breakpoints[first + 1])
     share = (z - left) / (right - left) if right != left else Fraction(0)
-    return point(kinks[first] + share * (kinks[first + 1] - kinks[first]))
+    return point(breakpoints[first] + share * (breakpoints[first + 1] - breakpoints[first]))
 
 
 def assert_equal(found, exact, scale=1.0):

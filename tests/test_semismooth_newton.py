@@ -112,10 +112,12 @@ def test_the_weight_of_rows_that_bend_is_that_of_their_dual_steps(loss):
     compiled, counts = compilable(loss), []
     for gamma in (1e-3, 0.1, 1.0, 30.0):
         width = 1e-3 * gamma
-        bends = [
+        secant_steps = [
             loss.dual_step(0.0, a + width, gamma, t) > loss.dual_step(0.0, a, gamma, t)
             for a, t in zip(z, y, strict=True)
         ]
-        assert bent_weight(compiled, y, p, z, gamma) == pytest.approx(p @ np.array(bends, dtype=float), rel=1e-12)
-        counts.append(sum(bends))
+        assert bent_weight(compiled, y, p, z, gamma) == pytest.approx(
+            p @ np.array(secant_steps, dtype=float), rel=1e-12
+        )
+        counts.append(sum(secant_steps))
     assert counts[0] < counts[-1]

@@ -18,7 +18,7 @@ from cluster_problems import CASES, bits
 from fenchel.cli import main
 from fenchel.data import mapped, write_store
 from fenchel.data.accept import accept_matrix
-from fenchel.data.walk import VALUES, at_most, walk
+from fenchel.data.row_blocks import VALUES, at_most, map_row_blocks
 from fenchel.data.write_store import RowBlock
 from fenchel.engines import Local, local
 from fenchel.errors import InputError
@@ -82,7 +82,7 @@ def test_the_cut_does_not_depend_on_how_the_rows_came(tmp_path, small_blocks):
 
 TASKS = {
     "scalar": {"loss": "logistic", "solver": "lbfgs", "fit_intercept": True},
-    "kinked": {"loss": "hinge", "solver": "bundle"},
+    "nonsmooth": {"loss": "hinge", "solver": "bundle"},
     "dual": {"loss": "hinge", "solver": "dual_ascent"},
     "classes": {"loss": "softmax", "solver": "lbfgs"},
     "measure": {"loss": "roc_area", "solver": "bundle"},
@@ -243,7 +243,7 @@ def test_walk_covers_every_row_once_in_order_and_keeps_few_results(threads):
 
     with at_most(threads):
         spans, most = [], 0
-        for span in walk(rows, 300, work, values=20):
+        for span in map_row_blocks(rows, 300, work, values=20):
             spans.append(span)
             most = max(most, len(begun) - len(spans))
     assert len(spans) > 30
@@ -274,7 +274,7 @@ def test_an_error_in_a_walk_is_raised():
             raise OSError("the disk is gone")
 
     with at_most(2), pytest.raises(OSError, match="gone"):
-        list(walk(rows, 50, work, values=20))
+        list(map_row_blocks(rows, 50, work, values=20))
 
 
 # --- fenchel convert -------------------------------------------------------------------------------------------------

@@ -352,8 +352,8 @@ def test_labels_are_made_feasible():
     assert model.feasible(x, [0, 1, 2]).tolist() == [0, 1, 2]
     assert sorted(model.feasible(x, [1, 1, 1]).tolist()) == [-1, -1, 1]
     assert model.feasible(x, [1, 1, -1], weights=[[0, 1, 0], [0, 2, 0], [9, 9, 9]]).tolist() == [-1, 1, -1]
-    wish = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0]])
-    assert model.feasible(x, wish).tolist() == [1, 0, -1]
+    violation = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0]])
+    assert model.feasible(x, violation).tolist() == [1, 0, -1]
     full = Matching().feasible(x, [2, 2, -1], weights=-np.eye(3))
     assert sorted(full.tolist()) == [0, 1, 2]
     assert 2 in full[:2]

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import fenchel
-from fenchel.data.walk import at_most, walk
+from fenchel.data.row_blocks import at_most, map_row_blocks
 from fenchel.engines import Local, local
 from fenchel.oracles.scalar import Oracle
 
-judge = sys.modules[fenchel.certify.__module__]
+certifier = sys.modules[fenchel.certify.__module__]
 EPS = np.finfo(float).eps
 N = 100_000
 CUTS = [100, 4097, 1 << 16, 1 << 20]
@@ -47,15 +47,15 @@ def test_the_certificate_adds_up_within_four_roundings_however_the_rows_are_cut(
     exact_risk, exact_conjugates, exact_v = (math.fsum(terms.tolist()) for terms in (losses, conjugates, shares))
     primal, dual = exact_risk + 0.25, -exact_conjugates - exact_v * exact_v / (2.0 * 0.5)
     for values in CUTS:
-        monkeypatch.setattr(judge, "walk", partial(walk, values=values))
+        monkeypatch.setattr(certifier, "map_row_blocks", partial(map_row_blocks, values=values))
         z, size = np.empty(N), np.empty(N)
-        risk, _ = judge.primal_sums(problem, np.ones(1), 0.0, z, size)
+        risk, _ = certifier.primal_sums(problem, np.ones(1), 0.0, z, size)
         assert abs(risk - exact_risk) <= 4.0 * EPS * losses.sum()
-        total, *_ = judge.conjugate_pass(problem.compiled_loss, problem.y, problem.weights, problem.offset, u)
+        total, *_ = certifier.conjugate_pass(problem.compiled_loss, problem.y, problem.weights, problem.offset, u)
         assert abs(total - exact_conjugates) <= 4.0 * EPS * np.abs(conjugates).sum()
-        v, _ = judge.combined(problem, problem.weights, u)
+        v, _ = certifier.combined(problem, problem.weights, u)
         assert abs(v[0] - exact_v) <= 4.0 * EPS * np.abs(shares).sum()
-        found = judge.certificate(problem, np.ones(1), 0.0, u)[0]
+        found = certifier.certificate(problem, np.ones(1), 0.0, u)[0]
         assert abs(found.primal - primal) <= found.floor
         assert abs(found.dual - dual) <= found.floor
         assert found.floor <= 1e-9 * (abs(found.primal) + abs(found.dual))  # and it is not just large
@@ -84,7 +84,7 @@ def test_the_certificate_adds_up_as_it_walks(monkeypatch):
 
     def watched(*arguments, least):
         nonlocal most, blocks
-        for found in walk(*arguments, values=40):
+        for found in map_row_blocks(*arguments, values=40):
             parts = [part for part in found if isinstance(part, tuple) and isinstance(part[0], np.ndarray)]
             alive.extend(weakref.ref(part[0]) for part in parts)
             blocks += len(parts)
@@ -93,7 +93,7 @@ def test_the_certificate_adds_up_as_it_walks(monkeypatch):
             yield found
             del found
 
-    monkeypatch.setattr(judge, "walk", watched)
+    monkeypatch.setattr(certifier, "map_row_blocks", watched)
     with at_most(1):
-        judge.certificate(problem, np.ones(4), 0.0, np.zeros(300))
+        certifier.certificate(problem, np.ones(4), 0.0, np.zeros(300))
     assert blocks == 30 and most <= 2

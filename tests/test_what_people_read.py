@@ -243,7 +243,11 @@ def test_a_checkpoint_of_another_version_is_refused(change, tmp_path, monkeypatc
 
 @pytest.mark.parametrize(
     ("solver", "reason"),
-    [("pragam", "dual variable for each"), ("semismooth_newton", "near a kink"), ("dual_ascent", "one by one")],
+    [
+        ("pragam", "dual variable for each"),
+        ("semismooth_newton", "near a nonsmooth point"),
+        ("dual_ascent", "one by one"),
+    ],
 )
 def test_the_reason_why_a_solver_is_refused_on_a_cluster_is_its_own(solver, reason):
     from fenchel import solvers

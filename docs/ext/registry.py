@@ -113,7 +113,7 @@ def cost_rows() -> Rows:
 
 
 def solver_rows() -> Rows:
-    """Solver, kinds of problems, what it asks, after whom."""
+    """Solver, kinds of problems, what it asks, the reference."""
     rows = [["solver", "for", "asks of the loss", "asks of the regularizer", "reference"]]
     for cls in solvers.SOLVERS.values():
         kinds = ", ".join(KINDS[kind] for kind in cls.kinds)

@@ -1,10 +1,10 @@
 """The best dual point that can be built from coefficients alone.
 
 For a differentiable loss the slopes at w are the dual point of w, and the gap they give shrinks with the square of the
-distance to the optimum. A loss with kinks has many slopes at a kink, and an optimal w has many rows exactly there: the
-right mixture must be found. Candidates are the slopes of the smoothed losses; for regularizers with a quadratic
-part the mixture at the kinks that fits -sum_i p_i u_i x_i = grad R(w) best, and exact coordinate steps from the best of
-all; for L1 the mixture that is best among those with |sum_i p_i u_i x_ij| <= alpha, a linear program. Nothing here is
+distance to the optimum. A nonsmooth loss has many subgradients at a nonsmooth point, and an optimal w has many rows exactly
+there: the right mixture must be found. Candidates are the slopes of the smoothed losses; for regularizers with a quadratic
+part the mixture at the nonsmooth points that fits -sum_i p_i u_i x_i = grad R(w) best, and exact coordinate steps from the
+best of all; for L1 the mixture that is best among those with |sum_i p_i u_i x_ij| <= alpha, a linear program. Nothing here is
 trusted: `certify` recomputes D at whatever comes out.
 """
 
@@ -28,8 +28,8 @@ SMOOTHINGS = 10.0 ** np.arange(-9, 1)
 ROUNDS = 30
 SWEEPS = 200  # per round
 GOOD = 1e-9  # relative gap at which improving stops
-NEAR = 10.0 ** np.arange(-10, -1)  # how near to a kink, relative to the scores, counts as at it
-FEW = 5_000_000  # numbers in the least-squares problem of the kinks
+NEAR = 10.0 ** np.arange(-10, -1)  # how near to a nonsmooth point, relative to the scores, counts as at it
+FEW = 5_000_000  # numbers in the least-squares problem of the nonsmooth points
 LARGEST_PROGRAM, LONGEST = 500_000, 10.0  # numbers in a linear program of the kinks, and seconds that it may take
 
 
@@ -71,7 +71,7 @@ def best_dual_point(problem: Any, coef: np.ndarray, intercept: float) -> np.ndar
         best = found if found.dual > best.dual else best
     quadratic = _quadratic_part(problem.regularizer)
     if quadratic is not None:
-        for candidate in _fitted_at_kinks(problem, coef, z, spread, quadratic[0]):
+        for candidate in _fitted_at_nonsmooth_points(problem, coef, z, spread, quadratic[0]):
             found = dual_value(problem, candidate)
             best = found if found.dual > best.dual else best
         best = _coordinate_steps(problem, intercept, best, *quadratic)
@@ -96,11 +96,13 @@ def _quadratic_part(regularizer: Any) -> tuple[float, Any] | None:
     return None
 
 
-def _fitted_at_kinks(problem: Any, coef: np.ndarray, z: np.ndarray, spread: float, strength: float) -> Iterator[Any]:
-    """Slopes at z, those of the rows near a kink fitted to the gradient of R between the slopes on either side.
+def _fitted_at_nonsmooth_points(
+    problem: Any, coef: np.ndarray, z: np.ndarray, spread: float, strength: float
+) -> Iterator[Any]:
+    """Slopes at z, those of the rows near a nonsmooth point fitted to the gradient of R between the slopes on either side.
 
     At the optimum grad R(w) = -sum_i p_i u_i x_i on the columns where R is differentiable, and sum_i p_i u_i = 0 with a
-    free intercept: bounded least squares in the u_i of the kinks, for every set of rows that a nearness gives.
+    free intercept: bounded least squares in the u_i of the nonsmooth points, for every set of rows that a nearness gives.
     """
     from scipy.optimize import lsq_linear
 
@@ -118,7 +120,7 @@ def _fitted_at_kinks(problem: Any, coef: np.ndarray, z: np.ndarray, spread: floa
 
 
 def _programmed_at_kinks(problem: Any, z: np.ndarray, spread: float, primal: float) -> Iterator[np.ndarray]:
-    """Slopes at z, those of the rows near a kink chosen by the linear program
+    """Slopes at z, those of the rows near a nonsmooth point chosen by the linear program
 
     min over u, t >= 0 of sum_i p_i u_i (z_i - offset_i) + |P| t, |v_j| <= (1 + t) alpha, v = -sum_i p_i u_i x_i,
 
@@ -146,8 +148,8 @@ def _programmed_at_kinks(problem: Any, z: np.ndarray, spread: float, primal: flo
 
 
 def _kinks(problem: Any, z: np.ndarray, spread: float, most: int) -> Iterator[tuple[np.ndarray, ...]]:
-    """(rows near a kink, the slopes of all rows on either side, those of the others with 0 for these), for every set of rows
-    that a nearness gives, up to `most` rows."""
+    """(rows near a nonsmooth point, the slopes of all rows on either side, those of the others with 0 for these), for every
+    set of rows that a nearness gives, up to `most` rows."""
     before = 0
     for near in NEAR * spread:
         low, high = _slopes(problem, z - near), _slopes(problem, z + near)
@@ -172,7 +174,7 @@ def _dense(X: Any) -> np.ndarray:
 
 
 def _coordinate_steps(problem: Any, intercept: float, best: Any, strength: float, transfer: Any) -> Any:
-    """Rounds of sweeps over the rows that still move, each round judged by the true dual value."""
+    """Rounds of sweeps over the rows that still move, each round evaluated by the true dual value."""
     rng = np.random.default_rng(0)
     u, p = best.point.copy(), problem.weights
     bias = strength * float(np.mean(_norms(problem))) if problem.fit_intercept else 0.0

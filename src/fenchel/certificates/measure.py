@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificates.passes import EPS
-from fenchel.certificates.scalar import SAFETY, Judge, blur, combined
+from fenchel.certificates.scalar import SAFETY, Certifier, blur, combined
 from fenchel.compile.dispatch import is_ours
 from fenchel.compile.kernel import kernel
+from fenchel.data.row_blocks import map_row_blocks
 from fenchel.data.rows import sized_dot
-from fenchel.data.walk import walk
 from fenchel.errors import InputError
 from fenchel.measures.check import around, first_below, tangent
 from fenchel.problems.measure import Mixture
@@ -133,9 +133,9 @@ def slopes_mixture(problem: Any, w: np.ndarray, b: float = 0.0, scores: Any = No
 def scores_of(problem: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(scores, the sizes that their rounding is proportional to)."""
     z, size, w = np.empty(problem.n), np.empty(problem.n), np.ascontiguousarray(w, dtype=np.float64)
-    for _ in walk(problem.rows, problem.n, lambda span, rows: set_scores_pass(rows, w, z[span], size[span])):
+    for _ in map_row_blocks(problem.rows, problem.n, lambda span, rows: set_scores_pass(rows, w, z[span], size[span])):
         pass
     return z, size
 
 
-JUDGE = Judge(set_certificate, slopes_mixture, slopes_mixture, accept_mixture)
+CERTIFIER = Certifier(set_certificate, slopes_mixture, slopes_mixture, accept_mixture)

@@ -32,7 +32,7 @@ from fenchel.certificates.passes import (
 )
 from fenchel.compile.dispatch import is_builtin, without
 from fenchel.data.accept import accept_vector
-from fenchel.data.walk import stretches, walk
+from fenchel.data.row_blocks import map_row_blocks, map_row_ranges
 from fenchel.errors import InputError
 from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
@@ -102,7 +102,7 @@ def dual_at(
 def combined(problem: Any, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
     """(-sum_i p_i u_i x_i, the size that its rounding is proportional to)."""
     total, spread = np.zeros(problem.d), 0.0
-    for v, more in walk(problem.rows, problem.n, combiner(problem, p, u), least=WIDE * problem.d):
+    for v, more in map_row_blocks(problem.rows, problem.n, combiner(problem, p, u), least=WIDE * problem.d):
         total += v
         spread += more
     return total, spread
@@ -120,8 +120,8 @@ def combiner(problem: Any, p: np.ndarray, u: np.ndarray) -> Callable[[slice, Any
 
 
 def conjugates(problem: Any, u: np.ndarray) -> Conjugates:
-    """conjugate_pass over one stretch of rows after the other."""
-    return conjugates_of(stretches(problem.n, lambda span: conjugated(problem, span, u)))
+    """conjugate_pass over one range of rows after the other."""
+    return conjugates_of(map_row_ranges(problem.n, lambda span: conjugated(problem, span, u)))
 
 
 def conjugated(problem: Any, span: slice, u: np.ndarray) -> tuple[float, float, float]:
@@ -218,7 +218,7 @@ def primal_sums(
     def work(span: slice, rows: Any) -> tuple[float, float]:
         return scored(problem, span, rows, coef, intercept, z[span], size[span])
 
-    return risk_of(walk(problem.rows, problem.n, work))
+    return risk_of(map_row_blocks(problem.rows, problem.n, work))
 
 
 def scored(
@@ -278,7 +278,7 @@ def all_sums(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) ->
         return risk, combine(span, rows), conjugated(problem, span, u), through
 
     v, spread, through_all, risks, conjugate_sums = np.zeros(problem.d), 0.0, 0.0, [], []
-    for risk, (part, more), conjugate, through in walk(problem.rows, problem.n, work, least=WIDE * problem.d):
+    for risk, (part, more), conjugate, through in map_row_blocks(problem.rows, problem.n, work, least=WIDE * problem.d):
         v += part  # at once: many parts of v would be much memory
         spread += more
         through_all += through
@@ -311,8 +311,8 @@ def certify(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = N
     """How far (coef, intercept) is from the optimum of the problem, at most: a Certificate.
 
     Works for coefficients that any tool produced. With no dual point given, the best one that can be built from the
-    coefficients is used: the slopes of the losses there, improved where the loss has kinks. Of several scores per row a
-    dual point is an array or a sparse matrix, rows x scores.
+    coefficients is used: the slopes of the losses there, improved where the loss is not differentiable. Of several scores
+    per row a dual point is an array or a sparse matrix, rows x scores.
 
     Examples
     --------
@@ -325,14 +325,18 @@ def certify(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = N
     >>> fenchel.certify(problem, w + 1.0).relative_gap > 0.1
     True
     """
-    judge = judge_of(problem)
+    certifier = certifier_of(problem)
     w, b = problem.variables(coef, intercept)
     with np.errstate(all="ignore"):  # what overflows is found by its value
-        u = judge.best_dual_point(problem, w, b) if dual_point is None else judge.accept_dual(problem, dual_point)
-        return judge.certificate(problem, w, b, u)[0]
+        u = (
+            certifier.best_dual_point(problem, w, b)
+            if dual_point is None
+            else certifier.accept_dual(problem, dual_point)
+        )
+        return certifier.certificate(problem, w, b, u)[0]
 
 
-class Judge(NamedTuple):
+class Certifier(NamedTuple):
     """How the certificate of one family of problems is computed, from a solver's variables."""
 
     certificate: Callable[..., tuple[Certificate, Any]]
@@ -341,24 +345,24 @@ class Judge(NamedTuple):
     accept_dual: Callable[..., Any]
 
 
-def judge_of(problem: Any) -> Judge:
-    """The judge of the problem's family, or the problem's own."""
-    own = getattr(problem, "judge", None)
+def certifier_of(problem: Any) -> Certifier:
+    """The certifier of the problem's family, or the problem's own."""
+    own = getattr(problem, "certifier", None)
     if own is not None:
         return own
     if problem.family == "vector":
         from fenchel.certificates import tangents
         from fenchel.certificates import vector as vector_certificates
 
-        return tangents.JUDGE if problem.own else vector_certificates.JUDGE
+        return tangents.CERTIFIER if problem.own else vector_certificates.CERTIFIER
     if problem.family == "set":
         from fenchel.certificates import measure as measure_certificates
 
-        return measure_certificates.JUDGE
+        return measure_certificates.CERTIFIER
     if problem.family == "structured":
         from fenchel.certificates import structured as structured_certificates
 
-        return structured_certificates.JUDGE
+        return structured_certificates.CERTIFIER
     from fenchel.certificates.best_dual_point import best_dual_point
 
-    return Judge(certificate, slopes_at, best_dual_point, lambda p, u: accept_vector(u, p.n, "dual_point"))
+    return Certifier(certificate, slopes_at, best_dual_point, lambda p, u: accept_vector(u, p.n, "dual_point"))

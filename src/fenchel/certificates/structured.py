@@ -20,7 +20,7 @@ import numpy as np
 
 from fenchel.certificates.marginals import accept_marginals, weigh_marginals
 from fenchel.certificates.passes import EPS
-from fenchel.certificates.scalar import SAFETY, Judge, blur
+from fenchel.certificates.scalar import SAFETY, Certifier, blur
 from fenchel.compile.kernel import kernel
 from fenchel.data.sums import add
 from fenchel.errors import FenchelError, InputError
@@ -114,9 +114,9 @@ def bad_example(problem: Any, i: int, w: np.ndarray) -> FenchelError:
 def structured_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Certificate, Any]:
     """(certificate, feasible dual point) for given coefficients and a given dual point."""
     w = np.ascontiguousarray(w, dtype=np.float64)
-    judged = _log_certificate if problem.log else _hinge_certificate
+    certify_model = _log_certificate if problem.log else _hinge_certificate
     regular = problem.regularizer.value(w)
-    risk, dual, conjugate, sizes, hidden, kept = judged(problem, w, point)
+    risk, dual, conjugate, sizes, hidden, kept = certify_model(problem, w, point)
     primal = risk + regular
     floor = SAFETY * EPS * np.log2(2.0 + problem.d) * (sizes + abs(regular) + abs(conjugate)) + SAFETY * hidden
     primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
@@ -316,4 +316,4 @@ def _accept_gibbs(problem: Any, point: Any) -> Gibbs:
     return Gibbs(weights, coefs)
 
 
-JUDGE = Judge(structured_certificate, own_point, best_pool, accept_point)
+CERTIFIER = Certifier(structured_certificate, own_point, best_pool, accept_point)

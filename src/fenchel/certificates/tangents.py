@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificates.passes import EPS, UNEVEN
-from fenchel.certificates.scalar import SAFETY, Judge, blur
+from fenchel.certificates.scalar import SAFETY, Certifier, blur
 from fenchel.certificates.vector import combined, primal_sums
 from fenchel.compile.kernel import kernel
 from fenchel.data.sums import add
@@ -228,4 +228,4 @@ def accept_tangents(problem: Any, dual_point: Any) -> Mixture:
     return Mixture(weights, scores)
 
 
-JUDGE = Judge(tangent_certificate, tangents_mixture, tangents_mixture, accept_tangents)
+CERTIFIER = Certifier(tangent_certificate, tangents_mixture, tangents_mixture, accept_tangents)

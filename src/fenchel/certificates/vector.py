@@ -17,13 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.certificates.passes import EPS
-from fenchel.certificates.scalar import CHUNK, SAFETY, WIDE, Judge, blur, sum_of
+from fenchel.certificates.scalar import CHUNK, SAFETY, WIDE, Certifier, blur, sum_of
 from fenchel.compile.kernel import kernel
 from fenchel.data.accept import as_rows, block
 from fenchel.data.dual_matrix import accept_dual_matrix, changed_rows, dense
+from fenchel.data.row_blocks import map_row_blocks
 from fenchel.data.rows import row_column, row_entry, row_span, row_vector, sqnorm
 from fenchel.data.sums import add
-from fenchel.data.walk import walk
 from fenchel.errors import InputError
 from fenchel.multiclass.protocol import conjugate, dual_prox, into_domain, slopes, value
 from fenchel.regularizers import L2
@@ -141,7 +141,7 @@ def combined(problem: Any, U: Any) -> tuple[np.ndarray, float]:
         return V, vector_combine_pass(rows, p[span], block(duals, span.start, span.stop), chunk, part, V)
 
     total, spread = np.zeros(shape), 0.0
-    for V, more in walk(problem.rows, problem.n, work, least=WIDE * problem.d):
+    for V, more in map_row_blocks(problem.rows, problem.n, work, least=WIDE * problem.d):
         total += V
         spread += more
     return total, spread
@@ -230,7 +230,7 @@ def primal_sums(problem: Any, w: np.ndarray, keep: bool = True) -> tuple[float, 
         arguments = (rows, problem.y[span], problem.weights[span], W, problem.features, scores, size[span])
         return vector_primal_pass(problem.compiled_loss, *arguments)
 
-    found = list(walk(problem.rows, problem.n, work))
+    found = list(map_row_blocks(problem.rows, problem.n, work))
     return sum_of([total for total, _ in found]), sum(magnitude for _, magnitude in found), Z, size
 
 
@@ -306,7 +306,7 @@ def best_dual_matrix(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
 
 
 def _block_steps(problem: Any, best: VectorDual) -> VectorDual:
-    """Rounds of sweeps over the rows, each judged by the true dual value."""
+    """Rounds of sweeps over the rows, each evaluated by the true dual value."""
     rng, U = np.random.default_rng(0), best.point.copy()
     strength, rows = problem.penalty.alpha, np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
     for _ in range(ROUNDS):
@@ -323,4 +323,4 @@ def _block_steps(problem: Any, best: VectorDual) -> VectorDual:
     return best
 
 
-JUDGE = Judge(vector_certificate, vector_slopes_at, best_dual_matrix, accept_dual_matrix)
+CERTIFIER = Certifier(vector_certificate, vector_slopes_at, best_dual_matrix, accept_dual_matrix)

@@ -28,7 +28,9 @@ def configure(parser: CleanParser) -> None:
     """Declare the options."""
     parser.epilog = EPILOG
     parser.add_argument("model", metavar="MODEL", help="a file written by fenchel train or path")
-    parser.add_argument("--format", choices=["liblinear", "json", "onnx"], required=True, help="for whom")
+    parser.add_argument(
+        "--format", choices=["liblinear", "json", "onnx"], required=True, help="format of the exported model"
+    )
     parser.add_argument("-o", "--output", metavar="OUT", default="-", help="default: stdout (onnx: needs a file)")
 
 

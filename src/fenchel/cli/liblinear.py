@@ -61,7 +61,9 @@ def type_of(number: int) -> tuple[str, str, dict[str, float]]:
     """
     if number not in TYPES:
         known = ", ".join(map(str, TYPES))
-        raise InputError(f"-s {number} has no equal here (known: {known}); for one-class models see --loss novelty")
+        raise InputError(
+            f"-s {number} has no equivalent here (known: {known}); for one-class models see --loss novelty"
+        )
     return TYPES[number]
 
 

@@ -47,8 +47,8 @@ class Holder:
         self.kept: dict[str, Any] = {}
 
     def answer(self, question: str, *arguments: Any) -> Any:
-        """A function of `questions.py`, `judged.py` or `newton.py`, or else what the oracle says."""
-        for module in ("questions", "judged", "newton"):
+        """A function of `questions.py`, `certificate_shares.py` or `newton.py`, or else what the oracle says."""
+        for module in ("questions", "certificate_shares", "newton"):
             own = getattr(import_module(f"fenchel.cluster.{module}"), question, None)
             if own is not None:
                 return own(self, *arguments)

@@ -27,14 +27,14 @@ def newton_look(
     points[number] = found._replace(z=found.z.copy(), h=found.h.copy())
     for old in [k for k in points if k <= number - LAST]:
         del points[old]
-    return found.risk, found.g, found.slopes, found.bent, float(found.h.sum())
+    return found.risk, found.g, found.slopes, found.curvature_sum, float(found.h.sum())
 
 
-def newton_bend(holder: Any, name: str, number: int, point: int, new: int) -> tuple[np.ndarray, float]:
+def newton_secant_curvature(holder: Any, name: str, number: int, point: int, new: int) -> tuple[np.ndarray, float]:
     """(sum h x, sum h) after the curvatures of a point were made at least those averaged over a line."""
     passes, points = holder.kept[name]
-    points[number] = passes.bend(points[number], passes.line(points[point], points[new]))
-    return points[number].bent, float(points[number].h.sum())
+    points[number] = passes.secant_curvature(points[number], passes.line(points[point], points[new]))
+    return points[number].curvature_sum, float(points[number].h.sum())
 
 
 def newton_along(holder: Any, name: str, point: int, new: int, t: float) -> tuple[float, float]:

@@ -33,7 +33,7 @@ FEWEST = 64  # rows
 SUMS = frozenset(
     {
         "size", "digest", "basis", "risk", "risk_alone", "first_means", "mean_row", "masses", "forget",
-        "newton_costs", "newton_look", "newton_bend", "newton_along", "newton_product", "newton_gram",
+        "newton_costs", "newton_look", "newton_secant_curvature", "newton_along", "newton_product", "newton_gram",
         "newton_squares",
         "begin_local_dual", "local_dual_round", "balance_sums", "rows_share", "vector_rest", "vector_share",
         "slopes_at_intercepts", "limits_of_slopes",

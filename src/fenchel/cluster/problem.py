@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel import losses, measures, multiclass, regularizers, structured
-from fenchel.cluster import blocks, judge, owners
+from fenchel.cluster import blocks, certifiers, owners
 from fenchel.cluster.blocks import Facts, Spec
 from fenchel.cluster.engine import Dask
 from fenchel.cluster.owners import Owners
@@ -87,7 +87,7 @@ class OnCluster:
 class RowsOnCluster(OnCluster, Problem):
     """Losses of one score per row."""
 
-    judge = judge.ROWS
+    certifier = certifiers.ROWS
 
     def __init__(
         self, X: Any, y: Any = None, loss: Any = "hinge", regularizer: Any = "l2", alpha: float | None = None,
@@ -138,7 +138,7 @@ class ScoresOnCluster(RowsOnCluster, VectorProblem):
     """Losses of several scores per row."""
 
     family = "vector"
-    judge = judge.VECTORS
+    certifier = certifiers.VECTORS
 
     def __init__(
         self, X: Any, y: Any = None, loss: Any = "max_hinge", regularizer: Any = "l2", alpha: float | None = None,
@@ -179,7 +179,7 @@ class SetOnCluster(RowsOnCluster, SetProblem):
     """Measures of all scores: the rows stay, targets and queries are brought here once, and scores at every step."""
 
     family = "set"
-    judge = judge.SETS
+    certifier = certifiers.SETS
     smoothness = SetProblem.smoothness
 
     def __init__(
@@ -214,7 +214,7 @@ class SetOnCluster(RowsOnCluster, SetProblem):
 class ExamplesOnCluster(OnCluster, StructuredProblem):
     """Structured outputs: examples are never split."""
 
-    judge = judge.EXAMPLES
+    certifier = certifiers.EXAMPLES
 
     def __init__(
         self, X: Any, y: Any = None, loss: Any = None, regularizer: Any = "l2", alpha: float | None = None,

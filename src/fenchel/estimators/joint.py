@@ -14,7 +14,8 @@ from fenchel.result import Result
 
 
 def has_free_intercepts(loss: Any) -> bool:
-    """Whether free intercepts are as good as given with this loss of several scores: at kinks they can be had, but cost time.
+    """Whether free intercepts are as good as given with this loss of several scores: at nonsmooth points they can be had,
+    but cost time.
 
     >>> from fenchel import multiclass
     >>> has_free_intercepts(multiclass.Softmax()), has_free_intercepts(multiclass.MaxHinge())

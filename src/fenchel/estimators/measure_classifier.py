@@ -1,4 +1,4 @@
-"""Classification that optimises the measure it is judged by."""
+"""Classification that optimises the measure it is evaluated by."""
 
 from __future__ import annotations
 

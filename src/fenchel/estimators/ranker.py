@@ -1,4 +1,4 @@
-"""Ranking that optimises the measure it is judged by."""
+"""Ranking that optimises the measure it is evaluated by."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from fenchel.errors import IncompatibleError
 from fenchel.kernel_methods.certificate import own_dual, products
 from fenchel.kernel_methods.gram import refuse_indefinite
 from fenchel.kernels.intercept import intercept_sums
-from fenchel.kernels.working_set import FLAT, add_columns, balance, solve_block, wishes
+from fenchel.kernels.working_set import FLAT, add_columns, balance, solve_block, violations
 from fenchel.oracles.scalar import Oracle
 from fenchel.result import Iterate
 from fenchel.selection.rules import Choice, Choices
@@ -33,7 +33,7 @@ SHARE = 0.03  # the working set is left when its best gain has fallen to this sh
 STEPS = 10  # steps per row of the working set, at most
 WHOLE, PATIENT, WORK = 1e-14, 500, 2e6  # the same if it holds every row that wants to move: no reason to leave early
 LOOK = 8  # working sets between two looks at all rows
-PATIENCE = 3  # working sets without a wish after which a row is left out
+PATIENCE = 3  # working sets without a violation after which a row is left out
 REFRESH = 1000  # working sets between two computations of all scores
 
 
@@ -60,7 +60,7 @@ class KernelOracle(Oracle):
 
 @dataclass(frozen=True)
 class KernelAscent(Solver):
-    """Working sets of `size` rows (at most what the cache holds); None takes many for losses with kinks, whose steps
+    """Working sets of `size` rows (at most what the cache holds); None takes many for nonsmooth losses, whose steps
     are cheap, and few for smooth ones.
 
     >>> import fenchel
@@ -123,7 +123,7 @@ class State:
         if problem.fit_intercept:
             self.b = balance(*arguments, self.change)[0]
         else:
-            wishes(*arguments, self.change)
+            violations(*arguments, self.change)
         chosen = self.choose()
         if chosen.size:
             self.solve_on(chosen)

@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel import deadline
 from fenchel.certificates.passes import EPS, conjugate_pass, slopes_pass
-from fenchel.certificates.scalar import SAFETY, Judge, certified_loss, feasible, require_subgradients
+from fenchel.certificates.scalar import SAFETY, Certifier, certified_loss, feasible, require_subgradients
 from fenchel.compile.kernel import kernel
 from fenchel.data.accept import accept_vector
 from fenchel.data.sums import add
@@ -81,7 +81,7 @@ def kernel_certificate(problem: Any, coef: np.ndarray, b: float, u: np.ndarray) 
 def certify_kernel(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = None) -> Certificate:
     """How far f = sum_j coef_j k(x_j, .) + intercept is from the optimum, at most.
 
-    Without a dual point, u = -alpha c / p is used where the intercept is fixed or the loss has kinks (it is the dual
+    Without a dual point, u = -alpha c / p is used where the intercept is fixed or the loss is nonsmooth (it is the dual
     point that belongs to c), clipped into its domain; for smooth losses, the slopes at the scores if they are better.
 
     >>> from fenchel.kernel_methods import KernelProblem, certify_kernel, solve_kernel
@@ -121,4 +121,4 @@ def accept_kernel_dual(problem: Any, dual_point: Any) -> np.ndarray:
     return accept_vector(dual_point, problem.n, "dual_point")
 
 
-JUDGE = Judge(kernel_certificate, kernel_slopes_at, best_kernel_dual, accept_kernel_dual)
+CERTIFIER = Certifier(kernel_certificate, kernel_slopes_at, best_kernel_dual, accept_kernel_dual)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from fenchel import deadline
 from fenchel.data.accept import accept_matrix
-from fenchel.data.walk import slices
+from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernel_methods.kernel_function import KernelFunction
 

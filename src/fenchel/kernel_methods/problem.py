@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel import losses
-from fenchel.certificates.scalar import Judge
+from fenchel.certificates.scalar import Certifier
 from fenchel.compile.dispatch import compilable
 from fenchel.errors import InputError
-from fenchel.kernel_methods.certificate import JUDGE
+from fenchel.kernel_methods.certificate import CERTIFIER
 from fenchel.kernel_methods.gram import GivenGram, Gram
 from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.problems.scalar import Problem
@@ -70,9 +70,9 @@ class KernelProblem(Problem):
         self._frozen = True
 
     @property
-    def judge(self) -> Judge:
+    def certifier(self) -> Certifier:
         """How its certificates are computed."""
-        return JUDGE
+        return CERTIFIER
 
     def oracle(self) -> Any:
         """What solvers ask of it."""

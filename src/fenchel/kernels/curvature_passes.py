@@ -15,7 +15,7 @@ from fenchel.losses.protocol import in_runs, local_model, value_and_slope
 
 
 @kernel(fastmath=True)
-def newton_by_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
+def newton_by_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, curvature_sum):
     """`newton_pass`, row by row."""
     total, slopes = 0.0, 0.0
     for i in range(np.uint64(y.size)):
@@ -28,13 +28,13 @@ def newton_by_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
             if slope != 0.0:
                 slopes += p[i] * slope
                 axpy(rows, i, p[i] * slope, gradient)
-            if bent.size > 0:
-                axpy(rows, i, h[i], bent)
+            if curvature_sum.size > 0:
+                axpy(rows, i, h[i], curvature_sum)
     return total, slopes
 
 
 @kernel(fastmath=True)
-def newton_by_runs(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
+def newton_by_runs(loss, rows, y, p, offset, w, b, z, u, h, gradient, curvature_sum):
     """`newton_pass`, a few rows at a time: their scores, then their losses in a loop that is vectorised, then their sum."""
     total, slopes, n = 0.0, 0.0, np.uint64(y.size)
     for start in range(np.uint64(0), n, RUN):
@@ -47,31 +47,31 @@ def newton_by_runs(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
         add_rows(rows, start, stop, p, u, gradient)
         for i in range(start, stop):
             h[i] *= p[i]
-        if bent.size > 0:
+        if curvature_sum.size > 0:
             for i in range(start, stop):
-                axpy(rows, i, h[i], bent)
+                axpy(rows, i, h[i], curvature_sum)
     return total, slopes
 
 
-def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
+def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient, curvature_sum):
     """Scores z, slopes u, curvatures h times p, gradient += sum p u x; returns (sum p loss, sum p u).
 
-    bent += sum h x, which a free intercept needs, unless it is empty. Each row is fetched once.
+    curvature_sum += sum h x, which a free intercept needs, unless it is empty. Each row is fetched once.
     """
     kind = newton_by_runs if in_runs(loss) else newton_by_rows  # here, so that only one of them is compiled
     kind = newton_of_long_rows if is_long(rows) else kind
-    return kind(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent)
+    return kind(loss, rows, y, p, offset, w, b, z, u, h, gradient, curvature_sum)
 
 
 @kernel(fastmath=True)
 def bent_by_rows(rows, h, v, shift, out):
-    """`bent_pass`, row by row."""
+    """`hessian_product_pass`, row by row."""
     for i in range(np.uint64(h.size)):
         if h[i] != 0.0:
             axpy(rows, i, h[i] * (dot(rows, i, v) + shift), out)
 
 
-def bent_pass(rows, h, v, shift, out):
+def hessian_product_pass(rows, h, v, shift, out):
     """out += sum_i h_i (<x_i, v> + shift) x_i."""
     kind = bent_long_rows if is_long(rows) else bent_by_rows
     kind(rows, h, v, shift, out)

@@ -14,20 +14,21 @@ import numpy as np
 from fenchel.compile.dispatch import helper
 from fenchel.compile.kernel import kernel
 from fenchel.data.accept import size
+from fenchel.data.row_blocks import LONGEST
 from fenchel.data.rows import axpy
-from fenchel.data.walk import LONGEST
 from fenchel.losses.protocol import conjugate, dual_step, quick_dual_step, slope, value
 from fenchel.mirror_maps.coordinatewise import row_look
 
 RUN = 16  # rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
 FEW = 64 * RUN  # rows; fewer are shuffled one by one
-REPEATS = 5  # epochs for the busy rows alone, at most,
-BUSY = 1.0  # which gain so much of the mean gain at least,
-MOST_BUSY = 0.5  # and of which there is at most such a share;
+REPEATS = 5  # epochs for the high-gain rows alone, at most,
+HIGH_GAIN_RATIO = 1.0  # which gain so much of the mean gain at least,
+MAX_HIGH_GAIN_SHARE = 0.5  # and of which there is at most such a share;
 # and, by whether the loss is differentiable, only as long as an epoch gains so much of what as many steps on the other rows
-# gained, and of the most that one gained. (At kinks most rows gain nothing: what the others do says little of what is left.)
+# gained, and of the most that one gained. (At nonsmooth points most rows gain nothing: what the others do says little of
+# what is left.)
 WORTH = {True: (2.0, 0.35), False: (0.0, 0.5)}
-ALL_WORTH = (0.0, 0.0)  # at kinks with a free intercept, whose balance these epochs keep
+ALL_WORTH = (0.0, 0.0)  # at nonsmooth points with a free intercept, whose balance these epochs keep
 
 
 @helper
@@ -60,13 +61,13 @@ def busy_rows(gains, chosen):
     n, total, count = np.uint64(gains.size), 0.0, np.uint64(0)
     for i in range(n):
         total += gains[i]
-    least = BUSY * total / gains.size if gains.size > 0 else 0.0
+    least = HIGH_GAIN_RATIO * total / gains.size if gains.size > 0 else 0.0
     for i in range(n):
         if gains[i] > least:
             chosen[count] = i
             count += np.uint64(1)
             total -= gains[i]
-    if count >= np.uint64(MOST_BUSY * gains.size):
+    if count >= np.uint64(MAX_HIGH_GAIN_SHARE * gains.size):
         return np.uint64(0), 0.0
     return count, total / (n - count)
 
@@ -172,13 +173,13 @@ def young_sums(loss, y, p, offset, u, z, b):
 
 
 @kernel(fastmath=True)
-def wishes(loss, y, p, q, u, z):
-    """(the largest, the root of the mean square) of how far rows wish their scores to move, q times the dual step."""
+def violations(loss, y, p, q, u, z):
+    """(the largest, the root of the mean square) of how far rows would move their scores, q times the dual step."""
     largest, squares = 0.0, 0.0
     for i in range(np.uint64(u.size)):
-        wish = q[i] * abs(dual_step(loss, u[i], z[i], q[i], y[i]) - u[i]) if q[i] > 0.0 else 0.0
-        largest = max(largest, wish)
-        squares += p[i] * wish * wish
+        violation = q[i] * abs(dual_step(loss, u[i], z[i], q[i], y[i]) - u[i]) if q[i] > 0.0 else 0.0
+        largest = max(largest, violation)
+        squares += p[i] * violation * violation
     return largest, np.sqrt(squares)
 
 

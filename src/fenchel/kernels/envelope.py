@@ -2,7 +2,7 @@
 
 phi(z) = max over u of u z - loss*(u) - gamma/2 (u - u0)^2. The maximiser is the dual step u = dual_step(u0, z, gamma), and
 with x = z - gamma (u - u0) one has u in the subdifferential of the loss at x and phi = loss(x) + gamma/2 (u^2 - u0^2).
-Where the loss is linear between x and z, phi = loss(z) - gamma/2 (u - u0)^2 and nothing bends.
+Where the loss is linear between x and z, phi = loss(z) - gamma/2 (u - u0)^2 and there is no curvature.
 gamma = 0 is the loss itself.
 """
 
@@ -14,7 +14,7 @@ from fenchel.compile.dispatch import helper
 from fenchel.compile.kernel import kernel
 from fenchel.losses.protocol import dual_step, local_model, slope, value
 
-STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
+STEEPEST = 1e12  # curvature beyond which a row counts as nonsmooth
 PROBE = 1e-3  # width, in units of gamma, over which the change of u is measured
 
 
@@ -33,7 +33,7 @@ def smoothed_rows(loss, y, p, offset, gamma, u0, z, u, t, step):
 
     Returns (sum p phi, sum p loss, sum p of the Fenchel-Young residuals, sum p u, sum t, sum t (x - offset)).
     """
-    total, losses, residual, slopes, bend, kinks = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    total, losses, residual, slopes, total_curvature, breakpoints = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     width = PROBE * gamma
     for i in range(np.uint64(y.size)):
         phi, new, f, miss = smoothed_loss(loss, z[i], u0[i], gamma, y[i])
@@ -45,29 +45,29 @@ def smoothed_rows(loss, y, p, offset, gamma, u0, z, u, t, step):
         residual += p[i] * miss
         slopes += p[i] * new
         t[i] = p[i] * (rise / width)
-        bend += t[i]
-        kinks += t[i] * (z[i] - gamma * (new - u0[i]) - offset[i])
+        total_curvature += t[i]
+        breakpoints += t[i] * (z[i] - gamma * (new - u0[i]) - offset[i])
         step[i] = new - u[i]
         u[i] = new
-    return total, losses, residual, slopes, bend, kinks
+    return total, losses, residual, slopes, total_curvature, breakpoints
 
 
 @kernel(fastmath=True)
 def curved_rows(loss, y, p, offset, z, u, t, step):
     """The same for a differentiable loss and gamma = 0."""
-    total, slopes, bend, kinks = 0.0, 0.0, 0.0, 0.0
+    total, slopes, total_curvature, breakpoints = 0.0, 0.0, 0.0, 0.0
     for i in range(np.uint64(y.size)):
-        f, new, bent = local_model(loss, z[i], y[i])
+        f, new, curvature = local_model(loss, z[i], y[i])
         counts = p[i] > 0.0
-        f, new, bent = f if counts else 0.0, new if counts else u[i], min(bent, STEEPEST) if counts else 0.0
-        t[i] = p[i] * bent
+        f, new, curvature = f if counts else 0.0, new if counts else u[i], min(curvature, STEEPEST) if counts else 0.0
+        t[i] = p[i] * curvature
         total += p[i] * f
         slopes += p[i] * new
-        bend += t[i]
-        kinks += t[i] * (z[i] - offset[i]) if counts else 0.0
+        total_curvature += t[i]
+        breakpoints += t[i] * (z[i] - offset[i]) if counts else 0.0
         step[i] = new - u[i]
         u[i] = new
-    return total, total, 0.0, slopes, bend, kinks
+    return total, total, 0.0, slopes, total_curvature, breakpoints
 
 
 @kernel(fastmath=True)
@@ -90,18 +90,18 @@ def curved_along(loss, y, p, z, dz, t):
     """The same for a differentiable loss and gamma = 0."""
     total, first, second = 0.0, 0.0, 0.0
     for i in range(np.uint64(z.size)):
-        f, u, bent = local_model(loss, z[i] + t * dz[i], y[i])
+        f, u, curvature = local_model(loss, z[i] + t * dz[i], y[i])
         counts = p[i] > 0.0
-        f, u, bent = f if counts else 0.0, u if counts else 0.0, min(bent, STEEPEST) if counts else 0.0
+        f, u, curvature = f if counts else 0.0, u if counts else 0.0, min(curvature, STEEPEST) if counts else 0.0
         total += p[i] * f
         first += p[i] * u * dz[i]
-        second += p[i] * bent * (dz[i] * dz[i])
+        second += p[i] * curvature * (dz[i] * dz[i])
     return total, first, second
 
 
 @kernel(fastmath=True)
-def bent_weight(loss, y, p, z, gamma):
-    """The sum of p over the rows that bend at scores z if u0 = 0."""
+def curved_weight(loss, y, p, z, gamma):
+    """The sum of p over the rows with curvature at scores z if u0 = 0."""
     total, width = 0.0, PROBE * gamma
     for i in range(np.uint64(z.size)):
         rise = dual_step(loss, 0.0, z[i] + width, gamma, y[i]) - dual_step(loss, 0.0, z[i], gamma, y[i])
@@ -110,7 +110,7 @@ def bent_weight(loss, y, p, z, gamma):
 
 
 @kernel
-def bent_within(loss, y, p, z, u, reach, out):
+def curved_within(loss, y, p, z, u, reach, out):
     """out_i: whether row i counts and its loss is not linear with slope u within `reach` of its score."""
     for i in range(z.size):
         flat = slope(loss, z[i] - reach, y[i]) == u[i] and slope(loss, z[i] + reach, y[i]) == u[i]

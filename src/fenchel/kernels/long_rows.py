@@ -61,7 +61,7 @@ def risk_of_long_rows(loss, rows, y, p, offset, w, b, gradient):
 
 
 @kernel(fastmath=True)
-def newton_of_long_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent):
+def newton_of_long_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, curvature_sum):
     """`newton_pass`."""
     total, slopes, n, zero, a = 0.0, 0.0, np.uint64(y.size), np.uint64(0), np.empty(FOUR)
     for start in range(zero, n, FOUR):
@@ -76,14 +76,14 @@ def newton_of_long_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, bent)
             a[i - start] = p[i] * u[i]
             h[i] *= p[i]
         add_long_rows(rows, start, stop, a, start, gradient)
-        if bent.size > 0:
-            add_long_rows(rows, start, stop, h, zero, bent)
+        if curvature_sum.size > 0:
+            add_long_rows(rows, start, stop, h, zero, curvature_sum)
     return total, slopes
 
 
 @kernel(fastmath=True)
 def bent_long_rows(rows, h, v, shift, out):
-    """`bent_pass`."""
+    """`hessian_product_pass`."""
     n, a = np.uint64(h.size), np.empty(FOUR)
     for start in range(np.uint64(0), n, FOUR):
         stop = min(start + FOUR, n)

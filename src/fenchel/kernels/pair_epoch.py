@@ -1,7 +1,7 @@
 """Steps on pairs of rows, which keep sum p u = 0, over a list of rows.
 
-A row wishes to move by the step it would take alone at the present guess b of the intercept. It waits in one of two small
-pools, for rows that wish to go up and for those that wish to go down, until a row of the other kind is visited; then the
+A row's violation is the step it would take alone at the present guess b of the intercept. It waits in one of two small
+pools, for rows to be increased and for those to be decreased, until a row of the other kind is visited; then the
 two take the exact step of a pair, and b follows the intercept that suits both.
 """
 
@@ -20,12 +20,29 @@ FOLLOW = 0.25  # how far b follows the intercept of a pair
 
 @kernel
 def pair_epoch(
-    loss, rows, y, p, offset, transfer, order, norms, typical, inverse_strength, b, u, v, idle, work, pool, count, wish
+    loss,
+    rows,
+    y,
+    p,
+    offset,
+    transfer,
+    order,
+    norms,
+    typical,
+    inverse_strength,
+    b,
+    u,
+    v,
+    idle,
+    work,
+    pool,
+    count,
+    violation,
 ):
-    """One visit to every row of `order`; u, v and idle (visits without a wish) are updated in place; returns b.
+    """One visit to every row of `order`; u, v and idle (visits without a violation) are updated in place; returns b.
 
     norms are |x_i|^2 and typical their mean; work is a vector of d zeros. pool (2, m) holds rows that wait, count how many
-    of them go down and up, wish (2, m) how much their scores are off: all three are kept from epoch to epoch.
+    of them go down and up, violation (2, m) how much their scores are off: all three are kept from epoch to epoch.
     """
     least = FLAT * typical + 1e-300
     for k in range(np.uint64(order.size)):
@@ -41,14 +58,14 @@ def pair_epoch(
         partner = i
         z_j = 0.0
         while count[other] > 0:  # count[other] falls
-            # The strongest wish among those that wait, if it still is one.
+            # The largest violation among those that wait, if it still is one.
             best = 0
             for m in range(1, count[other]):
-                if wish[other, m] > wish[other, best]:
+                if violation[other, m] > violation[other, best]:
                     best = m
             j = pool[other, best]
             last = count[other] - 1
-            pool[other, best], wish[other, best] = pool[other, last], wish[other, last]
+            pool[other, best], violation[other, best] = pool[other, last], violation[other, last]
             count[other] = last
             z_j = mapped_dot(rows, j, v, transfer) + offset[j]
             q_j = p[j] * max(norms[j], least) * inverse_strength
@@ -58,17 +75,17 @@ def pair_epoch(
                 break
         if partner == i:
             if count[mine] == pool.shape[1]:
-                # Too many rows wish the same: b is off, at least by the smallest of their wishes.
+                # Too many rows have violations of one sign: b is off, at least by the smallest of their violations.
                 weakest = 0
                 for m in range(1, count[mine]):
-                    if wish[mine, m] < wish[mine, weakest]:
+                    if violation[mine, m] < violation[mine, weakest]:
                         weakest = m
-                b -= FOLLOW * wish[mine, weakest] * (1.0 if change > 0.0 else -1.0)
+                b -= FOLLOW * violation[mine, weakest] * (1.0 if change > 0.0 else -1.0)
                 at = weakest
             else:
                 at = count[mine]
                 count[mine] += 1
-            pool[mine, at], wish[mine, at] = i, abs(q_i * change)
+            pool[mine, at], violation[mine, at] = i, abs(q_i * change)
             continue
         j = partner
         axpy(rows, j, 1.0, work)

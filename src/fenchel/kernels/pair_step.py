@@ -39,7 +39,7 @@ def pair_step(loss, u_i, z_i, p_i, y_i, u_j, z_j, p_j, y_j, Q, b):
         else:
             high, at_high, above = b, at, True
         if below and above:
-            # By the chord; by the middle when the last bracket was not halved, for steep kinks between flat stretches.
+            # By the chord; by the middle when the last bracket was not halved, for steep jumps between flat pieces.
             slow = width > 0.0 and high - low > 0.5 * width
             b = low - at_low * (high - low) / (at_high - at_low)
             if slow or not low < b < high:

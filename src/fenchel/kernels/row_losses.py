@@ -5,7 +5,7 @@ from __future__ import annotations
 from fenchel.compile.dispatch import helper
 from fenchel.losses.protocol import local_model
 
-STEEPEST = 1e12  # curvature beyond which a row counts as having a kink
+STEEPEST = 1e12  # curvature beyond which a row counts as nonsmooth
 
 
 @helper

@@ -16,14 +16,14 @@ from fenchel.multiclass.transfers import SLACK
 
 
 @kernel(fastmath=True)
-def bend(S, Z):
+def apply_curvature(S, Z):
     """z_i <- (diag(s_i) - s_i s_i' / sum s_i) z_i in every row of Z."""
     for i in range(Z.shape[0]):
-        _bend(S[i], Z[i])
+        _apply_curvature(S[i], Z[i])
 
 
 @kernel(fastmath=True)
-def _bend(s, z):
+def _apply_curvature(s, z):
     total, product = 0.0, 0.0
     for c in range(z.size):
         total += s[c]
@@ -36,12 +36,12 @@ def _bend(s, z):
 
 
 @kernel(fastmath=True)
-def bent_product(rows, S, V, features, out):
+def curvature_product(rows, S, V, features, out):
     """out += sum_i x_i (J_i V'x_i)', each row touched once; a last row of V beyond the features is that of intercepts."""
     z = np.empty(V.shape[1])
     for i in range(np.uint64(S.shape[0])):
         row_scores(rows, i, V, features, z)
-        _bend(S[i], z)
+        _apply_curvature(S[i], z)
         add_row(rows, i, 1.0, z, features, out)
 
 

@@ -1,6 +1,6 @@
 """Dual steps on a few rows at a time, with their kernel matrix at hand.
 
-z_i = (K c)_i with c = -(p u) / alpha; changing u_i by t changes z_k by -t p_i K_ki / alpha. A row's wish is the exact
+z_i = (K c)_i with c = -(p u) / alpha; changing u_i by t changes z_k by -t p_i K_ki / alpha. A row's violation is the exact
 step it would take alone: du_i at the present intercept.
 """
 
@@ -11,14 +11,14 @@ from fenchel.kernels.pair_step import pair_step
 from fenchel.losses.protocol import dual_step
 
 MOST_BALANCING = 60
-BALANCED = 0.1  # share of the wishes that may be left over: enough for rows of both signs to be known
+BALANCED = 0.1  # share of the violations that may be left over: enough for rows of both signs to be known
 NEGATIVE = 1e-8  # curvature below minus this share of the diagonal is not rounding
 ALIKE = 1e-3  # gains by going up and down that differ more are not alike
 FLAT = 1e-12  # least curvature, as a share of the diagonal: equal rows exchange all they can
 
 
 @kernel
-def wishes(loss, y, p, z, u, q, b, rows, change):
+def violations(loss, y, p, z, u, q, b, rows, change):
     """change_i = the step of row i alone at intercept b, for i in rows; returns (sum p change, sum p |change|)."""
     total, size = 0.0, 0.0
     for k in range(rows.size):
@@ -31,8 +31,8 @@ def wishes(loss, y, p, z, u, q, b, rows, change):
 
 @kernel
 def balance(loss, y, p, z, u, q, b, rows, change):
-    """(b, size) with nearly balanced wishes, so that rows of both signs are among them; size 0 means the optimum."""
-    total, size = wishes(loss, y, p, z, u, q, b, rows, change)
+    """(b, size) with nearly balanced violations, so that rows of both signs are among them; size 0 means the optimum."""
+    total, size = violations(loss, y, p, z, u, q, b, rows, change)
     bound = 0.0
     for k in range(rows.size):
         bound += p[rows[k]] / q[rows[k]]
@@ -54,21 +54,21 @@ def balance(loss, y, p, z, u, q, b, rows, change):
         else:
             stride = max(4.0 * stride, abs(total) / bound, 1e-15 * abs(b))
             b += stride if total < 0.0 else -stride
-        total, size = wishes(loss, y, p, z, u, q, b, rows, change)
+        total, size = violations(loss, y, p, z, u, q, b, rows, change)
     return b, size
 
 
 @kernel
 def solve_block(loss, y, p, K, inverse_alpha, q, z, u, b, free, share, most, rows, change):
-    """Steps on all rows of a small problem with kernel matrix K until the wishes shrink to `share` of the first ones.
+    """Steps on all rows of a small problem with kernel matrix K until the violations shrink to `share` of the first ones.
 
     Returns (b, steps), steps -1 if K has negative curvature. z and u are updated in place; rows is 0 .. m - 1.
     """
     first = -1.0
     for step in range(most):
-        wishes(loss, y, p, z, u, q, b, rows, change)
+        violations(loss, y, p, z, u, q, b, rows, change)
         i, j, up, down = _strongest(p, q, change)
-        # The intercept of the last pair will do while wishes of both signs are alike; else it is sought again.
+        # The intercept of the last pair will do while violations of both signs are alike; else it is sought again.
         if free and (step == 0 or min(up, down) <= ALIKE * max(up, down) or max(up, down) <= share * first):
             b, _ = balance(loss, y, p, z, u, q, b, rows, change)
             i, j, up, down = _strongest(p, q, change)
@@ -80,12 +80,12 @@ def solve_block(loss, y, p, K, inverse_alpha, q, z, u, b, free, share, most, row
             i = i if up >= down else j
             _move(p, K, inverse_alpha, z, u, i, u[i] + change[i])
             continue
-        # Of the rows whose wish is more than rounding, the one with which the pair gains most.
-        gain, wish = 0.0, q[i] * change[i]
+        # Of the rows whose violation is more than rounding, the one with which the pair gains most.
+        gain, violation = 0.0, q[i] * change[i]
         for k in range(rows.size):
             if change[k] < 0.0 and p[k] * q[k] * change[k] * change[k] >= ALIKE * down:
                 Q = K[i, i] + K[k, k] - 2.0 * K[i, k]
-                apart = wish - q[k] * change[k]
+                apart = violation - q[k] * change[k]
                 mine = apart * apart / max(Q, FLAT * (K[i, i] + K[k, k]) + 1e-300)
                 if mine > gain:
                     gain, j = mine, k

@@ -51,9 +51,9 @@ def step_within(near, u, z, q, y):
         steep = 1.0 + q * slope
         step = -(t + m + q * (s - s0)) / steep
         if abs(step) <= near:  # the next two derivatives leave its fourth power
-            share, bend, twist = q * slope / steep, 0.5 * (r - s), (1.0 - 6.0 * slope) / 6.0
-            step *= 1.0 - share * step * (bend + step * (twist - 2.0 * share * bend * bend))
-            s += slope * step * (1.0 + step * (bend + step * twist))
+            share, curvature, third = q * slope / steep, 0.5 * (r - s), (1.0 - 6.0 * slope) / 6.0
+            step *= 1.0 - share * step * (curvature + step * (third - 2.0 * share * curvature * curvature))
+            s += slope * step * (1.0 + step * (curvature + step * third))
             break
         t = min(t + step, top)
         e = math.exp(t)

@@ -38,14 +38,14 @@ def tk_step(t, g, y, rho, out):
     pooled, own = 0, -1
     for attempt in range(MOST_TRIES):
         drawn, pooled, own = project(keys, order, n, drawn, rho, support, g * f * total, g * f, blocks)
-        rate, bend, size = growth_rate(blocks, pooled, own, g, f, total)
+        rate, curvature, size = growth_rate(blocks, pooled, own, g, f, total)
         if rate >= 0.0:
             low = f
         else:
             high = f
         if low == 1.0 or abs(rate) <= EPSILON * size or high - low <= EPSILON * high:
             break
-        newton = f - rate / bend
+        newton = f - rate / curvature
         f = newton if low < newton < high and attempt % 4 != 3 else 0.5 * (low + high)
     i = 0
     for b in range(pooled):
@@ -94,13 +94,13 @@ def growth_rate(blocks, pooled, own, g, f, total):
             slope = g * (total - blocks[WEIGHT, b]) / blocks[COUNT, b]
             break
         first = past
-    rate, bend, size, first = 0.0, 0.0, 0.0, 0
+    rate, curvature, size, first = 0.0, 0.0, 0.0, 0
     for b in range(pooled):
         weight, past = blocks[WEIGHT, b], first + int(blocks[COUNT, b])
         if not first <= own < past:
             gap = weight * (block_value(blocks, b, g * f) - fit)
             rate += gap
             size += abs(gap)
-            bend -= weight * (g * weight / blocks[COUNT, b] + slope)
+            curvature -= weight * (g * weight / blocks[COUNT, b] + slope)
         first = past
-    return rate, bend, size
+    return rate, curvature, size

@@ -14,7 +14,7 @@ import numpy as np
 
 from fenchel.certificates.scalar import feasible
 from fenchel.data.accept import read_only, size, take
-from fenchel.data.walk import slices
+from fenchel.data.row_blocks import slices
 from fenchel.engines.local import Local, spans
 from fenchel.kernels import passes
 from fenchel.kernels.curvature_passes import curved_pass

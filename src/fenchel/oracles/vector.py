@@ -16,7 +16,7 @@ from fenchel.certificates.vector import feasible_matrix, making_up
 from fenchel.data.accept import as_rows, block, size
 from fenchel.data.csr import csr_block
 from fenchel.data.dense import Dense
-from fenchel.data.walk import slices
+from fenchel.data.row_blocks import slices
 from fenchel.kernels import vector_passes as passes
 from fenchel.kernels.passes import combine_pass
 from fenchel.kernels.sparse_duals import sparse_combine, sparse_conjugates
@@ -67,7 +67,7 @@ class VectorOracle(Oracle):
     def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
         """Each intercept in turn in the middle of those that are best, the others held; their mean, which is free, is 0.
 
-        For losses with kinks: for the others all but the mean are fixed by the data, or nearly.
+        For nonsmooth losses: for the others all but the mean are fixed by the data, or nearly.
         """
         problem = self.problem
         if not problem.free or problem.smooth_loss:

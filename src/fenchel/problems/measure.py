@@ -84,7 +84,7 @@ class SetProblem(Problem):
 
     @property
     def smoothness(self) -> float | None:
-        """None: a measure has kinks."""
+        """None: a measure is not differentiable."""
         return None
 
     @property

@@ -111,7 +111,7 @@ class StructuredProblem(Problem):
 
     @property
     def smoothness(self) -> float | None:
-        """Lipschitz constant of the slopes: not known for the log-loss (inf); None: the hinge loss has kinks."""
+        """Lipschitz constant of the slopes: not known for the log-loss (inf); None: the hinge loss is not differentiable."""
         return np.inf if self.log else None
 
     @property

@@ -1,13 +1,13 @@
 """The nu with F(nu) = sum_i sigma_i clip(m_i + nu g_i, lower_i, upper_i) = z, where g_i = sigma_i / d_i^2, in O(n).
 
-F is increasing and piecewise linear; a coordinate bends it at two kinks. A bracket (a, b) around the root is narrowed
-until no kink is strictly inside. Coordinates without a kink inside are decided: they are summed once, as
-`base + slope nu`, and dropped. Ties vanish together, because only kinks *strictly* inside count.
+F is increasing and piecewise linear; each coordinate has two breakpoints. A bracket (a, b) around the root is narrowed
+until no breakpoint is strictly inside. Coordinates without a breakpoint inside are decided: they are summed once, as
+`base + slope nu`, and dropped. Ties vanish together, because only breakpoints *strictly* inside count.
 
-One pass (`scan`) evaluates F at two pivots and copies, on speculation, the coordinates with a kink between them. If the
+One pass (`scan`) evaluates F at two pivots and copies, on speculation, the coordinates with a breakpoint between them. If the
 root is not there, a second pass keeps those of the other side. The first pivots come from a random sample, which leaves
 about a tenth of the coordinates; the next ones from the chord of F, which by then is nearly straight; and after a
-poor cut they are kinks of two random coordinates, so that the expected work is linear whatever the weights are.
+poor cut they are breakpoints of two random coordinates, so that the expected work is linear whatever the weights are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def canonical(m, lower, upper, sigma, inv_d2):
 
 @kernel(fastmath=True)
 def scan_block(m, lower, upper, sigma, inv_d2, p, q, keep):
-    """F(p), F(q), and base and slope of the coordinates without a kink in (p, q); `keep` marks the others.
+    """F(p), F(q), and base and slope of the coordinates without a breakpoint in (p, q); `keep` marks the others.
 
     No division, so that the loop vectorises: rounded x = m + nu g is monotone in nu, so equal clipped values at p and q
     mean a constant in between, and two unclipped values a straight line.
@@ -89,7 +89,7 @@ def add(sums, base, slope):
 
 @kernel
 def scan(m, lower, upper, sigma, inv_d2, p, q, exact, sums, keep, picked, rows):
-    """F(p), F(q) and the number of coordinates with a kink in (p, q).
+    """F(p), F(q) and the number of coordinates with a breakpoint in (p, q).
 
     Those are copied to `rows` in the form (c, k, low, high); `sums` becomes the base and slope of the others.
     """
@@ -111,17 +111,17 @@ def scan(m, lower, upper, sigma, inv_d2, p, q, exact, sums, keep, picked, rows):
 
 
 @kernel
-def kink_inside(rows, j, a, b):
-    """A kink of column j strictly inside (a, b), or NaN."""
+def breakpoint_inside(rows, j, a, b):
+    """A breakpoint of column j strictly inside (a, b), or NaN."""
     first, second = (rows[2, j] - rows[0, j]) / rows[1, j], (rows[3, j] - rows[0, j]) / rows[1, j]
     return first if a < first < b else (second if a < second < b else np.nan)
 
 
 @kernel
 def settle(rows, count, a, b, sums):
-    """Move the columns without a kink strictly inside (a, b) to `sums`; the number of the others.
+    """Move the columns without a breakpoint strictly inside (a, b) to `sums`; the number of the others.
 
-    `scan` differs from this by rounding, but where many kinks tie with a or b that would keep all of them for ever.
+    `scan` differs from this by rounding, but where many breakpoints tie with a or b that would keep all of them for ever.
     """
     kept = np.int64(0)
     for j in range(count):
@@ -141,14 +141,16 @@ def settle(rows, count, a, b, sums):
 
 @kernel
 def narrow(m, lower, upper, sigma, inv_d2, z, p, q, exact, decided, more, keep, picked, ones, rows):
-    """A bracket (a, b) of the root without a kink strictly inside, and the number of coordinates touched.
+    """A bracket (a, b) of the root without a breakpoint strictly inside, and the number of coordinates touched.
 
     p and q are the first pivots; with (-inf, inf) the first pass only copies. `decided` is the sums between a and b, and
     must be 0 at the start; up to `exact` coordinates are summed without rounding error. The other arrays are for work:
     made by the caller, because that compiles faster.
     """
     a, b, touched, seed, count = -np.inf, np.inf, 0, SEED, m.size
-    while count > 0:  # a poor cut is followed by one at a kink, so that fewer are inside: at most 4 n + log n rounds
+    while (
+        count > 0
+    ):  # a poor cut is followed by one at a breakpoint, so that fewer are inside: at most 4 n + log n rounds
         base, slope = decided[0], decided[2]
         while True:  # at most twice: then p = a or q = b
             f_p, f_q, kept = scan(m, lower, upper, sigma, inv_d2, p, q, exact, more, keep, picked, rows)
@@ -164,9 +166,9 @@ def narrow(m, lower, upper, sigma, inv_d2, z, p, q, exact, decided, more, keep, 
         a, b = p, q
         poor = 2 * kept > count
         count = kept
-        while count > 0:  # at most twice: after `settle` all have a kink inside
+        while count > 0:  # at most twice: after `settle` all have a breakpoint inside
             seed = seed * 48271 % 2147483647
-            p, q = kink_inside(rows, seed % count, a, b), kink_inside(rows, seed // 3 % count, a, b)
+            p, q = breakpoint_inside(rows, seed % count, a, b), breakpoint_inside(rows, seed // 3 % count, a, b)
             if p == p and q == q:
                 break
             touched += count
@@ -174,7 +176,7 @@ def narrow(m, lower, upper, sigma, inv_d2, z, p, q, exact, decided, more, keep, 
         p, q = min(p, q), max(p, q)
         if not poor and b - a < np.inf and 0.0 < f_q - f_p < np.inf:
             middle = a + (b - a) * ((z - f_p) / (f_q - f_p))
-            width = 2.0 * (b - a) / np.sqrt(count)  # that of the noise of `count` kinks around a straight line
+            width = 2.0 * (b - a) / np.sqrt(count)  # that of the noise of `count` breakpoints around a straight line
             p, q = max(a, middle - width), min(b, middle + width)
         add(decided, more[0], more[2])
         decided[1] += more[1]
@@ -223,7 +225,7 @@ def find_multiplier(columns: Columns, z: float) -> tuple[float, float, int]:
     """(nu, nu_low, number of coordinates touched): the root is nu + nu_low. Ends for every input, also for NaN.
 
     The columns are m, lower, upper, sigma, 1 / d^2, the constant ones widened to a block. If z is not attainable, nu is
-    the outermost kink and the sum stays away from z.
+    the outermost breakpoint and the sum stays away from z.
     """
     p, q, drawn = first_pivots(columns, z)
     a, b, (base, base_low, slope, slope_low), touched = search(columns, z, p, q, min(EXACT, columns[0].size // 64))

@@ -105,7 +105,7 @@ def _best_so_far(trace: Sequence[TracePoint]) -> list[tuple[TracePoint, float, f
 
 
 def thinned(count: int, most: int) -> list[int]:
-    """At most `most` of the numbers 0 .. count - 1, denser at the beginning, where curves bend; both ends are there.
+    """At most `most` of the numbers 0 .. count - 1, denser at the beginning, where curves change most; both ends are there.
 
     >>> thinned(4, 10), thinned(1000, 4)
     ([0, 1, 2, 3], [0, 111, 444, 999])

@@ -60,7 +60,7 @@ LOSS: dict[str, Requirement] = {
     ),
     "differentiable": Requirement(
         lambda problem: problem.smooth_loss,
-        "loss `{name}` has kinks (the method follows its derivative; Moreau(loss, gamma) would smooth it)",
+        "loss `{name}` is not differentiable (the method follows its derivative; Moreau(loss, gamma) would smooth it)",
     ),
 }
 REGULARIZER: dict[str, Requirement] = {

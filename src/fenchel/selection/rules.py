@@ -42,15 +42,18 @@ class Rule(NamedTuple):
 
 # Estimates of cost, from counts and not from the clock, so that a rerun chooses the same.
 STEPS = 30.0  # of semismooth Newton, about
-ACTIVE = 0.15  # share of the rows near a kink in such a step, about
+ACTIVE = 0.15  # share of the rows near a nonsmooth point in such a step, about
 CHEAP = 12.0  # passes: a factor of all rows that costs less makes Newton steps cheap beside what they save
 ROWS_PER_VARIABLE = 2.0  # at which a max hinge has enough rows with curvature: 2.8 of USPS pays, 1.3 of MNIST does not
-DEAR = 100.0  # passes: a factor that costs more is not made
+EXPENSIVE = 100.0  # passes: a factor that costs more is not made
 FEW, FAR = 4, 50.0  # targets and scores at which a loss is asked whether it is flat
 FEW_FEATURES = 200  # with rows on a cluster: a Hessian that may travel
 ROUGH = 1e-3  # tolerance that dual steps, whose first epochs gain most, often reach before a Newton step is made
 ROUGH_PASSES = 30.0  # what Newton's method needs then, about
-LOOSE_ROUGH, MOST_DEAR = 0.009, 8.0  # the same as LOOSE for rough answers; by the fourth power of the cost up to here
+LOOSE_ROUGH, MAX_FACTOR_COST = (
+    0.009,
+    8.0,
+)  # the same as LOOSE for rough answers; by the fourth power of the cost up to here
 LOOSE, SOME = 0.045, 1000  # |x|^2 / (n alpha) on average over some rows, for a factor of one pass: dual steps are few
 NOT_FAR, FAR_ROUGH = 20.0, 100.0  # |x|^2 / (n alpha) of wide sparse rows up to which few epochs do it; do it roughly
 PATIENT = 3.0  # times what semismooth Newton costs as a rule: what dual steps are thought to cost where it needs longer
@@ -67,19 +70,20 @@ def _newton_passes(problem: Any) -> float:
 
 
 def _several_newtons(problem: Any) -> float:
-    """After which dual steps have a turn: Newton can crawl, for one on separable rows whose columns depend on each other."""
+    """When the solver hands over to dual ascent: Newton can converge slowly, for example on separable rows whose columns
+    depend on each other."""
     return PATIENT * _newton_passes(problem)
 
 
 def _loose_rows(problem: Any) -> bool:
     """Strong regularization: a dual step changes the scores of the other rows little, so few epochs do it."""
-    coupling, dear = _coupling(problem)
-    return coupling <= LOOSE * dear**2
+    coupling, cost = _coupling(problem)
+    return coupling <= LOOSE * cost**2
 
 
 def _loose_rows_roughly(problem: Any) -> bool:
-    coupling, dear = _coupling(problem)
-    return coupling <= LOOSE_ROUGH * min(dear, MOST_DEAR) ** 4
+    coupling, cost = _coupling(problem)
+    return coupling <= LOOSE_ROUGH * min(cost, MAX_FACTOR_COST) ** 4
 
 
 def _coupling(problem: Any) -> tuple[float, float]:
@@ -110,7 +114,7 @@ def _wide_and_flat(problem: Any) -> bool:
         return False
     costs = costs_of(problem)
     ends = (curvature(problem.loss, z, float(y)) for y in problem.y[:FEW] for z in (-FAR, FAR))
-    return costs.factor > DEAR * costs.product and any(end == 0.0 for end in ends)
+    return costs.factor > EXPENSIVE * costs.product and any(end == 0.0 for end in ends)
 
 
 def _wide_and_sparse(problem: Any) -> bool:
@@ -138,7 +142,7 @@ def _pairs(problem: Any) -> bool:
 def _truncated_newton(problem: Any) -> bool:
     if problem.family == "scalar":
         return True
-    if problem.free and not problem.smooth_loss:  # nobody else balances dual variables at kinks
+    if problem.free and not problem.smooth_loss:  # nobody else balances dual variables at nonsmooth points
         return True
     features = problem.d // problem.outputs
     return features <= FACTORED and (problem.smooth_loss or problem.n >= ROWS_PER_VARIABLE * problem.d)
@@ -151,7 +155,9 @@ def _always(problem: Any) -> bool:
 RULES: list[Rule] = [
     Rule("working_set", _always, "few of the columns matter, and Newton steps on those are cheap"),
     Rule(
-        "dual_ascent", _wide_and_flat, "rows whose loss is flat drop out of the dual steps, and factors would be dear"
+        "dual_ascent",
+        _wide_and_flat,
+        "rows whose loss is flat drop out of the dual steps, and factorizations would be expensive",
     ),
     Rule(
         "dual_ascent",

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from fenchel.data.accept import size
 from fenchel.data.dense import Dense
-from fenchel.data.walk import slices
+from fenchel.data.row_blocks import slices
 from fenchel.kernels.sparse_duals import SparseDuals, as_csr, grown, stored
 from fenchel.kernels.vector_passes import block_epoch, row_curvatures
 from fenchel.mirror_maps.coordinatewise import Soft
@@ -36,8 +36,10 @@ LOOK = 2.5  # passes over the rows between evaluations of P and D, at least: one
 LONG = 8  # epochs between them, at least
 SETTLED = 0.1  # as far as this, beside an epoch with all rows, the steps of the others go when they are done with
 DRIFT = 50.0  # passes over the rows after which V is computed anew
-REPEATS = 2  # epochs for the busy rows alone, which gained more than the mean: they have most of what is left to gain
-MOST_BUSY = 0.5  # of the rows; more of them have none
+REPEATS = (
+    2  # epochs for the high-gain rows alone, which gained more than the mean: they have most of what is left to gain
+)
+MAX_HIGH_GAIN_SHARE = 0.5  # of the rows; more of them have none
 EARLY = 8.0  # passes over the rows in which all of them have much to gain
 MANY = 100  # scores from which on zeros of U are not stored: with fewer it takes time, with 1000 it saves some
 
@@ -151,10 +153,10 @@ class BlockState:
         if self.walked < EARLY or not self.active.size:
             return
         gains = self.gains[self.active]
-        busy = self.active[gains > gains.mean()]
-        if busy.size <= MOST_BUSY * self.active.size:
+        high_gain = self.active[gains > gains.mean()]
+        if high_gain.size <= MAX_HIGH_GAIN_SHARE * self.active.size:
             for _ in range(REPEATS):
-                self.walk(blocks(rng, busy))
+                self.walk(blocks(rng, high_gain))
 
     def epoch(self, rng: np.random.Generator, full: bool) -> None:
         """Steps for the rows that still move, or for all of them."""

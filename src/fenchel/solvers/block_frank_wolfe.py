@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.data.accept import size
-from fenchel.data.walk import slices
+from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernels.block_frank_wolfe import AWAY, PAIRWISE, plain_epoch, vertex_epoch
 from fenchel.kernels.structured_epoch import ASK, CACHE_FIRST

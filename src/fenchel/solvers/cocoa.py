@@ -6,8 +6,8 @@ Update       v / strength goes to all blocks. Each makes `epochs` epochs of exac
              concave, t = ((loss part's gain) - strength <w, d>) / (strength |d|^2), at most 1, is the best step that is sure
              to be good: v <- v + t d, and each block keeps the share t of its change. The dual value never falls.
              c follows |d|^2 / sum_k |d_k|^2, how much the blocks do the same: 1 (not at all) to their number (CoCoA+ takes
-             the number). Blocks that answer each other's last change make w swing: the point between the last two is looked
-             at too. One round moves d numbers to and from each worker, whatever the epochs.
+             the number). Blocks that answer each other's last change make w oscillate: the point between the last two is
+             evaluated too. One round moves d numbers to and from each worker, whatever the epochs.
 Certificate  the dual variables, which stay with the blocks
 Reference    Ma, Smith, Jaggi, Jordan, Richtarik, Takac (2015), "Adding vs. averaging in distributed primal-dual optimization"
 """

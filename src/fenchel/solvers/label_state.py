@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificates.structured import bad_example, normalised
-from fenchel.data.walk import slices
+from fenchel.data.row_blocks import slices
 from fenchel.kernels.structured_epoch import ASK, insert_labels, label_steps
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.data.walk import slices
+from fenchel.data.row_blocks import slices
 from fenchel.kernels import marginal_passes as passes
 from fenchel.structured.marginals import part_starts, parts_of
 

@@ -50,9 +50,11 @@ class Line:
 
     def at(self, t: float) -> tuple[float, float, float]:
         """phi and its derivatives in t."""
-        value, slope, bend = smoothed_line(self.work.oracle, self.z, self.dz, t, self.work.rows.u0, self.work.gamma)
+        value, slope, curvature = smoothed_line(
+            self.work.oracle, self.z, self.dz, t, self.work.rows.u0, self.work.gamma
+        )
         a, b, c = self.quadratic()
-        return value + a + t * (b + 0.5 * t * c), slope + b + t * c, bend + c
+        return value + a + t * (b + 0.5 * t * c), slope + b + t * c, curvature + c
 
     def good(self, value: float, slope: float, flat: float) -> bool:
         """Whether phi is flat enough there, and not higher than at t = 0."""
@@ -62,14 +64,14 @@ class Line:
         """A point where phi is flat, by safeguarded Newton steps."""
         low, high, t = 0.0, np.inf, 1.0
         for _ in range(60):
-            value, slope, bend = self.at(t)
+            value, slope, curvature = self.at(t)
             if self.good(value, slope, SEARCHED):
                 return t
             if slope < 0.0 and np.isfinite(value):
                 low = t
             else:  # also where the loss overflows
                 high = t
-            t = t - slope / bend if bend > 0.0 else np.nan
+            t = t - slope / curvature if curvature > 0.0 else np.nan
             if np.isinf(high):
                 t = min(max(t, 1.5 * low), 4.0 * low) if t == t else 2.0 * low
             elif not low + 1e-3 * (high - low) <= t <= high - 1e-3 * (high - low):

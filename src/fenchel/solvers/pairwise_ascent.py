@@ -1,9 +1,9 @@
 """Dual ascent by pairs of rows: the free intercept's constraint holds at every step.
 
 Problem      max over u of D(u) subject to sum p u = 0; R has a quadratic part: L2, ElasticNet, Quadratic
-Update       for two rows with opposite wishes, p_i du_i = -p_j du_j = t with the exact best t (for ElasticNet, of a
+Update       for two rows with violations of opposite sign, p_i du_i = -p_j du_j = t with the exact best t (for ElasticNet, of a
              quadratic minorant), for every loss: the root in b of p_i du_i(b) + p_j du_j(b) = 0. Rows are visited in
-             shuffled order; one that wishes to move waits in a small pool for a partner, so no step needs all scores
+             shuffled order; one that violates optimality waits in a small pool for a partner, so no step needs all scores
 Certificate  u itself, feasible at all times up to rounding; w and b as in `DualAscent`
 Reference    Platt (1999); Keerthi et al. (2001); Zhang (2002), section 6.3, for what it is compared with
 """
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.data.accept import size
-from fenchel.data.walk import slices
+from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernels.pair_epoch import pair_epoch
 from fenchel.result import Iterate
@@ -69,7 +69,7 @@ class Pairs(State):
         self.work = np.zeros(self.v.size)
         self.typical = float(oracle.problem.weights @ self.bounds) or 1.0
         self.pool = np.zeros((2, waiting), dtype=np.uint64)
-        self.count, self.wish = np.zeros(2, dtype=np.int64), np.zeros((2, waiting))
+        self.count, self.violation = np.zeros(2, dtype=np.int64), np.zeros((2, waiting))
 
     def recompute(self) -> None:
         """v from u; the intercept is nothing that u determines."""
@@ -87,7 +87,7 @@ class Pairs(State):
             self.b = pair_epoch(
                 problem.compiled_loss, self.change.rows, problem.y, problem.weights, problem.offset, self.transfer, part,
                 self.bounds, self.typical, 1.0 / self.strength, self.b, self.u, self.v, self.idle, self.work, self.pool,
-                self.count, self.wish,
+                self.count, self.violation,
             )  # fmt: skip
         self.active = self.active[self.idle[self.active] < PATIENCE]
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from fenchel.certificates.scalar import feasible
 from fenchel.data.accept import size
-from fenchel.data.walk import slices
+from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernels.pegasos_epoch import pegasos_epoch
 from fenchel.result import Iterate

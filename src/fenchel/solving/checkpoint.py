@@ -15,8 +15,8 @@ A solver is a generator, and where a generator stands cannot be written to a fil
 In the file (`files/container.py`: JSON and raw arrays, sha256 over all of it) are the digest of the problem, the solver with
 its settings, the versions of Fenchel and NumPy (another one may take other steps) and the state: iterates, trace and pace, but
 no certificate, which is always recomputed. It is written every `seconds`, and less often where writing would take more than a
-few percent of the time. What cannot be written or read is logged as a warning, and the solve goes on, or starts anew: a checkpoint
-never costs a fit.
+few percent of the time. What cannot be written or read is logged as a warning, and the solve goes on, or starts anew: a
+checkpoint never costs a fit.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def accept_checkpoint(checkpoint: Any) -> Checkpoint:
     return checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
 
 
-class Keeper:
+class CheckpointWriter:
     """Writes and reads the checkpoints of one solve; knows when the next is due, and when a solver is to be cut."""
 
     def __init__(self, checkpoint: Any, problem: Any, solver: Any):

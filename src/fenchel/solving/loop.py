@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fenchel import deadline
-from fenchel.certificates.scalar import judge_of
+from fenchel.certificates.scalar import certifier_of
 from fenchel.compile.clock import CLOCK
 from fenchel.errors import InputError, SolveError
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
@@ -21,7 +21,7 @@ from fenchel.solving.state import made, recall, state_of
 if TYPE_CHECKING:
     from fenchel.selection.rules import Choice, Choices
     from fenchel.solvers.base import Solver, Start
-    from fenchel.solving.checkpoint import Keeper
+    from fenchel.solving.checkpoint import CheckpointWriter
 
 log = logging.getLogger("fenchel")
 
@@ -51,9 +51,9 @@ RESERVE = 2.0  # times the last certificate's seconds that are kept for the next
 class Run:
     """One solve: the best iterates, the trace, the limits."""
 
-    def __init__(self, problem, tol, max_iter, max_time, callback, oracle, keeper=None):
+    def __init__(self, problem, tol, max_iter, max_time, callback, oracle, writer=None):
         self.problem, self.tol, self.oracle, self.callback = problem, tol, oracle, callback
-        self.keeper: Keeper | None = keeper  # of checkpoints, if they are wanted
+        self.writer: CheckpointWriter | None = writer  # of checkpoints, if they are wanted
         self.max_iter = np.inf if max_iter is None else max_iter
         self.max_time = np.inf if max_time is None else max_time
         self.compiled = CLOCK.read()  # before this solve
@@ -85,7 +85,7 @@ class Run:
     def through(self, choices: Choices, begin: Start, resume: bool = False) -> Result:
         """One solver after the other, as long as they end without an answer; or, to resume, from the one that was at work."""
         self.oracle.require_minimum()
-        self.choices, kept = choices, self.keeper.read() if self.keeper is not None and resume else None
+        self.choices, kept = choices, self.writer.read() if self.writer is not None and resume else None
         if kept is not None:
             begin, self.number, self.earlier = recall(self, kept), kept["number"], kept["seconds"]
         while (choice := choices.get(self.number)) is not None:
@@ -115,8 +115,8 @@ class Run:
         else:
             self.names.append(name)
             self.reasons.append(f"{name}: {choice.reason}")
-            if self.keeper is not None:
-                self.keeper.begin(self.iteration)
+            if self.writer is not None:
+                self.writer.begin(self.iteration)
         try:
             with deadline.until(self.left):
                 return self.legs(choice.solver, begin)
@@ -132,8 +132,8 @@ class Run:
     def legs(self, solver: Solver, begin: Start) -> Status:
         """One run of the solver's generator, or, with checkpoints, one after the other."""
         while (status := self.leg(solver, begin)) is None:
-            assert self.keeper is not None and self.latest is not None
-            kept = self.keeper.cut(state_of(self, self.latest, self.latest_at), solver.leg_growth)
+            assert self.writer is not None and self.latest is not None
+            kept = self.writer.cut(state_of(self, self.latest, self.latest_at), solver.leg_growth)
             begin = recall(self, kept)
             self.pace.recall(kept["pace"])
         return status
@@ -157,7 +157,7 @@ class Run:
             self.record(iterate)
             if iterate.primal is not None and not self.usable(iterate):
                 return Status.NONFINITE
-            if self.due(iterate) or self.rehearse():
+            if self.due(iterate) or self.should_time_certificate():
                 if self.certify_best():
                     return Status.CERTIFIED
                 if self.cannot_promise():
@@ -172,7 +172,7 @@ class Run:
                 return Status.MAX_TIME  # the next iteration would end too late
             if self.pace.stalled(self.iteration) or self.is_at_floor() or self.is_overtaken():
                 return Status.STALLED
-            if self.keeper is not None and self.cut_here(iterate, self.keeper):
+            if self.writer is not None and self.cut_here(iterate, self.writer):
                 return None
             self.iteration += 1
         return Status.STALLED
@@ -206,14 +206,14 @@ class Run:
             return False
         return True
 
-    def cut_here(self, iterate: Iterate, keeper: Keeper) -> bool:
+    def cut_here(self, iterate: Iterate, writer: CheckpointWriter) -> bool:
         """Write the checkpoint that is due, if any; True if the solver is to be cut after this iterate."""
         if iterate.memory is not None:
-            if keeper.due():
-                keeper.keep(lambda: state_of(self, iterate, self.iteration))
+            if writer.due():
+                writer.keep(lambda: state_of(self, iterate, self.iteration))
             return False
-        keeper.flush()
-        return iterate.primal is not None and keeper.cut_due(self.iteration)
+        writer.flush()
+        return iterate.primal is not None and writer.cut_due(self.iteration)
 
     def reached(self, iteration: int) -> Status | None:
         """The status, if what was recalled is the end already."""
@@ -227,20 +227,20 @@ class Run:
 
     def keep_last(self, status: Status) -> None:
         """The last checkpoint of a solve that ended in order: nothing is lost, whoever goes on with a lower tol or later."""
-        if self.keeper is not None and self.latest is not None and status not in (Status.STALLED, Status.NONFINITE):
+        if self.writer is not None and self.latest is not None and status not in (Status.STALLED, Status.NONFINITE):
             latest, at = self.latest, self.latest_at
             if status is Status.MAX_ITER and latest.memory is None:
                 at = self.iteration  # also those that were not evaluated have been done
-            self.keeper.keep(lambda: state_of(self, latest, at))
+            self.writer.keep(lambda: state_of(self, latest, at))
 
-    def rehearse(self) -> bool:
+    def should_time_certificate(self) -> bool:
         """At half of the time allowed, to learn what a certificate costs: an early one may have been much cheaper."""
         half = self.earlier + 0.5 * self.max_time
         return self.best is not None and self.certified_at < half < self.seconds
 
     def last_certificate(self) -> float:
         """Seconds to be kept for it, and for the last checkpoint."""
-        kept = self.keeper.cost if self.keeper is not None else 0.0
+        kept = self.writer.cost if self.writer is not None else 0.0
         return (
             RESERVE * self.certify_seconds + (1.7 * (self.seconds - self.solver_began) if self.rebuilds else 0.0) + kept
         )
@@ -297,7 +297,7 @@ class Run:
         best = self.best
         assert best is not None
         u = self.dual_point()
-        found, point = judge_of(self.problem).certificate(self.problem, best.coef, best.intercept, u)
+        found, point = certifier_of(self.problem).certificate(self.problem, best.coef, best.intercept, u)
         if self.lower is not None and found.dual < self.lower.dual:  # a claim too good: the truth counts from now on
             self.lower = self.lower._replace(dual=found.dual, dual_point=point)
             self.pace.dual = min(self.pace.dual, found.dual)
@@ -319,7 +319,7 @@ class Run:
         assert source is not None
         if source.dual_point is not None:
             return made(source.dual_point)
-        return judge_of(self.problem).slopes_at(self.problem, source.coef, source.intercept)
+        return certifier_of(self.problem).slopes_at(self.problem, source.coef, source.intercept)
 
     def stop_asked(self, iterate: Iterate, name: str) -> bool:
         state = State(
@@ -375,7 +375,7 @@ class Run:
         coef, b = self.oracle.middle_intercept(iterate.coef, iterate.intercept)
         if b == iterate.intercept and coef is iterate.coef:
             return self.certified
-        there, point = judge_of(self.problem).certificate(self.problem, coef, b, point)
+        there, point = certifier_of(self.problem).certificate(self.problem, coef, b, point)
         worse = there.primal > found.primal + found.floor or (found.holds(self.tol) and not there.holds(self.tol))
         return self.certified if worse else (there, iterate._replace(coef=coef, intercept=b), point)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from fenchel.data.walk import at_most
+from fenchel.data.row_blocks import at_most
 from fenchel.errors import InputError
 from fenchel.result import Result
 from fenchel.solving.loop import Run, State
@@ -76,25 +76,25 @@ def solve(
     engine = getattr(problem, "home", None) if engine is None else engine
     with (
         at_most(getattr(engine, "threads", None)),
-        one_blas_thread(),  # also for what comes before: idle BLAS threads keep a core busy for some 20 ms
+        one_blas_thread(),  # also for what comes before: idle BLAS threads occupy a core for some 20 ms
         np.errstate(all="ignore"),  # what overflows is found by its value, here and in the certificate
     ):
         by_tol = tol if checkpoint is None else 0.0  # who resumes may ask for another, and must find the same solvers
         choices = _choices(problem, solver, getattr(engine, "remote", False), by_tol)
-        keeper = _keeper(checkpoint, problem, solver, choices)
-        run = Run(problem, tol, max_iter, max_time, callback, _oracle(problem, engine), keeper)
+        writer = _checkpoint_writer(checkpoint, problem, solver, choices)
+        run = Run(problem, tol, max_iter, max_time, callback, _oracle(problem, engine), writer)
         try:
             return run.through(choices, _start(problem, start), resume)
         finally:
             run.oracle.close()
 
 
-def _keeper(checkpoint: Any, problem: Any, solver: str | Solver, choices: Choices) -> Any:
+def _checkpoint_writer(checkpoint: Any, problem: Any, solver: str | Solver, choices: Choices) -> Any:
     if checkpoint is None:
         return None
-    from fenchel.solving.checkpoint import Keeper
+    from fenchel.solving.checkpoint import CheckpointWriter
 
-    return Keeper(checkpoint, problem, "auto" if solver == "auto" else choices.found[0].solver)
+    return CheckpointWriter(checkpoint, problem, "auto" if solver == "auto" else choices.found[0].solver)
 
 
 def _oracle(problem: Any, engine: Any) -> Any:
@@ -131,7 +131,7 @@ def _controller() -> ThreadpoolController:
 
 
 def one_blas_thread() -> Any:
-    """Small matrices gain nothing from BLAS threads and lose much when cores are busy; our threads walk row blocks."""
+    """Small matrices gain nothing from BLAS threads and lose much when cores are in use; our threads walk row blocks."""
     return _controller().limit(limits=1, user_api="blas")
 
 

@@ -58,20 +58,20 @@ class Matching:
         return EncodedMatchings(edges, first, places, rows, columns, y, features, bool(self.partial), *costs)
 
     def _gold(self, i: int, label: Any, shape: tuple[int, int]) -> np.ndarray:
-        wish = _wish(f"the label of example {i}", label, shape)
+        wanted = _wish(f"the label of example {i}", label, shape)
         rows, columns = shape
-        for side, counts in (("column", wish.sum(axis=0)), ("row", wish.sum(axis=1))):
+        for side, counts in (("column", wanted.sum(axis=0)), ("row", wanted.sum(axis=1))):
             if counts.max() > 1:
                 raise InputError(
                     f"the label of example {i} is no matching: {side} {int(counts.argmax())} has {counts.max()} edges. "
                     "`Matching.feasible` makes a matching of it"
                 )
-        if not self.partial and wish.sum() != min(shape):
+        if not self.partial and wanted.sum() != min(shape):
             raise InputError(
-                f"the label of example {i} has {wish.sum()} edges, a full matching of {rows} x {columns} has {min(shape)}. "
+                f"the label of example {i} has {wanted.sum()} edges, a full matching of {rows} x {columns} has {min(shape)}. "
                 "Use partial=True, or `Matching.feasible` to complete it"
             )
-        return np.where(wish.any(axis=1), wish.argmax(axis=1), -1).astype(np.int32)
+        return np.where(wanted.any(axis=1), wanted.argmax(axis=1), -1).astype(np.int32)
 
     def feasible(self, x: Any, label: Any, weights: Any = None) -> np.ndarray:
         """The matching of example x with as many edges of `label` as possible, among those the one of largest total weight.
@@ -83,13 +83,13 @@ class Matching:
         array([-1,  0,  1], dtype=int32)
         """
         shape = _edges(0, x)[1]
-        wish = _wish("the label", label, shape)
+        wanted = _wish("the label", label, shape)
         worth = np.zeros(shape) if weights is None else np.asarray(weights, dtype=np.float64)
         if worth.shape != shape or not np.isfinite(worth).all():
             raise InputError(f"weights must be finite, of shape {shape}, got shape {worth.shape}")
         spread = float(np.ptp(worth)) or 1.0
         worth = (worth - worth.min()) / (spread * (1.0 + min(shape)))  # all of them together weigh less than an edge
-        benefit = wish + (np.where(wish, worth, -1.0) if self.partial else worth)
+        benefit = wanted + (np.where(wanted, worth, -1.0) if self.partial else worth)
         out = np.empty(shape[0], dtype=np.int32)
         heaviest(benefit.ravel(), *shape, bool(self.partial), out)
         return out

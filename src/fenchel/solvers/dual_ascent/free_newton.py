@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.data.accept import read_only
-from fenchel.data.walk import LONGEST
+from fenchel.data.row_blocks import LONGEST
 from fenchel.kernels.dual_phase import dual_steps
 from fenchel.kernels.free_rows import add_rows, multiply, solve_free
 from fenchel.kernels.passes import conjugate_sum
@@ -50,8 +50,8 @@ class Free:
         self.y, self.p, self.offset = (read_only(f[self.rows]) for f in (part.y, part.p, part.offset))
         self.q, self.probe = part.q[self.rows], read_only(PROBE * part.q[self.rows])
         self.u, self.z, near, far = part.u[self.rows], z[self.rows], near[self.rows], far[self.rows]
-        bend = (2.0 * far - near) * self.probe / np.where(near != far, near - far, np.inf)
-        self.rho = np.where((bend > FLAT * self.probe) & (bend < np.inf), bend, 0.0)
+        curvature = (2.0 * far - near) * self.probe / np.where(near != far, near - far, np.inf)
+        self.rho = np.where((curvature > FLAT * self.probe) & (curvature < np.inf), curvature, 0.0)
         self.r = far * (2.0 * self.probe + self.rho)
 
     def projection(self, x: np.ndarray) -> np.ndarray:
@@ -111,14 +111,14 @@ class Newton:
         change = np.zeros(phases.v.size)
         add_rows(part.rows, free.rows, -mass / phases.strength, change)
         rise = float(mass @ free.r)
-        bend = phases.strength * float(change @ change) + phases.inverse_bias * total * total
+        curvature = phases.strength * float(change @ change) + phases.inverse_bias * total * total
         before = free.conjugates(free.u)
         whole = before - free.conjugates(free.u + move)  # what the losses' part of D gains by the whole move
-        curved = bend + 2.0 * (rise - whole)  # D(t) = rise t - curved t^2 / 2 where it is a parabola
+        curved = curvature + 2.0 * (rise - whole)  # D(t) = rise t - curved t^2 / 2 where it is a parabola
         t = min(rise / curved, 1.0) if curved > 0.0 else 1.0
         for _ in range(HALVINGS):
             new = np.clip(free.u + t * move, np.minimum(free.u, free.u + move), np.maximum(free.u, free.u + move))
-            if before - free.conjugates(new) - 0.5 * bend * t * t >= ENOUGH * rise * t:
+            if before - free.conjugates(new) - 0.5 * curvature * t * t >= ENOUGH * rise * t:
                 break
             t *= 0.5
         else:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.data.accept import block, read_only
-from fenchel.kernels.dual_phase import ALL_WORTH, WORTH, moving_rows, phase, row_scores, wishes, young_sums
+from fenchel.kernels.dual_phase import ALL_WORTH, WORTH, moving_rows, phase, row_scores, violations, young_sums
 from fenchel.mirror_maps.coordinatewise import Identity, apply_to
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
@@ -34,7 +34,7 @@ EPOCHS = 10  # before a look, at most
 BETWEEN = {False: 4, True: 2}
 SLOW = 0.5  # fall of log gap per epoch below which Newton steps can pay
 NEAR = 1e-3  # relative gap from which Newton steps pay
-COARSE = {True: 1e-3, False: 1e-2}  # the largest gap to aim at, by the same: with kinks the way there is long
+COARSE = {True: 1e-3, False: 1e-2}  # the largest gap to aim at, by the same: for nonsmooth losses the way there is long
 SURELY = 0.9  # of a gap that is aimed at
 JUMP, NEAR_JUMP = 30.0, 1e3  # times tol: a gap from which it is aimed at, whatever lies between; one below NEAR
 OFF = 0.8  # P - D, about, in units of the gain of an epoch: from 0.5 to 4 where the loss is differentiable
@@ -47,7 +47,7 @@ SMALLER = 0.7  # share of the rows that is worth a copy
 MOST_WORK = 1e8  # stored values to walk before a solver gives an iterate
 BIAS = 0.1  # weight of the intercept beside the features of a row
 LIVELY = 10.0  # times the conjugate's curvature: how far the intercept goes at a time
-FAR, TYPICAL = 0.5, 15.0  # the margin, relative to the largest and to the mean wish of a row for another score
+FAR, TYPICAL = 0.5, 15.0  # the margin, relative to the largest and to the mean violation of a row
 
 Sums = tuple[float, float, float]
 
@@ -105,7 +105,7 @@ class Phases:
     def begin(self, most: int, tol: float) -> int:
         """So many epochs over all rows at most, fewer if what one gained says that the gap may be tol; returns how many."""
         most = self.affordable(most)
-        step = 1 if self.smooth else most  # at kinks a small gain says little
+        step = 1 if self.smooth else most  # at nonsmooth points a small gain says little
         for done in range(step, most + 1, step):
             self.epochs(step)
             left = self.left(tol) if self.smooth else np.inf
@@ -179,7 +179,7 @@ class Phases:
     def movable(self) -> tuple[np.ndarray, int]:
         """(which rows still move, how many), from the scores of all rows."""
         whole, active = self.whole, np.empty(self.whole.n, dtype=bool)
-        largest, typical = wishes(self.loss, whole.y, whole.p, whole.q, whole.u, self.z)
+        largest, typical = violations(self.loss, whole.y, whole.p, whole.q, whole.u, self.z)
         margin = min(FAR * largest, TYPICAL * typical)
         count = moving_rows(self.loss, whole.y, whole.p, whole.q, whole.u, self.z, margin, active)
         return active, count
@@ -245,8 +245,8 @@ class Pace:
 def inverse_bias_of(problem: Any, form: Any) -> float:
     """1 / strength of the proximal term in a free intercept (0: there is none).
 
-    It counts less than the features of a row, so that it does not swing; where these hardly count as much as they do, and
-    several times the curvature that the loss's conjugate has at least, so that it does not crawl.
+    It counts less than the features of a row, so that it does not oscillate; where these hardly count as much as they do, and
+    several times the curvature that the loss's conjugate has at least, so that it does not converge slowly.
     """
     if not problem.fit_intercept:
         return 0.0

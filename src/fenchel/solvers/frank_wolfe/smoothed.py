@@ -51,8 +51,8 @@ class Smoothed:
 
 
 def smoothed_iterates(oracle: Any, start: Start, direction: str, choose: Callable[..., float]) -> Iterator[Iterate]:
-    """Iterates for ever, one pass each, with steps t = choose(iteration, g, its change, rise, bend): D gains at least
-    t rise - t^2 bend / 2 and what R* says."""
+    """Iterates for ever, one pass each, with steps t = choose(iteration, g, its change, rise, curvature): D gains at least
+    t rise - t^2 curvature / 2 and what R* says."""
     dual, regularizer = Smoothed(oracle, direction), oracle.problem.regularizer
     U = oracle.feasible(start.dual_point)
     g, fixed = oracle.combine(U), dual.conjugates(U)

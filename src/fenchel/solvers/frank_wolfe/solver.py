@@ -70,8 +70,8 @@ class FrankWolfe(Solver):
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         regularizer = oracle.problem.regularizer
 
-        def size(k: int, a: np.ndarray, turn: np.ndarray, rise: float, bend: float = 0.0) -> float:
-            return 2.0 / (k + 2.0) if self.step == "schedule" else best_step(regularizer, a, turn, rise, bend)
+        def size(k: int, a: np.ndarray, turn: np.ndarray, rise: float, curvature: float = 0.0) -> float:
+            return 2.0 / (k + 2.0) if self.step == "schedule" else best_step(regularizer, a, turn, rise, curvature)
 
         if isinstance(oracle.problem.loss, MoreauVector):
             yield from smoothed_iterates(oracle, start, self.direction, size)
@@ -118,16 +118,17 @@ def repeat(oracle: Any, start: Start, taken: tuple[float, ...]) -> Callable[[], 
     return make
 
 
-def best_step(regularizer: Any, a: np.ndarray, turn: np.ndarray, rise: float, bend: float = 0.0) -> float:
-    """argmax over t in [0, 1] of t rise - t^2 bend / 2 - R*(-(a + t turn)): closed form for L2, else the root of its slope."""
+def best_step(regularizer: Any, a: np.ndarray, turn: np.ndarray, rise: float, curvature: float = 0.0) -> float:
+    """argmax over t in [0, 1] of t rise - t^2 curvature / 2 - R*(-(a + t turn)): closed form for L2, else the root of its
+    slope."""
     if type(regularizer) is L2:
-        curve = float(turn @ turn) + regularizer.alpha * bend
+        curve = float(turn @ turn) + regularizer.alpha * curvature
         slope = regularizer.alpha * rise - float(a @ turn)
         return min(max(slope / curve, 0.0), 1.0) if curve > 0.0 else float(slope > 0.0)
     from scipy.optimize import brentq
 
     def slope_at(t: float) -> float:
-        return rise - t * bend + float(turn @ regularizer.primal_from_dual(-(a + t * turn)))
+        return rise - t * curvature + float(turn @ regularizer.primal_from_dual(-(a + t * turn)))
 
     if not slope_at(0.0) > 0.0:
         return 0.0

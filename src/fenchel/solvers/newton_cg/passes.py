@@ -15,7 +15,7 @@ from fenchel.data.accept import block, size
 from fenchel.data.dense import Dense
 from fenchel.data.mapped import release
 from fenchel.engines.local import spans
-from fenchel.kernels.curvature_passes import bent_pass, line_pass, newton_pass
+from fenchel.kernels.curvature_passes import hessian_product_pass, line_pass, newton_pass
 from fenchel.kernels.gram import CHUNK, add_gram
 from fenchel.solvers.subsampling import drawn, sizes
 
@@ -45,7 +45,7 @@ class Point(NamedTuple):
     z: np.ndarray
     u: np.ndarray
     h: np.ndarray
-    bent: np.ndarray  # sum h x, if the intercept is free
+    curvature_sum: np.ndarray  # sum h x, if the intercept is free
 
 
 class Line(NamedTuple):
@@ -77,17 +77,17 @@ class Passes:
         def work(block):
             at = slice(block.start, block.stop)
             sums = np.zeros((2, w.size))
-            gradient, bent = sums[0], sums[1] if problem.fit_intercept else sums[1, :0]
+            gradient, curvature_sum = sums[0], sums[1] if problem.fit_intercept else sums[1, :0]
             value, slopes = newton_pass(
                 problem.compiled_loss, block.rows, block.y, block.p, block.offset,
-                w, b, z[at], u[at], h[at], gradient, bent,
+                w, b, z[at], u[at], h[at], gradient, curvature_sum,
             )  # fmt: skip
-            return value, gradient, slopes, bent
+            return value, gradient, slopes, curvature_sum
 
-        risk, g, slopes, bent = oracle.engine.sum(work, self.blocks)
+        risk, g, slopes, curvature_sum = oracle.engine.sum(work, self.blocks)
         value = risk + problem.regularizer.value(w)
         slopes = slopes if problem.fit_intercept else 0.0
-        return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h, bent)
+        return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h, curvature_sum)
 
     def line(self, point: Point, new: Point) -> Line:
         """From one point to another; they may be forgotten after it."""
@@ -95,18 +95,22 @@ class Passes:
         between = np.divide(new.u - point.u, dz, out=np.zeros(dz.size), where=dz != 0.0)
         return Line(point.z.copy(), dz, between)
 
-    def bend(self, point: Point, line: Line) -> Point:
+    def secant_curvature(self, point: Point, line: Line) -> Point:
         """The point with curvatures that are at least those averaged over a line."""
         between = np.where(np.isfinite(line.between), line.between, 0.0)
         point = point._replace(h=np.maximum(point.h, self.sample.weights * between))
-        return point._replace(bent=self.product(point, np.zeros(point.w.size), 1.0) if point.bent.size else point.bent)
+        return point._replace(
+            curvature_sum=self.product(point, np.zeros(point.w.size), 1.0)
+            if point.curvature_sum.size
+            else point.curvature_sum
+        )
 
     def along(self, line: Line, t: float) -> tuple[float, float]:
         """(risk, its derivative) on a line, from stored scores."""
         loss, y, p, z, dz = self.problem.compiled_loss, self.sample.y, self.sample.weights, line.z, line.dz
         return self.oracle.engine.sum(lambda at: line_pass(loss, y[at], p[at], z[at], dz[at], t), spans(z.size))
 
-    def bend_of(self, point: Point) -> float:
+    def curvature_of(self, point: Point) -> float:
         """sum h."""
         return float(point.h.sum())
 
@@ -121,7 +125,7 @@ class Passes:
 
         def work(block):
             out = np.zeros(v.size)
-            bent_pass(block.rows, h[block.start : block.stop], v, shift, out)
+            hessian_product_pass(block.rows, h[block.start : block.stop], v, shift, out)
             return (out,)
 
         return self.oracle.engine.sum(work, self.blocks)[0]

@@ -16,7 +16,7 @@ from fenchel.solvers.newton_cg.passes import FACTOR, Costs, Point
 MOST_FACTORED = 500  # features: the d^2 numbers of a Gram matrix travel
 
 
-class Stretch(NamedTuple):
+class RemoteLine(NamedTuple):
     """From one point to another, by the numbers under which the blocks keep them."""
 
     point: int
@@ -41,30 +41,30 @@ class RemotePasses:
         self.next += 1
         asked = ("newton_look", self.name, w, b, self.next)
         if self.oracle.planes is not None:
-            risk, g, slopes, bent, total = self.oracle.checked(w, b, *asked)
+            risk, g, slopes, curvature_sum, total = self.oracle.checked(w, b, *asked)
         else:
-            risk, g, slopes, bent, total = self.team.sum(*asked, changes=self.name)
+            risk, g, slopes, curvature_sum, total = self.team.sum(*asked, changes=self.name)
         regularizer = self.problem.regularizer
         slopes = slopes if self.problem.fit_intercept else 0.0
         value, gradient = risk + regularizer.value(w), g + regularizer.gradient(w)
         unknown: Any = None  # the slopes at (w, b), which the certificate makes itself
-        return Point(w, b, value, gradient, slopes, risk, g, self.next, unknown, total, bent)  # type: ignore[arg-type]
+        return Point(w, b, value, gradient, slopes, risk, g, self.next, unknown, total, curvature_sum)  # type: ignore[arg-type]
 
-    def line(self, point: Point, new: Point) -> Stretch:
+    def line(self, point: Point, new: Point) -> RemoteLine:
         """From one point to another."""
-        return Stretch(point.z, new.z)  # type: ignore[arg-type]
+        return RemoteLine(point.z, new.z)  # type: ignore[arg-type]
 
-    def bend(self, point: Point, line: Stretch) -> Point:
+    def secant_curvature(self, point: Point, line: RemoteLine) -> Point:
         """The point with curvatures that are at least those averaged over a line."""
-        bent, total = self.team.sum("newton_bend", self.name, point.z, *line, changes=self.name)
-        return point._replace(bent=bent if point.bent.size else point.bent, h=total)
+        curvature_sum, total = self.team.sum("newton_secant_curvature", self.name, point.z, *line, changes=self.name)
+        return point._replace(curvature_sum=curvature_sum if point.curvature_sum.size else point.curvature_sum, h=total)
 
-    def along(self, line: Stretch, t: float) -> tuple[float, float]:
+    def along(self, line: RemoteLine, t: float) -> tuple[float, float]:
         """(risk, its derivative) on a line."""
         value, slope = self.team.sum("newton_along", self.name, *line, t)
         return value, slope
 
-    def bend_of(self, point: Point) -> float:
+    def curvature_of(self, point: Point) -> float:
         """sum h."""
         return float(point.h)
 

@@ -28,7 +28,9 @@ ROUGH, ROUGH_WITH_FLAT = 1.0, 4.0
 ROUNDING = 1e-13  # of the value: what rounding can hide
 MOST_TRIALS = 60
 SHORT = 0.1  # step length below which the next system takes curvatures averaged over the step that was too long,
-MOST_BENDS = 5  # ... but not for ever: where a loss has kinks in its slope, steps are exact only without
+MAX_SECANT_STEPS = (
+    5  # ... but not for ever: where the slope of a loss is not differentiable, steps are exact only without
+)
 
 
 def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
@@ -98,15 +100,15 @@ def beginnings(oracle: Any, systems: Systems, whole: Any) -> Iterator[Beginning]
 
 def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Point, float]]:
     """Points of Newton's method, each with the squared decrement of the step that led to it."""
-    decrement, bends = np.inf, MOST_BENDS if np.isfinite(passes.problem.smoothness) else 0
+    decrement, secant_steps = np.inf, MAX_SECANT_STEPS if np.isfinite(passes.problem.smoothness) else 0
     systems.begin()
     while True:
         yield point, decrement
         step = systems.solve(passes, point)
         if step is None:
             return
-        new, t = take(passes, point, step, may_bend=bends > 0)
-        bends -= t < SHORT
+        new, t = take(passes, point, step, may_refine=secant_steps > 0)
+        secant_steps -= t < SHORT
         if new is not None:
             point, decrement = new, step.decrement
             systems.took(t)
@@ -116,7 +118,7 @@ def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Po
             systems.strict = True
 
 
-def take(passes: Passes, point: Point, step: Step, may_bend: bool) -> tuple[Point | None, float]:
+def take(passes: Passes, point: Point, step: Step, may_refine: bool) -> tuple[Point | None, float]:
     """(the point after a step, the step's length): 1, or found on stored scores; None if the value does not fall."""
     new = passes.look(point.w + step.dw, point.b + step.db)
     slope = float(new.gradient @ step.dw) + new.slopes * step.db
@@ -127,7 +129,7 @@ def take(passes: Passes, point: Point, step: Step, may_bend: bool) -> tuple[Poin
     if t == 0.0:
         return None, t
     short = passes.look(point.w + t * step.dw, point.b + t * step.db)
-    return passes.bend(short, line) if t < SHORT and may_bend else short, t
+    return passes.secant_curvature(short, line) if t < SHORT and may_refine else short, t
 
 
 def good(before: float, value: float, slope: float, decrement: float, t: float) -> bool:

@@ -52,8 +52,8 @@ class Hessian(NamedTuple):
 
 def hessian_at(passes: Passes, point: Point) -> Hessian:
     """The Hessian at a point."""
-    total = passes.bend_of(point) if passes.problem.fit_intercept else 0.0
-    mean = point.bent / total if total > 0.0 else np.zeros(point.w.size)
+    total = passes.curvature_of(point) if passes.problem.fit_intercept else 0.0
+    mean = point.curvature_sum / total if total > 0.0 else np.zeros(point.w.size)
     return Hessian(passes, point, mean, total, passes.costs)
 
 
@@ -77,7 +77,7 @@ class Systems:
         self.strict, self.whole = False, t == 1.0
 
     def solve(self, passes: Passes, point: Point) -> Step | None:
-        """A step that nearly solves the Newton system at a point; None if numbers fail."""
+        """A step that nearly solves the Newton system at a point; None if the factorization fails."""
         H = hessian_at(passes, point)
         right = -(point.gradient - point.slopes * H.mean)
         dw = self.direction(H, right, self.goal(right, point.value))
@@ -167,7 +167,7 @@ def aim(gap: float, value: float) -> float:
 
 
 def cholesky(H: Hessian) -> Apply | None:
-    """v -> H^-1 v, or None if numbers fail."""
+    """v -> H^-1 v, or None if the factorization fails."""
     from scipy.linalg.lapack import dpotrf, dpotrs
 
     d, regularizer = H.mean.size, H.passes.problem.regularizer

@@ -37,9 +37,9 @@ from fenchel.solvers.subsampling import strided
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
 FREE_SHRINK, SLOW_FREE_SHRINK = 0.5, 0.7  # with free intercepts, whose balance is upset by every change of gamma
 LONG = 6  # Newton steps
-EPOCHS = 8  # of dual steps at the beginning, for a max hinge: as dear as two Newton steps
+EPOCHS = 8  # of dual steps at the beginning, for a max hinge: as expensive as two Newton steps
 INNER = 1.0  # inner error, relative to the error that smoothing makes, at which gamma shrinks
-FLAT, KINKED_FLAT = 0.9, 0.3  # of the first derivative along a step: where the line search is content
+FLAT, NONSMOOTH_FLAT = 0.9, 0.3  # of the first derivative along a step: where the line search is content
 LOOSE, TIGHT = 0.3, 0.1  # residual of the linear system, relative to the gradient, far away and near the end
 MOST_STEPS = 250  # of conjugate gradients
 SAMPLE = 1000  # rows from which the first gamma is found
@@ -254,7 +254,7 @@ def line_search(oracle, w, dw, dZ, model, U0, gamma, decrement) -> tuple[float, 
         new = look(oracle, model.Z, dZ, t, U0, gamma)
         total = new.smoothed + regularizer.value(w + t * dw)
         slope = new.slope + float(regularizer.gradient(w + t * dw) @ dw)
-        if abs(slope) <= (KINKED_FLAT if gamma > 0.0 else FLAT) * decrement and total <= here + 1e-13 * abs(here):
+        if abs(slope) <= (NONSMOOTH_FLAT if gamma > 0.0 else FLAT) * decrement and total <= here + 1e-13 * abs(here):
             return t, new
         if slope < 0.0 and np.isfinite(total):
             low, low_slope, best = t, slope, new

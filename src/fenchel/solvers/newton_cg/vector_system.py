@@ -16,7 +16,7 @@ import numpy as np
 from fenchel.data.accept import accept_matrix, block, size
 from fenchel.data.dense import Dense
 from fenchel.kernels.gram import add_gram, symmetric
-from fenchel.kernels.vector_curvature import bend, bent_product, shares_of_face, shares_of_slopes
+from fenchel.kernels.vector_curvature import apply_curvature, curvature_product, shares_of_face, shares_of_slopes
 from fenchel.kernels.vector_passes import vector_combine, vector_scores
 from fenchel.multiclass import CostHinge, MaxHinge, MoreauVector, MultivariateSquared, Softmax
 from fenchel.oracles.vector import CHUNK, dense_scores
@@ -71,10 +71,10 @@ class System:
     def __init__(self, oracle: Any, S: np.ndarray, metric: np.ndarray | None, damping: float = 0.0):
         self.oracle, self.problem, self.metric, self.damping = oracle, oracle.problem, metric, damping
         rows, self.share = self.problem.rows, 1.0
-        bent = np.flatnonzero(S.any(axis=1))
-        if bent.size < COMPACT * S.shape[0]:
-            S, self.share = S[bent], bent.size / S.shape[0]
-            rows = accept_matrix(self.problem.X[bent])[1] if bent.size else block(rows, 0, 0)
+        curvature_sum = np.flatnonzero(S.any(axis=1))
+        if curvature_sum.size < COMPACT * S.shape[0]:
+            S, self.share = S[curvature_sum], curvature_sum.size / S.shape[0]
+            rows = accept_matrix(self.problem.X[curvature_sum])[1] if curvature_sum.size else block(rows, 0, 0)
         self.S = S
         self.work = size(rows) * self.problem.outputs * 2.0
         count = int(min(max(self.work // LEAST_WORK, 1), MOST_BLOCKS, max(S.shape[0], 1)))
@@ -100,23 +100,23 @@ class System:
         if isinstance(part.rows, Dense):
             for k in range(0, part.S.shape[0], CHUNK):
                 X = np.asarray(part.rows.values[k : k + CHUNK], dtype=np.float64)
-                Z = self.bent(part.S[k : k + CHUNK], dense_scores(X, V, features))
+                Z = self.curvature_sum(part.S[k : k + CHUNK], dense_scores(X, V, features))
                 out[:features] += X.T @ Z
                 if out.shape[0] > features:
                     out[features] += Z.sum(axis=0)
         elif self.metric is None:
-            bent_product(part.rows, part.S, V, features, out)
+            curvature_product(part.rows, part.S, V, features, out)
         else:
             Z = np.empty((part.S.shape[0], V.shape[1]))
             vector_scores(part.rows, V, features, Z)
-            vector_combine(part.rows, np.ones(Z.shape[0]), self.bent(part.S, Z), features, out)
+            vector_combine(part.rows, np.ones(Z.shape[0]), self.curvature_sum(part.S, Z), features, out)
         return out
 
-    def bent(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    def curvature_sum(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """J_i z_i for all rows of Z, which may be overwritten."""
         if self.metric is not None:
             return S * (Z @ self.metric)
-        bend(S, Z)
+        apply_curvature(S, Z)
         return Z
 
     def traces(self) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
-"""Work with the rows near a kink only: the others enter as a fixed linear function, and are checked again and again.
+"""Work with the rows near a nonsmooth point only: the others enter as a fixed linear function, and are checked again and again.
 
 A row is left out if its loss is linear around its score, with slope u, within a radius that the scores will hardly move.
-Whether they did is seen at a `check` with all rows; if a row has crossed a kink, all rows come back and the radius
+Whether they did is seen at a `check` with all rows; if a row has crossed a nonsmooth point, all rows come back and the radius
 grows. The rows that stay are copied together: at most KEEP of X is held a second time.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.kernels.envelope import bent_within
+from fenchel.kernels.envelope import curved_within
 from fenchel.solvers.semismooth_newton.smoothed_problem import Claim, Linear, SmoothedProblem
 from fenchel.solvers.semismooth_newton.smoothed_rows import RowState
 
@@ -47,15 +47,15 @@ class Reduction:
         reach = max(self.moves * work.moved, SMOOTHINGS * work.gamma)
         if self.ended or rows.u.size <= LEAST_ROWS or not np.isfinite(reach):
             return False
-        bent = np.empty(rows.u.size, dtype=np.bool_)
-        bent_within(problem.compiled_loss, problem.y, problem.weights, rows.z, rows.u, reach, bent)
-        stay = np.flatnonzero(bent)
+        curvature = np.empty(rows.u.size, dtype=np.bool_)
+        curved_within(problem.compiled_loss, problem.y, problem.weights, rows.z, rows.u, reach, curvature)
+        stay = np.flatnonzero(curvature)
         if not 0 < stay.size < most * rows.u.size:
-            self.ended = work.gamma == 0.0  # rows that bend by themselves will go on doing so
+            self.ended = work.gamma == 0.0  # rows that have curvature by themselves will go on doing so
             return False
         if self.whole:
             self.remember(claim)
-            np.copyto(self.rows.u0, self.rows.u, where=~bent)
+            np.copyto(self.rows.u0, self.rows.u, where=~curvature)
         self.hand_back()
         self.count_passes()
         self.index = stay if self.index is None else self.index[stay]

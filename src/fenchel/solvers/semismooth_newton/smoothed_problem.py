@@ -77,7 +77,7 @@ class SmoothedProblem:
         self.look(fresh=False)
 
     def widen(self) -> None:
-        """More smoothing, if steps have come to little again and again: too few rows bend."""
+        """More smoothing, if steps have come to little again and again: too few rows have curvature."""
         if self.short >= MOST_SHORT and self.gamma > 0.0:
             self.gamma, self.short = GROWTH * self.gamma, 0
             self.look(fresh=False)
@@ -103,12 +103,12 @@ class SmoothedProblem:
         """P and D here. loss*(u) = u x - loss(x), so the loss part of D is the risk, less <u, z>, less the residual."""
         risk, r = self.sums.risk + self.left_out(), self.slopes()
         primal, losses = risk + self.regular()[0], risk - self.sums.residual
-        if not self.free or self.sums.bend <= 0.0:
+        if not self.free or self.sums.total_curvature <= 0.0:
             return Claim(primal, dual_estimate(self.oracle, self.w, self.b, losses, self.g, r), self.sums.residual, 0.0)
-        # u is balanced by what bends, in proportion: where the loss has a kink, loss* is linear there.
-        share = r / self.sums.bend
+        # u is balanced by the rows with curvature, in proportion: where the loss is nonsmooth, loss* is linear there.
+        share = r / self.sums.total_curvature
         g = self.g - share * self.border
-        losses += share * self.sums.kinks - float(self.w @ self.g) - self.b * r
+        losses += share * self.sums.breakpoints - float(self.w @ self.g) - self.b * r
         return Claim(primal, losses - self.regularizer.conjugate(-g), self.sums.residual, share)
 
     def direction(self) -> tuple[np.ndarray, float, float] | None:
@@ -128,7 +128,7 @@ class SmoothedProblem:
         if self.free:
             whole = np.empty((d + 1, d + 1))
             whole[:d, :d], whole[:d, d] = H, self.border
-            whole[d, d] = self.sums.bend if self.sums.bend > 0.0 else 1.0
+            whole[d, d] = self.sums.total_curvature if self.sums.total_curvature > 0.0 else 1.0
             return whole
         return H
 

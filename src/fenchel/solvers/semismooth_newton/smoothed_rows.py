@@ -31,8 +31,8 @@ class Sums(NamedTuple):
     risk: float
     residual: float
     slopes: float
-    bend: float
-    kinks: float
+    total_curvature: float
+    breakpoints: float
 
 
 def smoothed_sums(
@@ -48,7 +48,7 @@ def smoothed_sums(
     def work(block):
         part = slice(block.start, block.stop)
         z, u0, u, t, p = rows.z[part], rows.u0[part], rows.u[part], rows.t[part], block.p
-        change, bent, step = np.zeros(w.size), np.zeros(border.size), np.empty(z.size)
+        change, curvature, step = np.zeros(w.size), np.zeros(border.size), np.empty(z.size)
         if fresh:
             scores_pass(block.rows, block.offset, w, z)
             z += b
@@ -57,13 +57,13 @@ def smoothed_sums(
         else:
             sums = curved_rows(loss, block.y, p, block.offset, z, u, t, step)
         combine_pass(block.rows, p, step, change)
-        if bent.size:
-            combine_pass(block.rows, p, np.divide(t, np.maximum(p, TINY), out=step), bent)
-        return *sums, change, bent
+        if curvature.size:
+            combine_pass(block.rows, p, np.divide(t, np.maximum(p, TINY), out=step), curvature)
+        return *sums, change, curvature
 
-    *sums, change, bent = oracle.engine.sum(work, oracle.blocks)
+    *sums, change, curvature = oracle.engine.sum(work, oracle.blocks)
     g += change
-    border[:] = bent
+    border[:] = curvature
     return Sums(*sums)
 
 
@@ -79,5 +79,5 @@ def smoothed_line(
             return smoothed_along(loss, block.y, block.p, z[part], dz[part], t, u0[part], gamma)
         return curved_along(loss, block.y, block.p, z[part], dz[part], t)
 
-    value, slope, bend = oracle.engine.sum(work, oracle.blocks)
-    return value, slope, bend
+    value, slope, total_curvature = oracle.engine.sum(work, oracle.blocks)
+    return value, slope, total_curvature

@@ -1,11 +1,11 @@
-"""Newton's method with a Cholesky factor; for losses with kinks on the proximal point problems of the dual.
+"""Newton's method with a Cholesky factor; for nonsmooth losses on the proximal point problems of the dual.
 
 Problem      min over w, b of F(w, b) + R(w), R quadratic, few features (the factor is d x d)
 Update       A differentiable loss: Newton steps with a line search on stored scores.
-             A loss with kinks: maximise D(u) - gamma/2 sum p (u - u0)^2 instead, whose primal has the smoothed losses phi
+             A nonsmooth loss: maximise D(u) - gamma/2 sum p (u - u0)^2 instead, whose primal has the smoothed losses phi
              (`kernels/envelope.py`), by (semismooth) Newton steps, then u0 <- u and gamma <- gamma / 3, and so on. Only rows
-             near a kink have curvature, so the Gram matrix is that of few rows.
-             The first steps are made on sub-samples (`subsampling.py`), the last ones on the rows near a kink
+             near a nonsmooth point have curvature, so the Gram matrix is that of few rows.
+             The first steps are made on sub-samples (`subsampling.py`), the last ones on the rows near a nonsmooth point
              (`row_reduction.py`), checked with all rows. Both are working copies: at most 0.6 of X at a time.
 Certificate  u, which the smoothing gives for free
 Reference    Rockafellar (1976) for the proximal point method; Li, Sun and Toh (2018) for semismooth Newton on it
@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.data.accept import size
-from fenchel.kernels.envelope import bent_weight
+from fenchel.kernels.envelope import curved_weight
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.semismooth_newton.row_reduction import EARLY_KEEP, KEEP, Reduction
@@ -47,7 +47,9 @@ class SemismoothNewton(Solver):
     'CERTIFIED'
     """
 
-    at_home: ClassVar[str] = "the method is written for rows that are here: it picks those near a kink and factors them"
+    at_home: ClassVar[str] = (
+        "the method is written for rows that are here: it picks those near a nonsmooth point and factors them"
+    )
     cost: ClassVar[str] = "a pass over the data, and a Cholesky factor of a d x d matrix"
     convergence: ClassVar[str] = "superlinear near the optimum"
     needs: ClassVar[Needs] = Needs(regularizer=("hessian", "few_features"))
@@ -81,7 +83,7 @@ def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tu
 
 
 def roughly(work: SmoothedProblem, least: float) -> Iterator[Iterate]:
-    """Proximal point steps with gamma down to `least`, as long as enough rows bend."""
+    """Proximal point steps with gamma down to `least`, as long as enough rows have curvature."""
     for _ in range(MOST_STEPS):
         claim = work.claim()
         if work.gamma == 0.0:
@@ -139,12 +141,13 @@ def dual_point(work: SmoothedProblem, claim: Claim) -> np.ndarray | Callable[[],
     u = work.rows.u.copy()
     if claim.share == 0.0:
         return u
-    bend, p = work.rows.t.copy(), work.oracle.problem.weights
-    return lambda: np.where(bend > 0.0, u - claim.share * bend / np.maximum(p, 1e-300), u)
+    total_curvature, p = work.rows.t.copy(), work.oracle.problem.weights
+    return lambda: np.where(total_curvature > 0.0, u - claim.share * total_curvature / np.maximum(p, 1e-300), u)
 
 
 def first_gamma(oracle: Any, w: np.ndarray, b: float) -> float:
-    """Twice the least, about, at which half of the rows bend: with none the first step would be a plain gradient step."""
+    """Twice the least, about, at which half of the rows have curvature: with none the first step would be a plain gradient
+    step."""
     n = oracle.problem.n
     few = oracle.take(strided(n, PROBED)) if n > PROBED else oracle
     problem = few.problem
@@ -152,12 +155,12 @@ def first_gamma(oracle: Any, w: np.ndarray, b: float) -> float:
     if half == 0.0:
         return 1.0
 
-    def bent(gamma: float) -> bool:
-        return bent_weight(problem.compiled_loss, problem.y, problem.weights, z, gamma) >= half
+    def is_curved(gamma: float) -> bool:
+        return curved_weight(problem.compiled_loss, problem.y, problem.weights, z, gamma) >= half
 
     gamma = 1.0
-    while bent(gamma) and gamma > 1e-18:
+    while is_curved(gamma) and gamma > 1e-18:
         gamma *= 0.5
-    while not bent(gamma) and gamma < 1e60:
+    while not is_curved(gamma) and gamma < 1e60:
         gamma *= 2.0
     return 2.0 * gamma

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.data.accept import size
-from fenchel.data.walk import slices
+from fenchel.data.row_blocks import slices
 from fenchel.kernels.column_descent import column_descent, column_products, normal_product
 from fenchel.solvers.working_set.sparse_quadratic import shortened, violation
 

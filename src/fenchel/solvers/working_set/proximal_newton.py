@@ -24,7 +24,9 @@ LAG = 0.02  # fall of the violation in one step that lets the next one use the s
 DIRECT = 1500  # columns up to which a set is solved through its Gram matrix
 THIN = 2.0  # columns squared, relative to their stored values, up to which the Gram matrix is worth its size
 LOOSE, TIGHT = 0.3, 1e-2  # of the violation: what is left of it by the solution of a model, TIGHT: of a larger one
-DEAR = 0.25  # of a product with the Hessian: where factors cost more, models far from the solution are solved roughly
+EXPENSIVE = (
+    0.25  # of a product with the Hessian: where factors cost more, models far from the solution are solved roughly
+)
 HARD = 2  # sets not solved by the steps allowed, after which all models are solved exactly
 SAMPLE = 20  # rows per column that give the curvature while steps are long
 SIZABLE = 50  # columns whose Gram matrix costs more than other passes
@@ -77,7 +79,9 @@ class ProximalNewton:
         self.secant: np.ndarray | None = None  # curvatures that the last step showed, if it was too long
         self.progress = np.inf  # of the last step, relative to the value
         self.stuck = False  # no step could be made
-        self.rough = 0.0  # part of the violation that the last model was allowed to leave, as factors are dear
+        self.rough = (
+            0.0  # part of the violation that the last model was allowed to leave, as factorizations are expensive
+        )
         self.hard = 0  # sets that were not solved by the steps allowed
         self.made_for: Any = (None, None, False)  # columns, curvatures, whether sampled, of the matrix at hand
         self.matrix = np.zeros((0, 0))
@@ -128,9 +132,9 @@ class ProximalNewton:
         curvatures, self.rough = self.curvatures(point), 0.0
         thin = not columns.dense and columns.size**2 > THIN * columns.stored and self.hard < HARD
         if columns.size <= DIRECT and not thin:
-            dear = FACTOR * columns.size**3 / 3.0 > DEAR * self.product_cost
-            eta = min(LOOSE, max(LOOSE * now / self.lam, EXACT)) if dear and self.lam else EXACT
-            if dear:
+            expensive = FACTOR * columns.size**3 / 3.0 > EXPENSIVE * self.product_cost
+            eta = min(LOOSE, max(LOOSE * now / self.lam, EXACT)) if expensive and self.lam else EXACT
+            if expensive:
                 self.rough = eta
             return minimise(self.hessian(columns, curvatures, now <= LAG * before), q, xb, lam, eta)
         scale = np.sqrt(self.problem.weights * curvatures)

@@ -4,7 +4,7 @@ Problem      min over w, b of F(w, b) + lam |w|_1 + ridge/2 <w, w>, F differenti
 Update       The gradient in all columns; the set = the support and the columns where |gradient| is largest. Within the set
              Newton steps (`proximal_newton.py`) until its violation is small beside that of all columns; and so on.
 Certificate  the slopes, scaled until |v_j| <= lam: with the set solved exactly, the gap shows what is outside
-Reference    Johnson and Guestrin (2015), Massias, Gramfort and Salmon (2018) for working sets judged by the gap;
+Reference    Johnson and Guestrin (2015), Massias, Gramfort and Salmon (2018) for working sets chosen by the gap;
              Yuan, Ho and Lin (2012) for the proximal Newton steps
 
 Holds a copy of the set's columns, by rows and, if they are many, by columns too.

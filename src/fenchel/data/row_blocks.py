@@ -15,7 +15,7 @@ from fenchel.data.mapped import release
 from fenchel.data.threads import cores, spread
 
 VALUES = 1 << 18  # stored values in a block, about: some tenths of a millisecond of work
-STRETCH = 1 << 15  # rows at least, for work on numbers that go with them: some hundredths of a millisecond
+MIN_RANGE_ROWS = 1 << 15  # rows at least, for work on numbers that go with them: some hundredths of a millisecond
 FEW = 32  # blocks
 LONGEST = (
     1 << 24
@@ -34,7 +34,9 @@ def at_most(threads: int | None) -> Iterator[None]:
         THREADS.reset(token)
 
 
-def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], least: int = 0, values: int = VALUES) -> Iterator[Any]:
+def map_row_blocks(
+    rows: Any, n: int, work: Callable[[slice, Any], Any], least: int = 0, values: int = VALUES
+) -> Iterator[Any]:
     """work(row numbers, those rows) for every block, in order; blocks that are mapped from disk are then let go of.
 
     A block has `values` stored values, about, and not fewer than `least`, for work that has a cost of its own per block.
@@ -42,7 +44,7 @@ def walk(rows: Any, n: int, work: Callable[[slice, Any], Any], least: int = 0, v
     >>> import numpy as np
     >>> from fenchel.data.accept import accept_matrix
     >>> rows = accept_matrix(np.ones((5, 2)))[1]
-    >>> list(walk(rows, 5, lambda span, part: (span.start, span.stop), values=4))
+    >>> list(map_row_blocks(rows, 5, lambda span, part: (span.start, span.stop), values=4))
     [(0, 2), (2, 4), (4, 5)]
     """
     wanted = max(-(-size(rows) // max(values, least)), 1)
@@ -71,13 +73,13 @@ def slices(order: Any, values: float, multiple: int = 1) -> Iterator[Any]:
         yield order[a : a + step]
 
 
-def stretches(n: int, work: Callable[[slice], Any]) -> Iterator[Any]:
-    """work(row numbers) for stretches of n rows, in order, for work on vectors alone.
+def map_row_ranges(n: int, work: Callable[[slice], Any]) -> Iterator[Any]:
+    """work(row numbers) for ranges of n rows, in order, for work on vectors alone.
 
-    >>> list(stretches(100_000, lambda span: (span.start, span.stop)))
+    >>> list(map_row_ranges(100_000, lambda span: (span.start, span.stop)))
     [(0, 33334), (33334, 66668), (66668, 100000)]
     """
-    step = -(-n // max(n // STRETCH, 1))
+    step = -(-n // max(n // MIN_RANGE_ROWS, 1))
     yield from _in_order(lambda a: work(slice(a, min(a + step, n))), range(0, n, step))
 
 

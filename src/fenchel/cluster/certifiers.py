@@ -1,8 +1,8 @@
 """The certificate of data on a cluster: P and D recomputed from the definitions, each block's share where it lies.
 
-What travels is the sum of each worker's shares (`judged.py`), whose passes are those of the certificate at home; a dual point
-is a recipe (`Mixed`), from which each block makes its own share. With a free intercept the shift that balances it is found by
-some rounds of sums.
+What travels is the sum of each worker's shares (`certificate_shares.py`), whose passes are those of the certificate at home;
+a dual point is a recipe (`Mixed`), from which each block makes its own share. With a free intercept the shift that balances
+it is found by some rounds of sums.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from fenchel.certificates.measure import accept_mixture, set_certificate, slopes_mixture
 from fenchel.certificates.passes import EPS
-from fenchel.certificates.scalar import SAFETY, Judge, blur, shift_to_balance, sum_of
+from fenchel.certificates.scalar import SAFETY, Certifier, blur, shift_to_balance, sum_of
 from fenchel.certificates.vector import making_up
-from fenchel.cluster.judged import Share
+from fenchel.cluster.certificate_shares import Share
 from fenchel.errors import InputError
 from fenchel.oracles.scalar import Kept, Mixed, PlaneRecipe
 from fenchel.oracles.structured import LabelRecipe
@@ -37,7 +37,7 @@ def labels_at(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixed:
 
 
 def accept(problem: Any, point: Any) -> Any:
-    """A user's dual point: only recipes can be judged where the data are."""
+    """A user's dual point: only recipes can be certified where the data are."""
     if not isinstance(point, (Mixed, Kept)):
         raise InputError(
             "the dual point of data on a cluster is that of a Result; leave it out to use the slopes at coef"
@@ -127,10 +127,10 @@ def balancing_shift(team: Any, point: Any) -> tuple[bool, float]:
     raise InputError("no dual point is balanced: the loss has no minimum over the intercept; use fit_intercept=False")
 
 
-ROWS = Judge(rows_certificate, slopes_at, slopes_at, accept)
-VECTORS = Judge(vectors_certificate, slopes_at, slopes_at, accept)
-EXAMPLES = Judge(examples_certificate, labels_at, labels_at, accept)
-SETS = Judge(
+ROWS = Certifier(rows_certificate, slopes_at, slopes_at, accept)
+VECTORS = Certifier(vectors_certificate, slopes_at, slopes_at, accept)
+EXAMPLES = Certifier(examples_certificate, labels_at, labels_at, accept)
+SETS = Certifier(
     sets_certificate, lambda problem, w, b=0.0: slopes_mixture(problem, w, b, set_scores),
     lambda problem, w, b=0.0: slopes_mixture(problem, w, b, set_scores), accept_mixture,
 )  # fmt: skip
