@@ -19,6 +19,7 @@ KINDS = {
     "scalar": "one score",
     "vector": "several scores",
     "free vector": "several scores, free intercepts",
+    "own vector": "several scores, a loss of one's own",
     "set": "measures",
     "structured": "structured hinge",
     "structured log": "structured log-loss",

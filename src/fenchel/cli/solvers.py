@@ -28,6 +28,7 @@ KINDS = {
     "scalar": "one score",
     "vector": "several scores",
     "free vector": "several scores with intercepts",
+    "own vector": "several scores, own loss",
     "set": "measures",
     "structured": "structured, max",
     "structured log": "structured, log",
