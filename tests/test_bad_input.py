@@ -115,7 +115,10 @@ BAD = {  # name: (call, words that the message must contain)
         lambda: fenchel.certify(problem(fit_intercept=True), np.zeros(3), np.nan),
         "intercept must be one finite number",
     ),
-    "kinks": (lambda: solve(solver="lbfgs"), "LBFGS cannot .* `Hinge` has kinks .*Solvers that can: .*DualAscent"),
+    "nonsmooth": (
+        lambda: solve(solver="lbfgs"),
+        "LBFGS cannot .* `Hinge` is not differentiable .*Solvers that can: .*DualAscent",
+    ),
     "no_quadratic_part": (
         lambda: solve(problem={"regularizer": "l1"}, solver=solvers.DualAscent()),
         "DualAscent cannot .* `L1` has no .*Solvers that can: ",

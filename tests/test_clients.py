@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 import subprocess
 import sys
@@ -28,17 +27,15 @@ def certified(alpha):
     return fenchel.solve(problem).status is fenchel.Status.CERTIFIED
 
 
-@pytest.mark.parametrize("pickler", [pickle, cloudpickle])
-def test_the_package_is_pickled_by_name(pickler):
-    assert pickler.loads(pickler.dumps(fenchel)) is fenchel
+def test_the_package_is_pickled_by_name():
+    assert cloudpickle.loads(cloudpickle.dumps(fenchel)) is fenchel
     inside = {"package": fenchel, "solve": fenchel.solve, "module": fenchel.losses, "class": fenchel.Classifier}
-    back = pickler.loads(pickler.dumps(inside)) if pickler is cloudpickle else inside
+    back = cloudpickle.loads(cloudpickle.dumps(inside))
     assert all(back[key] is value for key, value in inside.items())
-    assert copy.copy(fenchel) is copy.deepcopy(fenchel) is fenchel
 
 
 @pytest.mark.parametrize(
-    "body", ["fenchel.Status.CERTIFIED.name", "fenchel.losses.Hinge().margin", "fenchel.solving.solve.__name__"]
+    "body", ["fenchel.Status.CERTIFIED.name", "fenchel.losses.Hinge().margin", "fenchel.solve.__name__"]
 )
 def test_functions_that_mention_the_package_reach_a_new_process(body):
     """As they do from a notebook: cloudpickle sends the functions of __main__ with all that they name."""

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import fenchel
 from fenchel import deadline, solvers, structured
 from fenchel.compile.kernel import kernel
-from fenchel.data import walk
+from fenchel.data import row_blocks
 from fenchel.data.threads import spread
 from fenchel.kernel_methods import KernelProblem, solve_kernel
 from fenchel.kernels.intercept import intercept_bracket
@@ -293,7 +293,7 @@ def test_slices_change_nothing(name, monkeypatch):
     options = {"order": "cyclic"} if name == "dual_ascent" else {}
     solver = solvers.SOLVERS[name](**options)
     whole = fenchel.solve(p, solver=solver, max_iter=12, tol=1e-12)
-    monkeypatch.setattr(walk, "LONGEST", 20 * 7)
+    monkeypatch.setattr(row_blocks, "LONGEST", 20 * 7)
     parts = fenchel.solve(p, solver=solver, max_iter=12, tol=1e-12)
     np.testing.assert_array_equal(whole.coef, parts.coef)
     assert whole.certificate == parts.certificate
@@ -304,7 +304,7 @@ def test_slices_of_other_families_change_rounding_only(family, monkeypatch):
     p = FAMILIES[family](SIZES.get(family, (200, 0))[0])
     name = "block_ascent" if requirements.fits(solvers.SOLVERS["block_ascent"], p) else "block_frank_wolfe"
     whole = fenchel.solve(p, solver=name, max_iter=10, tol=1e-12)
-    monkeypatch.setattr(walk, "LONGEST", 500)
+    monkeypatch.setattr(row_blocks, "LONGEST", 500)
     parts = fenchel.solve(p, solver=name, max_iter=10, tol=1e-12)
     assert parts.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-6)
 

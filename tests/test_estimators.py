@@ -23,6 +23,7 @@ import fenchel
 from fenchel import Classifier, NoveltyDetector, Problem, Regressor
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators import base
+from fenchel.models import parts
 from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.result import Certificate, Status
 
@@ -354,7 +355,7 @@ def test_float32_scores_are_those_of_float64(binary, monkeypatch):
     X, y, _ = binary
     X = X.astype(np.float32)
     model = Classifier("logistic", alpha=0.1).fit(X, y)
-    monkeypatch.setattr(base, "ROWS_AT_ONCE", 50)
+    monkeypatch.setattr(parts, "ROWS_AT_ONCE", 50)
     expected = model.decision_function(X.astype(np.float64))
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(model.decision_function(sp.csr_array(X)), expected, rtol=1e-12, atol=1e-12)

@@ -452,7 +452,7 @@ def test_sources_follow_imports_through_packages_and_functions():
     assert "fenchel.losses.hinge" not in sources.reachable("fenchel.kernels.passes")
     whole = sources._imported("fenchel.losses", ["Hinge"])
     assert {"fenchel.losses.hinge", "fenchel.losses.logistic", "fenchel.losses"} <= set(whole)
-    assert sources._imported("fenchel", ["typed", "losses"]) == ["fenchel.compile.dispatch", "fenchel.losses"]
+    assert sources._imported("fenchel", ["deadline", "losses"]) == ["fenchel.deadline", "fenchel.losses"]
 
 
 def test_entries_that_nobody_reads_are_removed(folder):
@@ -536,7 +536,8 @@ def test_sums_are_reordered_where_that_is_allowed_and_nowhere_else(order, tmp_pa
 TWICE = """
 import numpy as np, scipy.sparse as sp
 import fenchel
-from fenchel import compat, solvers
+from fenchel import solvers
+from fenchel.selection import requirements as compat
 from fenchel.compile.disk_cache import DiskCache
 
 seen, save = {}, DiskCache.save_overload

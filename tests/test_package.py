@@ -108,7 +108,9 @@ def test_the_installed_wheel_solves_a_problem(built, tmp_path):
     assert run(TINY, place, cwd=tmp_path, PYTHONPATH=str(place)) == "CERTIFIED\n"
 
 
-@pytest.mark.parametrize("what", ["fenchel", "fenchel.cli", "fenchel.solve, fenchel.estimators, fenchel.report"])
+@pytest.mark.parametrize(
+    "what", ["fenchel", "fenchel.cli", "fenchel.solving.solve, fenchel.estimators, fenchel.report"]
+)
 def test_importing_opens_no_socket_writes_no_file_and_starts_no_process(what, tmp_path):
     code = f"{WATCH}import {what}\nprint(seen)"
     assert run(code, cwd=tmp_path, PYTHONPATH=str(ROOT / "src")) == "[]\n"

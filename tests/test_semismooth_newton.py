@@ -11,7 +11,7 @@ from fenchel import losses
 from fenchel.compile.dispatch import compilable
 from fenchel.data.accept import accept_matrix, take
 from fenchel.engines import Local
-from fenchel.kernels.envelope import bent_weight
+from fenchel.kernels.envelope import curved_weight
 from fenchel.solvers import SemismoothNewton
 from fenchel.solvers.semismooth_newton import row_reduction
 from fenchel.solvers.subsampling import drawn, sizes, strided
@@ -116,7 +116,7 @@ def test_the_weight_of_rows_that_bend_is_that_of_their_dual_steps(loss):
             loss.dual_step(0.0, a + width, gamma, t) > loss.dual_step(0.0, a, gamma, t)
             for a, t in zip(z, y, strict=True)
         ]
-        assert bent_weight(compiled, y, p, z, gamma) == pytest.approx(
+        assert curved_weight(compiled, y, p, z, gamma) == pytest.approx(
             p @ np.array(secant_steps, dtype=float), rel=1e-12
         )
         counts.append(sum(secant_steps))

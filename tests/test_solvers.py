@@ -90,7 +90,7 @@ def test_a_pair_that_does_not_fit_says_what_is_missing_why_and_who_can():
     p = problem(LOSSES["hinge"], REGULARIZERS["l1"])
     with pytest.raises(IncompatibleError, match=r"DualAscent cannot .* `L1` has no .* Solvers that can: Bundle"):
         fenchel.solve(p, solver="dual_ascent")
-    with pytest.raises(IncompatibleError, match=r"LBFGS cannot .* `Hinge` has kinks .*Solvers that can"):
+    with pytest.raises(IncompatibleError, match=r"LBFGS cannot .* `Hinge` is not differentiable .*Solvers that can"):
         fenchel.solve(p, solver="lbfgs")
 
 

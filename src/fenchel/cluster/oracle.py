@@ -124,11 +124,10 @@ class RemoteRows(Remote, Oracle):
         return self.team.sum("grams", shares=self.shares(weights))[0]
 
     def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
-        if not self.problem.fit_intercept:
+        if not self._intercept_may_vary():
             return w, b
         _, _, size = self.team.sum("slopes_at_intercepts", w, np.empty(0))
-        smooth = self.problem.smooth_loss
-        return w, middle(lambda bs: self.team.sum("slopes_at_intercepts", w, bs)[:2], b, size, smooth=smooth)
+        return w, middle(lambda bs: self.team.sum("slopes_at_intercepts", w, bs)[:2], b, size)
 
     def require_minimum(self) -> None:
         if self.problem.fit_intercept:

@@ -20,8 +20,8 @@ from fenchel.result import TracePoint
 
 MARK = "__fenchel__"
 HOMES = (
-    "checkpoint", "data.attributes", "data.exponential", "data.power", "data.transfer", "estimators.sequence_input",
-    "losses", "measures", "multiclass", "regularizers", "result", "set_problem", "solvers", "structured", "structured_check",
+    "estimators.sequence_input", "losses", "measures", "mirror_maps", "models.structured_check", "multiclass",
+    "problems.measure", "regularizers", "result", "sequences.attributes", "solvers", "solving.checkpoint", "structured",
 )  # fmt: skip
 CSR = {"csr_matrix": sp.csr_matrix, "csr_array": sp.csr_array}
 WHOLE = (0,)  # places in a TracePoint that are whole numbers

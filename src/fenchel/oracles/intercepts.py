@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.compile.dispatch import is_builtin
 from fenchel.errors import InputError
+from fenchel.losses.protocol import curvature
 
 ROUNDING = 1e-12  # |S| up to this share of sum p |slope| counts as 0
 NARROW = 1e-8  # intervals up to this share of the size of the scores count as one point: the solver's is kept
@@ -30,33 +32,28 @@ MOST_ROUNDS = 400
 TAILS = (1e-2, 1e-5, 1e-8)  # distances of a slope from its limit; a limit that is approached and never reached needs
 EVENLY = 0.98  # about as many score units from the second to the third as from the first to the second
 
+PROBES = (-20.0, -5.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 5.0, 20.0)  # scores at which curvature is tried
+
 Sums = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE, smooth: bool = False) -> float:
+def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> float:
     """The middle of the interval of best intercepts, or b if they are one point.
 
     sums(array of intercepts) gives S and sum p |slope| at each of them, `at_once` at a time; `size` is that of a
-    typical score. For a differentiable loss (`smooth`) b is kept where S rises at b: then it is not inside such an interval.
+    typical score.
 
     >>> kinks = np.array([0.0, 1.0, 3.0, 7.0])  # of the absolute loss: the best are between 1 and 3
     >>> slopes = lambda bs: np.sign(bs[:, None] - kinks)
     >>> round(middle(lambda bs: (slopes(bs).sum(axis=1), np.abs(slopes(bs)).sum(axis=1)), 1.0, 7.0), 9)
     2.0
     """
-    if smooth and _rises(sums, b, NARROW * _unit(b, size)):
-        return b
     low, high = interval(sums, b, size, at_once)
     if np.isfinite(low) and np.isfinite(high):
         return low + 0.5 * (high - low) if high - low > NARROW * _unit(b, size) else b
     if np.isfinite(low) or np.isfinite(high):
         return low if np.isfinite(low) else high
     return b
-
-
-def _rises(sums: Sums, b: float, step: float) -> bool:
-    total, most = sums(np.array([b - step, b + step]))
-    return bool(total[1] - total[0] > ROUNDING * most.max())
 
 
 def interval(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> tuple[float, float]:
@@ -118,6 +115,16 @@ def _between(a: float, b: float, count: int) -> np.ndarray:
 def _unit(b: float, size: float) -> float:
     found = max(abs(b), size)
     return found if 0.0 < found < np.inf else 1.0
+
+
+def is_strictly_convex(loss: Any, targets: Iterable[float]) -> bool:
+    """Whether a built-in loss has curvature at every score that is tried, so that no two intercepts can be equally good.
+
+    >>> from fenchel.losses import Huber, Logistic
+    >>> is_strictly_convex(Logistic(), [-1.0, 1.0]), is_strictly_convex(Huber(), [0.0])
+    (True, False)
+    """
+    return is_builtin(loss) and all(curvature(loss, z, float(y)) > 0.0 for y in targets for z in PROBES)
 
 
 def refuse_without_minimum(loss: Any, targets: np.ndarray, falls: float, rises: float) -> None:

@@ -23,7 +23,7 @@ from fenchel.kernels.dual_phase import row_scores
 from fenchel.kernels.gram import add_gram, symmetric
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, intercept_sums, slope_limits, slope_sum
 from fenchel.mirror_maps.coordinatewise import Identity
-from fenchel.oracles.intercepts import middle, refuse_without_minimum
+from fenchel.oracles.intercepts import is_strictly_convex, middle, refuse_without_minimum
 from fenchel.oracles.local_dual import LocalDual, Round
 
 MANY = 1 << 14  # rows for which a search over all scores takes so long that it must be possible to break it off
@@ -243,11 +243,17 @@ class Oracle:
 
     def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
         """(w, the middle of the intercepts that are best at w); (w, b) if there is nothing to choose."""
-        if not self.problem.fit_intercept:
+        if not self._intercept_may_vary():
             return w, b
         z = self.scores(w)
         _, _, size = self.intercept_sums(z, np.empty(0))
-        return w, middle(lambda bs: self.intercept_sums(z, bs)[:2], b, size, smooth=self.problem.smooth_loss)
+        return w, middle(lambda bs: self.intercept_sums(z, bs)[:2], b, size)
+
+    def _intercept_may_vary(self) -> bool:
+        """Whether the intercept is free, and several may be equally good."""
+        problem = self.problem
+        strict = problem.smooth_loss and is_strictly_convex(problem.loss, problem.some_targets())
+        return problem.fit_intercept and not strict
 
     def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """(sum p slope, sum p |slope| at scores z + b for every b, sum p |z|): no pass over X."""
