@@ -43,7 +43,7 @@ from fenchel.solvers.dual_ascent import phases
 from fenchel.solvers.dual_ascent.mirror_form import STEPS, make_form, make_rule
 from fenchel.solvers.dual_ascent.settings import SETTINGS
 from fenchel.solvers.evaluation_schedule import checks
-from fenchel.solvers.row_order import ORDERS
+from fenchel.solvers.row_order.orders import ORDERS
 
 
 @dataclass(frozen=True)
