@@ -137,7 +137,7 @@ class Settings:
 
     # --- Initial epochs for Newton's method (`initial_epochs.py`) ---
 
-    # With a free intercept the gap cannot be told from u, so that the number of epochs is fixed.
+    # With a free intercept the gain of an epoch does not tell the gap, so that the number of epochs is fixed.
     initial_epochs_free_intercept: int = 4
     # Without one there are at most so many epochs.
     initial_max_epochs: int = 20

@@ -53,7 +53,7 @@ class DualAscent(Solver):
     step is None for the regularizer's default (see above), "majorised", "exact", "explicit" or "implicit". The last two take
     the learning `rate` of rule (11), the same for all rows; None is what section 6.2 advises, a tenth of the rate of Newton's
     method: for L2 inversely proportional to |x_i|^2, for normalised entropies to max_j |x_ij|^2. order is "blocks", "permuted"
-    or "cyclic". damping in (0, 1] is the share of each step taken.
+    or "cyclic". damping in (0, 1] is the fraction of each step taken.
 
     The large-margin batch versions of the online algorithms of `fenchel.OnlineClassifier` are this solver with the hinge
     and the matching regularizer: L2 (Perceptron), UnnormalisedEntropy and Entropy (Winnow), BalancedEntropy (balanced
