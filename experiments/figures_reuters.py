@@ -28,7 +28,7 @@ import fenchel
 from experiments import common, data
 from experiments.algorithms import EPOCHS, LARGE_MARGIN, RATE
 from fenchel.solvers import DualAscent, Solver
-from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
+from fenchel.solvers.augmented_lagrangian.solver import AugmentedLagrangian
 
 LAMBDA = {"LM-Perc": 0.003, "LM-UWin": 1e-4, "LM-NWin": 1e-4, "Spars": 0.001}
 RATES = (0.0001, 0.001, 0.01, 0.1)

@@ -56,7 +56,7 @@ def test_exact_inner_solves_contract_as_the_analysis_says():
     M = np.linalg.inv(np.eye(n) + X @ X.T / (alpha * n))  # u = M (b - y): the dual optimum at fixed intercept
     best, r = float(M.sum(axis=0) @ y / M.sum()), float(M.sum())
     solver = AugmentedLagrangian(mu=mu, eta=eta, inner="exact")
-    from fenchel.solvers.augmented_lagrangian import Augmented
+    from fenchel.solvers.augmented_lagrangian.solver import Augmented
 
     state = Augmented(Oracle(p), Start(np.zeros(d)))
     state.set_penalty(n / mu)

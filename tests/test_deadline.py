@@ -321,7 +321,7 @@ def test_phases_in_steps_equal_compiled_ones(free, monkeypatch):
         phases = Phases(oracle, solvers.Start(np.zeros(p.d)), make_form(oracle), 3, 0.1 if free else 0.0)
         phases.epochs(4)
         phases.epochs(0)
-        found.append((phases.part.u.copy(), phases.v.copy(), phases.b))
+        found.append((phases.subset.u.copy(), phases.v.copy(), phases.b))
     for a, b in zip(*found, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-300)
 

@@ -16,10 +16,11 @@ from fenchel.oracles.scalar import Oracle
 from fenchel.solvers import DualAscent
 from fenchel.solvers.base import Start
 from fenchel.solvers.dual_ascent import phases
-from fenchel.solvers.dual_ascent.active_rows import AT_ONCE, Room, Unchanged, columns_of, take_rows
+from fenchel.solvers.dual_ascent.active_rows import Unchanged, Workspace, columns_of, take_rows
 from fenchel.solvers.dual_ascent.free_newton import Free, Newton
 from fenchel.solvers.dual_ascent.mirror_form import make_form
-from fenchel.solvers.dual_ascent.phases import FARTHEST_OFF, OFF, Pace, Phases
+from fenchel.solvers.dual_ascent.phases import EpochSchedule, Phases
+from fenchel.solvers.dual_ascent.settings import SETTINGS
 from problems import LOSSES, problem
 
 
@@ -46,7 +47,7 @@ def test_a_copy_holds_the_rows_with_common_columns_first():
     rows = accept_matrix(X)[1]
     columns = columns_of(rows, X.shape[1], Local())
     index = np.random.default_rng(1).permutation(X.shape[0])[:700]
-    copy = take_rows(rows, index, columns, Local(), Room())
+    copy = take_rows(rows, index, columns, Local(), Workspace())
     got = sp.csr_matrix((copy.values, copy.indices.astype(np.int64), copy.indptr.astype(np.int64)), (700, X.shape[1]))
     w = np.random.default_rng(2).standard_normal(X.shape[1])
     np.testing.assert_array_equal(columns.original(columns.renamed(w)), w)
@@ -55,29 +56,29 @@ def test_a_copy_holds_the_rows_with_common_columns_first():
     assert (np.diff(frequency) <= 0).all()
 
 
-@pytest.mark.parametrize("wide", [3, AT_ONCE // 7, AT_ONCE + 1])
-def test_copies_of_dense_rows_share_their_room(wide):
+@pytest.mark.parametrize("wide", [3, SETTINGS.values_per_dense_copy // 7, SETTINGS.values_per_dense_copy + 1])
+def test_copies_of_dense_rows_share_their_workspace(wide):
     rng = np.random.default_rng(0)
-    X, room = rng.standard_normal((40, wide)), Room()
+    X, workspace = rng.standard_normal((40, wide)), Workspace()
     rows = accept_matrix(X)[1]
     first = rng.permutation(40)[:30]
-    copy = take_rows(rows, first, Unchanged(), Local(), room)
+    copy = take_rows(rows, first, Unchanged(), Local(), workspace)
     np.testing.assert_array_equal(copy.values, X[first])
-    kept = room.values
+    kept = workspace.values
     inner = np.flatnonzero(rng.random(30) < 0.5)
-    within = take_rows(copy, inner, Unchanged(), Local(), room)  # in place
+    within = take_rows(copy, inner, Unchanged(), Local(), workspace)  # in place
     np.testing.assert_array_equal(within.values, X[first[inner]])
-    fewer = take_rows(rows, first[:20], Unchanged(), Local(), room)
+    fewer = take_rows(rows, first[:20], Unchanged(), Local(), workspace)
     np.testing.assert_array_equal(fewer.values, X[first[:20]])
-    assert room.values is kept
-    more = take_rows(rows, np.arange(40), Unchanged(), Local(), room)
+    assert workspace.values is kept
+    more = take_rows(rows, np.arange(40), Unchanged(), Local(), workspace)
     np.testing.assert_array_equal(more.values, X)
     np.testing.assert_array_equal(rows.values, X)  # what is the user's stays as it was
 
 
 def value_of(phases):
     """D at the phases' u, from the definition, with v computed anew."""
-    p, u = phases.oracle.problem, phases.whole.u
+    p, u = phases.oracle.problem, phases.all_rows.u
     conjugates = sum(w * p.loss.conjugate(t, y) for w, t, y in zip(p.weights, u, p.y, strict=True))
     return -conjugates - np.sum((p.X.T @ (p.weights * u)) ** 2) / (2.0 * p.regularizer.alpha)
 
@@ -94,19 +95,19 @@ def test_gains_are_what_the_dual_rises_by_at_least_and_it_never_falls(loss):
     assert (rises > 0.0).all()
 
 
-def repeats_of(phases, busy):
+def repeats_of(phases, high_gain):
     """How many epochs of their own so many high-gain rows have before the next epoch over all rows."""
     begun = phases.oracle.passes
     phases.epochs(1)
-    return (phases.oracle.passes - begun - 1.0) * phases.whole.n / busy
+    return (phases.oracle.passes - begun - 1.0) * phases.all_rows.n / high_gain
 
 
 def test_rows_that_gain_most_have_epochs_of_their_own():
     phases = phases_of(wide("hinge"))
     assert repeats_of(phases, 1) == pytest.approx(0.0)  # nothing was known of the rows
-    busy = np.count_nonzero(phases.gains > HIGH_GAIN_RATIO * phases.gains.mean())
-    assert 0 < busy < MAX_HIGH_GAIN_SHARE * phases.whole.n
-    repeats = repeats_of(phases, busy)
+    high_gain = np.count_nonzero(phases.gains > HIGH_GAIN_RATIO * phases.gains.mean())
+    assert 0 < high_gain < MAX_HIGH_GAIN_SHARE * phases.all_rows.n
+    repeats = repeats_of(phases, high_gain)
     assert repeats == pytest.approx(round(repeats)) and 1 <= round(repeats) <= REPEATS
     phases.gains[:] = 1.0  # all alike
     assert repeats_of(phases, 1) == pytest.approx(0.0)
@@ -136,52 +137,52 @@ def test_they_have_them_as_long_as_they_gain_their_share_of_the_most(monkeypatch
 
 
 @pytest.mark.parametrize(("loss", "tol", "epochs"), [("logistic", 0.5, 1), ("logistic", 1e-9, 4), ("hinge", 0.5, 4)])
-def test_the_first_look_comes_as_soon_as_the_gains_allow_it(loss, tol, epochs):
+def test_the_gap_is_first_evaluated_as_soon_as_the_gains_allow_it(loss, tol, epochs):
     phases = phases_of(wide(loss, alpha=1e-2))
     phases.first()
     assert phases.begin(4, tol) == epochs
-    gap = phases.check(phases.look())
+    gap = phases.check(phases.evaluate())
     assert (gap.primal - gap.dual) / gap.primal <= tol or tol == 1e-9
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 @pytest.mark.parametrize("alpha", [1e-2, 1e-3, 1e-4])
-def test_gap_is_foretold_by_the_gain_of_an_epoch_once_it_was_looked_at(loss, alpha):
+def test_gap_is_predicted_by_the_gain_of_an_epoch_once_it_was_evaluated(loss, alpha):
     phases = phases_of(wide(loss, alpha=alpha))
     phases.first()
     phases.epochs(3)
-    phases.learn(phases.look()[2])
+    phases.learn(phases.evaluate()[2])
     for _ in range(2):
         phases.epochs(1)
-        left = phases.left(tol := phases.off * phases.gains.sum() / phases.scale)
-        found = phases.check(phases.look())
+        left = phases.left(tol := phases.gap_per_gain * phases.gains.sum() / phases.scale)
+        found = phases.check(phases.evaluate())
         assert 0.25 <= left * tol * found.primal / (found.primal - found.dual) <= 4.0
         phases.learn(found.primal - found.dual)
     assert phases.left(1e-3 * tol) == np.inf
-    for ratio, believed in ((7.0, 7.0), (1e-3, OFF), (1e6, FARTHEST_OFF)):
+    for ratio, believed in ((7.0, 7.0), (1e-3, SETTINGS.gap_per_gain), (1e6, SETTINGS.max_gap_per_gain)):
         phases.learn(ratio * phases.gains.sum())
-        assert phases.off == pytest.approx(believed)
+        assert phases.gap_per_gain == pytest.approx(believed)
 
 
 def test_rows_that_gained_most_have_a_last_epoch_alone():
     phases = phases_of(wide("squared_hinge", alpha=1e-3))
     phases.epochs(2)
-    busy = phases.gains > HIGH_GAIN_RATIO * phases.gains.mean()
-    before, value, gap, passes = phases.whole.u.copy(), value_of(phases), phases.look()[2], phases.oracle.passes
+    high_gain = phases.gains > HIGH_GAIN_RATIO * phases.gains.mean()
+    before, value, gap, passes = phases.all_rows.u.copy(), value_of(phases), phases.evaluate()[2], phases.oracle.passes
     phases.epochs(0)
-    assert (phases.oracle.passes - passes) * phases.whole.n == pytest.approx(np.count_nonzero(busy))
-    moved = phases.whole.u != before
-    assert moved.any() and not moved[~busy].any()
+    assert (phases.oracle.passes - passes) * phases.all_rows.n == pytest.approx(np.count_nonzero(high_gain))
+    moved = phases.all_rows.u != before
+    assert moved.any() and not moved[~high_gain].any()
     assert value_of(phases) > value
-    assert phases.look()[2] < gap
+    assert phases.evaluate()[2] < gap
 
 
 def test_damping_at_which_a_step_had_to_be_cut_is_not_tried_again():
     newton = Newton(phases_of(wide()))
-    newton.damping, newton.share = 1e-3, 0.1
+    newton.damping, newton.step_fraction = 1e-3, 0.1
     newton.adapt(0.9)
     assert newton.damping > 1e-3
-    newton.share = 1.0
+    newton.step_fraction = 1.0
     for _ in range(20):
         newton.adapt(0.1)  # steps that do well
     assert newton.damping > 1e-3
@@ -202,8 +203,8 @@ def test_damping_at_which_a_step_had_to_be_cut_is_not_tried_again():
         (1e-3, 5e-4, 1e-4),  # beyond the tolerance: whoever asked for it did not stop
     ],
 )
-def test_all_rows_are_looked_at_when_the_next_power_of_ten_or_the_tolerance_is_reached(tol, gap, aim):
-    assert Pace(1e-2, tol).aim(gap) == pytest.approx(aim)
+def test_all_rows_are_evaluated_when_the_next_power_of_ten_or_the_tolerance_is_reached(tol, gap, aim):
+    assert EpochSchedule(1e-2, tol).aim(gap) == pytest.approx(aim)
 
 
 @pytest.mark.parametrize(("tol", "copied"), [(1e-5, False), (1e-12, True)])
@@ -243,8 +244,8 @@ def test_two_dual_steps_tell_the_conjugate_near_u(loss, rho):
     p = problem(LOSSES[loss], R.L2(0.05), n=40)
     phases = phases_of(p)
     phases.epochs(2)
-    phases.look()
-    free = Free(phases.loss, phases.whole, phases.part_z)
+    phases.evaluate()
+    free = Free(phases.loss, phases.all_rows, phases.subset_z)
     ahead = free.u + 2.0 * free.r / free.probe  # beyond what was probed: still in the same piece?
     low, high = np.array([p.loss.dual_domain(target) for target in free.y]).T
     inside = (low < ahead) & (ahead < high) & (ahead * free.u > 0.0) & (np.minimum(free.u - low, high - free.u) > 1e-3)
@@ -264,9 +265,9 @@ def test_no_phase_lowers_the_dual_value(loss):
     found = [phases.first().dual]
     for _ in range(8):
         phases.epochs(1)
-        found.append(phases.check(phases.look()).dual)
+        found.append(phases.check(phases.evaluate()).dual)
         list(newton.step())
-        found.append(phases.check(phases.look()).dual)
+        found.append(phases.check(phases.evaluate()).dual)
         newton.damping *= 0.3
     assert np.min(np.diff(found)) >= -1e-12 * (1 + np.max(np.abs(found)))
 
@@ -287,12 +288,12 @@ def test_rows_that_were_left_out_are_taken_back():
     phases = phases_of(p)
     phases.first()
     phases.epochs(3)
-    phases.check(phases.look())
+    phases.check(phases.evaluate())
     few = np.zeros(p.n, dtype=bool)
     few[::10] = True
     phases.narrow(few)  # too few, on purpose
     phases.epochs(10)
-    own = phases.look()
+    own = phases.evaluate()
     assert not isinstance(phases.columns, Unchanged)
     whole = phases.check(own)
     assert whole.primal - whole.dual > 2.0 * own[2]
@@ -302,7 +303,7 @@ def test_rows_that_were_left_out_are_taken_back():
     active, count = phases.movable()
     assert count > few.sum()
     phases.narrow(active)
-    assert set(np.flatnonzero(active)) == set(phases.part.number)
+    assert set(np.flatnonzero(active)) == set(phases.subset.number)
 
 
 def test_a_path_profits_from_its_last_point_and_runs_repeat():

@@ -170,7 +170,7 @@ def test_dual_epochs_bring_wide_problems_near_the_solution(free):
     assert best.status is fenchel.Status.CERTIFIED
     copy = copied(oracle, np.random.default_rng(0))
     epochs = DualEpochs(oracle, copy.sample, np.random.default_rng(0))
-    looks = list(epochs.looks(1e-4))
+    looks = list(epochs.evaluations(1e-4))
     w = copy.columns.original(epochs.v)
     value = oracle.risk(w, epochs.centre)[0] + p.regularizer.value(w)
     assert value - best.certificate.primal < 0.01 * abs(best.certificate.primal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tracemalloc
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -21,9 +22,9 @@ from fenchel.kernels import sparse_duals
 from fenchel.kernels.sparse_duals import SparseDuals, as_csr, grown, keep_row, stored
 from fenchel.models.file import plain
 from fenchel.oracles.vector import VectorOracle
-from fenchel.solvers import block_ascent
 from fenchel.solvers.base import Start
-from fenchel.solvers.block_ascent import BlockAscent, BlockState
+from fenchel.solvers.block_ascent import solver as block_ascent
+from fenchel.solvers.block_ascent.solver import BlockAscent, BlockState
 from vector_problems import hinges
 
 pytestmark = pytest.mark.xdist_group("max_hinge")
@@ -80,7 +81,7 @@ def test_storage_changes_no_iterate(loss, regularizer, monkeypatch):
 def test_the_optimum_and_its_certificate_are_those_of_dense_storage(loss, monkeypatch):
     p = problem(loss)
     few = fenchel.solve(p, solver=BlockAscent(), tol=1e-4)
-    monkeypatch.setattr(block_ascent, "MANY", CLASSES + 1)
+    monkeypatch.setattr(block_ascent, "SETTINGS", replace(block_ascent.SETTINGS, min_sparse_scores=CLASSES + 1))
     all_of_them = fenchel.solve(p, solver=BlockAscent(), tol=1e-4)
     assert isinstance(few.dual_point, sp.csr_matrix) and isinstance(all_of_them.dual_point, np.ndarray)
     for result in (few, all_of_them):

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 from fenchel.errors import InputError, UnknownNameError
-from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
+from fenchel.solvers.augmented_lagrangian.solver import AugmentedLagrangian
 from fenchel.solvers.base import Solver, Start
-from fenchel.solvers.block_ascent import BlockAscent
+from fenchel.solvers.block_ascent.solver import BlockAscent
 from fenchel.solvers.block_frank_wolfe import BlockFrankWolfe
 from fenchel.solvers.bundle.solver import Bundle
 from fenchel.solvers.cocoa import Cocoa

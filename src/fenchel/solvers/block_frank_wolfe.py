@@ -29,10 +29,10 @@ from fenchel.kernels.block_frank_wolfe import AWAY, PAIRWISE, plain_epoch, verte
 from fenchel.kernels.structured_epoch import ASK, CACHE_FIRST
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
-from fenchel.solvers.block_ascent import BlockState
+from fenchel.solvers.block_ascent.solver import BlockState
 from fenchel.solvers.evaluation_schedule import checks
 from fenchel.solvers.label_state import LabelState
-from fenchel.solvers.row_order import blocks
+from fenchel.solvers.row_order.orders import blocks
 
 KINDS = {"plain": 0, "away": AWAY, "pairwise": PAIRWISE}
 SAMPLINGS = ("uniform", "gap")

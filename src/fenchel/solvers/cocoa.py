@@ -3,8 +3,8 @@
 Problem      max over u of -sum_i p_i (loss*(u_i) - u_i offset_i) - R*(v), v = -sum_i p_i u_i x_i; R* has a quadratic bound
 Update       v / strength goes to all blocks. Each makes `epochs` epochs of exact dual coordinate steps on its own rows, as if
              its change of v counted c times, and sends back the change d_k. With d = sum_k d_k, and the loss part of D
-             concave, t = ((loss part's gain) - strength <w, d>) / (strength |d|^2), at most 1, is the best step that is sure
-             to be good: v <- v + t d, and each block keeps the share t of its change. The dual value never falls.
+             concave, t = ((loss part's gain) - strength <w, d>) / (strength |d|^2), at most 1, maximizes a lower
+             bound of D: v <- v + t d, and each block keeps the fraction t of its change. The dual value never falls.
              c follows |d|^2 / sum_k |d_k|^2, how much the blocks do the same: 1 (not at all) to their number (CoCoA+ takes
              the number). Blocks that answer each other's last change make w oscillate: the point between the last two is
              evaluated too. One round moves d numbers to and from each worker, whatever the epochs.
@@ -54,7 +54,7 @@ class Cocoa(Solver):
     slow: ClassVar[bool] = True
     cost: ClassVar[str] = "some epochs of dual steps in every block, one message of d numbers to and from each worker"
     convergence: ClassVar[str] = (
-        "as dual ascent where blocks have little in common; up to so many times slower as there are blocks"
+        "as dual ascent where blocks have little in common; slower by a factor of up to the number of blocks"
     )
 
     def __post_init__(self) -> None:
@@ -69,18 +69,18 @@ class Cocoa(Solver):
             strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
             transfer = Soft(regularizer.alpha * regularizer.l1_ratio / strength)
         v = -oracle.begin_local_duals(transfer, strength, self.seed) / strength
-        told, last = Round(v, 0.0, 1.0, self.epochs), None
+        request, last = Round(v, 0.0, 1.0, self.epochs), None
         rounds: list[Round] = []
-        for told in start.memory["rounds"] if start.memory is not None else ():
-            if rounds:  # what the blocks keep is what the rounds made of it
+        for request in start.memory["rounds"] if start.memory is not None else ():
+            if rounds:  # Replaying the rounds restores the state of the blocks.
                 oracle.local_dual_round(rounds[-1])
                 last = rounds[-1].v
-            rounds.append(told)
+            rounds.append(request)
         while True:
-            v, middle = told.v, apply_to(transfer, halfway(told.v, last))
+            v, middle = request.v, apply_to(transfer, halfway(request.v, last))
             w = apply_to(transfer, v)
-            losses, between, before, after, change, squares = oracle.local_dual_round(told)
-            rounds = [*rounds, told] if not rounds or rounds[-1] is not told else rounds
+            losses, between, before, after, change, squares = oracle.local_dual_round(request)
+            rounds = [*rounds, request] if not rounds or rounds[-1] is not request else rounds
             at_w, at_middle = losses + regularizer.value(w), between + regularizer.value(middle)
             dual = -before - regularizer.conjugate(strength * v)
             best, primal = (w, at_w) if at_w <= at_middle else (middle, at_middle)
@@ -89,5 +89,5 @@ class Cocoa(Solver):
             if not square > 0.0:
                 return
             kept = min(max((before - after - strength * float(w @ change)) / (strength * square), 0.0), 1.0)
-            coupling = max(float(np.sqrt(told.coupling * square / squares)), 1.0)
-            told, last = Round(v + kept * change, kept, coupling, self.epochs), v
+            coupling = max(float(np.sqrt(request.coupling * square / squares)), 1.0)
+            request, last = Round(v + kept * change, kept, coupling, self.epochs), v

@@ -1,4 +1,4 @@
-"""When a solver that steps row by row looks at P and D."""
+"""When a solver that steps row by row evaluates P and D."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 def checks() -> Iterator[bool]:
-    """For epoch after epoch, whether P and D are evaluated: ever more rarely, so that watching stays cheap.
+    """For epoch after epoch, whether P and D are evaluated: at growing intervals, so that evaluations stay inexpensive.
 
     >>> from itertools import islice
     >>> [int(due) for due in islice(checks(), 9)]

@@ -22,7 +22,8 @@ from fenchel.errors import InputError
 from fenchel.kernels.pair_epoch import pair_epoch
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
-from fenchel.solvers.dual_ascent.solver import PATIENCE, State
+from fenchel.solvers.dual_ascent.settings import SETTINGS
+from fenchel.solvers.dual_ascent.solver import State
 from fenchel.solvers.evaluation_schedule import checks
 
 
@@ -72,13 +73,13 @@ class Pairs(State):
         self.count, self.violation = np.zeros(2, dtype=np.int64), np.zeros((2, waiting))
 
     def recompute(self) -> None:
-        """v from u; the intercept is nothing that u determines."""
+        """v from u, which does not determine the intercept."""
         b = getattr(self, "b", 0.0)
         super().recompute()
         self.b = b
 
     def epoch(self, rng: np.random.Generator, full: bool) -> None:
-        """One visit to the rows that still move, or to all of them."""
+        """One visit to the active rows, or to all rows if `full`."""
         if full or self.active.size == 0:
             self.active = self.rows
         problem, order = self.oracle.problem, self.shuffle(rng, self.active)
@@ -89,10 +90,10 @@ class Pairs(State):
                 self.bounds, self.typical, 1.0 / self.strength, self.b, self.u, self.v, self.idle, self.work, self.pool,
                 self.count, self.violation,
             )  # fmt: skip
-        self.active = self.active[self.idle[self.active] < PATIENCE]
+        self.active = self.active[self.idle[self.active] < SETTINGS.max_idle_epochs]
 
     def check(self) -> Iterate:
-        """As in dual ascent; the intercept that is best for w is also the better guess for the next epoch."""
+        """As in dual ascent; the next epoch starts from the intercept that is best for w."""
         found = super().check()
         self.b = found.intercept
         return found

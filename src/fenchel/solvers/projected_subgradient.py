@@ -1,7 +1,7 @@
 """Projected subgradient descent (PG, the batch form of Pegasos).
 
 Problem      min over w of F(w) + alpha/2 |w|^2, F the risk with the intercept minimised out
-Update       w <- w - s/alpha (a + alpha w), a a subgradient of F at w, with the share s = 2 / (t + 1) or s = 1 / t; then w
+Update       w <- w - s/alpha (a + alpha w), a a subgradient of F at w, with the step s = 2 / (t + 1) or s = 1 / t; then w
              is scaled into the ball alpha |w|^2 <= F(0), which holds the optimum of a loss that is never negative:
              alpha/2 |w*|^2 <= P* = D* <= F(0) - alpha/2 |w*|^2
 Certificate  free: w = -sum p u x / alpha for an average u of the slopes, hence feasible; scaling w scales u towards 0,
@@ -22,14 +22,25 @@ from fenchel.errors import InputError
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 
-SCHEDULES: dict[str, Callable[[int], float]] = {"2/(t+1)": lambda t: 2.0 / (t + 1.0), "1/t": lambda t: 1.0 / t}
+
+def increasing_average(t: int) -> float:
+    """The step for which the average weighs the slopes of step t by t."""
+    return 2.0 / (t + 1.0)
+
+
+def plain_average(t: int) -> float:
+    """The step for which the average weighs all slopes alike."""
+    return 1.0 / t
+
+
+SCHEDULES: dict[str, Callable[[int], float]] = {"2/(t+1)": increasing_average, "1/t": plain_average}
 
 
 @dataclass(frozen=True)
 class ProjectedSubgradient(Solver):
     """The plainest baseline, for every loss with bounded slopes, with L2; one pass over the data per iteration.
 
-    schedule is the share that the newest slopes get in step t = 1, 2, ...: "2/(t+1)" (gap O(1 / (alpha t))), or "1/t", the
+    schedule is the weight of the newest slopes in step t = 1, 2, ...: "2/(t+1)" (gap O(1 / (alpha t))), or "1/t", the
     plain average of Pegasos and PG (O(log t / (alpha t))).
 
     >>> import fenchel
@@ -53,7 +64,7 @@ class ProjectedSubgradient(Solver):
             raise InputError(f"schedule must be one of {', '.join(map(repr, SCHEDULES))}, got {self.schedule!r}")
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
-        problem, regularizer, share = oracle.problem, oracle.problem.regularizer, SCHEDULES[self.schedule]
+        problem, regularizer, schedule = oracle.problem, oracle.problem.regularizer, SCHEDULES[self.schedule]
         alpha = regularizer.alpha
         w, b, t = start.coef, start.intercept, 0
         u = oracle.feasible(start.dual_point)
@@ -67,7 +78,7 @@ class ProjectedSubgradient(Solver):
             dual = -oracle.conjugates(u) - regularizer.conjugate(-a)
             yield Iterate(w, b, plane.value + regularizer.value(w), dual, u)
             t += 1
-            step = share(t)
+            step = schedule(t)
             u = (1.0 - step) * u + step * slopes
             a = (1.0 - step) * a + step * plane.gradient
             w = -a / alpha

@@ -1,4 +1,4 @@
-"""The rows that dual phases walk: all of them where they lie, or a compact copy of those that still move."""
+"""The rows that dual phases visit: all of them in place, or a compact copy of the active ones."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from fenchel.data.dense import Dense
 from fenchel.data.dense import copy_rows as copy_dense
 from fenchel.engines.local import SMALLEST_BLOCK
 from fenchel.kernels.working_copy import copy_rows, count_columns, rank_columns
-
-WIDE = 2048  # columns from which renumbering them pays: the weights of fewer are in the nearest cache anyway
-TOLD_APART = 1024  # frequencies of columns
-AT_ONCE = 1 << 17  # values of dense rows that are copied at a time
+from fenchel.solvers.dual_ascent.settings import SETTINGS
 
 
-class Part(NamedTuple):
-    """Some rows with all that goes with them; `number` is their place in the problem."""
+class RowSubset(NamedTuple):
+    """Some rows with their targets, weights, offsets, curvatures and dual variables; `number` is their place in the problem."""
 
     rows: Any
     y: np.ndarray
@@ -39,32 +36,32 @@ class Part(NamedTuple):
         """Stored values, at least 1."""
         return max(size(self.rows), 1)
 
-    def take(self, index: np.ndarray, columns: Columns | Unchanged, engine: Any, room: Room) -> Part:
-        """A copy of the rows `index`, one behind the other in that order, its columns renamed. Dense rows take the place of the
-        last copy in the room, be it these rows themselves: then the index must rise."""
-        rows = take_rows(self.rows, index, columns, engine, room)
+    def take(self, index: np.ndarray, columns: Columns | Unchanged, engine: Any, workspace: Workspace) -> RowSubset:
+        """A compact copy of the rows `index` in that order, its columns renumbered. Dense rows overwrite the last copy in the
+        workspace, which may be these rows themselves: then the index must be increasing."""
+        rows = take_rows(self.rows, index, columns, engine, workspace)
         y, p, offset, q = (read_only(field[index]) for field in (self.y, self.p, self.offset, self.q))
-        return Part(rows, y, p, offset, q, self.u[index], self.number[index])
+        return RowSubset(rows, y, p, offset, q, self.u[index], self.number[index])
 
 
-class Room:
-    """Memory for copies of dense rows, one after the other: where it is fresh, it costs more than the copy."""
+class Workspace:
+    """Memory for successive copies of dense rows: allocating it anew costs more than the copy itself."""
 
     values: np.ndarray | None = None
 
     def filled(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
         """The rows `index` of X."""
         if self.values is None or (X.base is not self.values and self.values.shape[0] < index.size):
-            self.values = None  # let go of it before there is more
+            self.values = None  # The old memory is released before more is allocated.
             self.values = np.empty((index.size, X.shape[1]), X.dtype)
-        step = max(AT_ONCE // X.shape[1], 1)
-        for a in range(0, index.size, step):  # so that rows that move up within the room are not written over before
+        step = max(SETTINGS.values_per_dense_copy // X.shape[1], 1)
+        for a in range(0, index.size, step):  # Rows that move up in place are read before they are overwritten.
             copy_dense(X, index[a : a + step], self.values[a : min(a + step, index.size)])
         return self.values[: index.size]
 
 
 class Columns:
-    """Columns by falling frequency: rank_j is the new number of column j."""
+    """Columns by decreasing frequency: rank_j is the new number of column j."""
 
     def __init__(self, rows: CSR, d: int, engine: Any):
         def work(span: slice) -> tuple[np.ndarray]:
@@ -74,10 +71,10 @@ class Columns:
 
         counts = engine.sum(work, halves(rows.indices.size, rows.indices.size))[0]
         self.rank = np.empty(d, dtype=np.uint32)
-        rank_columns(counts, np.empty(TOLD_APART, dtype=np.uint64), self.rank)
+        rank_columns(counts, np.empty(SETTINGS.max_column_frequencies, dtype=np.uint64), self.rank)
 
     def renamed(self, v: np.ndarray) -> np.ndarray:
-        """A vector over the columns, by their new numbers."""
+        """A vector over the columns, in their new order."""
         out = np.empty(v.size)
         out[self.rank] = v
         return out
@@ -87,7 +84,7 @@ class Columns:
 
 
 class Unchanged:
-    """Columns as they are."""
+    """Columns in their original order."""
 
     rank = np.empty(0, dtype=np.uint32)
 
@@ -99,21 +96,21 @@ class Unchanged:
 
 
 def halves(count: int, stored: int) -> list[slice]:
-    """Numbers below `count` in two runs, or in one if they stand for few stored values."""
+    """range(count) as two slices, or as one if there are few stored values."""
     edges = [0, count // 2, count] if stored >= SMALLEST_BLOCK else [0, count]
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
 def columns_of(rows: Any, d: int, engine: Any) -> Columns | Unchanged:
-    """New numbers for the columns of a copy, where they make walking it faster."""
-    wide = isinstance(rows, CSR) and d >= WIDE
+    """A new order for the columns of a copy, where it makes epochs faster."""
+    wide = isinstance(rows, CSR) and d >= SETTINGS.min_renumbered_columns
     return Columns(rows, d, engine) if wide else Unchanged()
 
 
-def take_rows(rows: Any, index: np.ndarray, columns: Columns | Unchanged, engine: Any, room: Room) -> Any:
+def take_rows(rows: Any, index: np.ndarray, columns: Columns | Unchanged, engine: Any, workspace: Workspace) -> Any:
     """A copy of some rows."""
     if isinstance(rows, Dense):
-        return Dense(read_only(room.filled(rows.values, index)))
+        return Dense(read_only(workspace.filled(rows.values, index)))
     indptr = np.zeros(index.size + 1, dtype=rows.indptr.dtype)
     np.cumsum(np.diff(rows.indptr)[index], out=indptr[1:])
     stored = int(indptr[-1])

@@ -5,9 +5,9 @@ Near u_i the derivative of the loss's conjugate is c_i + rho_i u, so that the be
     (Q + rho + gamma) x = r,   Q_ij = p_j (<x_i, x_j> / strength + inverse_bias),   r_i = z_i - c_i - rho_i u_i.
 
 gamma damps it: near-duplicate rows make Q singular, and rho is 0 for hinges. r and rho are read off two dual steps with
-large q, t(q) = r / (rho + q), which stay near u: this serves every loss, exactly where its conjugate is piecewise linear or
-quadratic. Rows that x moves out of their piece are held at its end, and the others solved for again; without this a few of
-them spoil the step. It ends with an exact search on the segment, so that D never falls.
+large q, t(q) = r / (rho + q), which stay near u: this serves every loss, and is exact where its conjugate is piecewise linear
+or quadratic. Rows that x moves out of their piece are held at its end, and the system is solved again for the others; without
+this a few rows spoil the step. A line search ends it, so that D never falls.
 """
 
 from __future__ import annotations
@@ -23,35 +23,25 @@ from fenchel.kernels.dual_phase import dual_steps
 from fenchel.kernels.free_rows import add_rows, multiply, solve_free
 from fenchel.kernels.passes import conjugate_sum
 from fenchel.result import Iterate
-
-PROBE = 16.0  # steps are probed with so many times the row's own q, and twice that
-FLAT = 1e-6  # rho below this share of the probe is rounding
-SAME = 1e-6  # a relative change by the projection that is rounding
-DAMPING = 0.03  # at the start, relative to the mean q of the rows
-LEAST, MOST = 1e-12, 1e3  # ... and where it ends
-MOST_LEAST = 0.1  # that a step which had to be cut may set
-GOES = 4  # solves of a step
-STEPS = 200  # of conjugate gradients in a go, at most
-MOST_WORK = 1e8  # stored values to walk in a go, at most
-RESIDUAL = 0.5  # of the linear system, relative to the first one
-HALVINGS, ENOUGH = 20, 0.1  # of a step that does not raise D by this share of what its slope promises
-GOOD, FULL, SHORT = 0.25, 0.9, 0.5  # the gap after a step relative to that before; the share of a step that is taken
+from fenchel.solvers.dual_ascent.settings import SETTINGS
 
 
 class Free:
-    """The free rows of a part: y, p, q, u, z of them, and r and rho."""
+    """The free rows of a subset: their y, p, q, u and z, and r and rho."""
 
-    def __init__(self, loss: Any, part: Any, z: np.ndarray):
+    def __init__(self, loss: Any, subset: Any, z: np.ndarray):
+        probe = SETTINGS.newton_probe_ratio
         self.loss = loss
-        near, far = np.empty(part.n), np.empty(part.n)
-        dual_steps(loss, part.y, part.q, part.u, z, 0.0, PROBE, near)
-        dual_steps(loss, part.y, part.q, part.u, z, 0.0, 2.0 * PROBE, far)
-        self.rows = np.flatnonzero((far != 0.0) & (part.p > 0.0)).astype(np.uint64)
-        self.y, self.p, self.offset = (read_only(f[self.rows]) for f in (part.y, part.p, part.offset))
-        self.q, self.probe = part.q[self.rows], read_only(PROBE * part.q[self.rows])
-        self.u, self.z, near, far = part.u[self.rows], z[self.rows], near[self.rows], far[self.rows]
+        near, far = np.empty(subset.n), np.empty(subset.n)
+        dual_steps(loss, subset.y, subset.q, subset.u, z, 0.0, probe, near)
+        dual_steps(loss, subset.y, subset.q, subset.u, z, 0.0, 2.0 * probe, far)
+        self.rows = np.flatnonzero((far != 0.0) & (subset.p > 0.0)).astype(np.uint64)
+        self.y, self.p, self.offset = (read_only(f[self.rows]) for f in (subset.y, subset.p, subset.offset))
+        self.q, self.probe = subset.q[self.rows], read_only(probe * subset.q[self.rows])
+        self.u, self.z, near, far = subset.u[self.rows], z[self.rows], near[self.rows], far[self.rows]
         curvature = (2.0 * far - near) * self.probe / np.where(near != far, near - far, np.inf)
-        self.rho = np.where((curvature > FLAT * self.probe) & (curvature < np.inf), curvature, 0.0)
+        least = SETTINGS.newton_min_curvature_ratio * self.probe
+        self.rho = np.where((curvature > least) & (curvature < np.inf), curvature, 0.0)
         self.r = far * (2.0 * self.probe + self.rho)
 
     def projection(self, x: np.ndarray) -> np.ndarray:
@@ -68,35 +58,36 @@ class Free:
 
 
 class Newton:
-    """Steps on the free rows of the part, and how strongly they are damped."""
+    """Steps on the free rows of the active subset, and how strongly they are damped."""
 
     def __init__(self, phases: Any):
         self.phases = phases
-        self.scale = float(np.mean(phases.whole.q))
-        self.damping, self.least = DAMPING, LEAST
+        self.scale = float(np.mean(phases.all_rows.q))
+        self.damping, self.min_damping = SETTINGS.newton_first_damping_ratio, SETTINGS.newton_min_damping_ratio
         self.zeros = np.zeros(phases.v.size)
-        self.share = 1.0
+        self.step_fraction = 1.0
 
     def step(self) -> Iterator[Iterate]:
-        """u <- u + t x within the domain; yields between long solves."""
-        phases, part = self.phases, self.phases.part
-        free = Free(phases.loss, part, phases.part_z)
+        """u <- u + t x within the domain; yields between expensive solves."""
+        phases, subset = self.phases, self.phases.subset
+        free = Free(phases.loss, subset, phases.subset_z)
         count = free.rows.size
         shift = free.rho + self.damping * self.scale
         x, held, work = np.zeros(count), np.zeros(count, dtype=bool), np.empty((4, count))
-        stored = part.stored
-        steps = int(max(min(STEPS, MOST_WORK / stored), 10))
-        first, taken = 0.0, 0
-        for _ in range(GOES):
-            if taken * stored > MOST_WORK / GOES:
+        stored = subset.stored
+        affordable = SETTINGS.newton_max_values_per_solve / stored
+        steps = int(max(min(SETTINGS.newton_max_cg_steps, affordable), SETTINGS.newton_min_cg_steps))
+        first, taken, rounding = 0.0, 0, SETTINGS.newton_rounding_ratio
+        for _ in range(SETTINGS.newton_max_solves_per_step):
+            if taken * stored > SETTINGS.newton_max_values_per_solve / SETTINGS.newton_max_solves_per_step:
                 yield phases.latest._replace(primal=None, dual=np.nan)
             taken, first = (solve_free if stored <= LONGEST else solved_in_steps)(
-                part.rows, free.p, free.q, shift, 1.0 / phases.strength, phases.inverse_bias,
-                free.rows, free.r, held, x, first, steps, RESIDUAL, self.zeros, work,
+                subset.rows, free.p, free.q, shift, 1.0 / phases.strength, phases.inverse_bias,
+                free.rows, free.r, held, x, first, steps, SETTINGS.newton_cg_residual_ratio, self.zeros, work,
             )  # fmt: skip
-            phases.oracle.passes += (taken + 0.5) * phases.share
+            phases.oracle.passes += (taken + 0.5) * phases.stored_fraction
             move = free.projection(x)
-            clipped = ~held & (np.abs(move - x) > SAME * (np.abs(move) + np.abs(x) + SAME * np.abs(free.u)))
+            clipped = ~held & (np.abs(move - x) > rounding * (np.abs(move) + np.abs(x) + rounding * np.abs(free.u)))
             x[clipped] = move[clipped]
             held |= clipped
             if not clipped.any():
@@ -104,46 +95,49 @@ class Newton:
         self.take(free, move)
 
     def take(self, free: Free, move: np.ndarray) -> None:
-        """The share of the move that is best for D."""
-        phases, part = self.phases, self.phases.part
+        """Takes the fraction t of the move that is best for D."""
+        phases, subset = self.phases, self.phases.subset
         mass = free.p * move
         total = float(mass.sum())
         change = np.zeros(phases.v.size)
-        add_rows(part.rows, free.rows, -mass / phases.strength, change)
+        add_rows(subset.rows, free.rows, -mass / phases.strength, change)
         rise = float(mass @ free.r)
         curvature = phases.strength * float(change @ change) + phases.inverse_bias * total * total
         before = free.conjugates(free.u)
-        whole = before - free.conjugates(free.u + move)  # what the losses' part of D gains by the whole move
-        curved = curvature + 2.0 * (rise - whole)  # D(t) = rise t - curved t^2 / 2 where it is a parabola
+        gain = before - free.conjugates(free.u + move)  # What the loss part of D gains by the full move.
+        curved = curvature + 2.0 * (rise - gain)  # D(t) = rise t - curved t^2 / 2 where it is a parabola.
         t = min(rise / curved, 1.0) if curved > 0.0 else 1.0
-        for _ in range(HALVINGS):
+        for _ in range(SETTINGS.newton_max_halvings):
             new = np.clip(free.u + t * move, np.minimum(free.u, free.u + move), np.maximum(free.u, free.u + move))
-            if before - free.conjugates(new) - 0.5 * curvature * t * t >= ENOUGH * rise * t:
+            if before - free.conjugates(new) - 0.5 * curvature * t * t >= SETTINGS.newton_min_rise_ratio * rise * t:
                 break
             t *= 0.5
         else:
             t = 0.0
-        self.share = t
+        self.step_fraction = t
         if t > 0.0:
-            part.u[free.rows] = new
+            subset.u[free.rows] = new
             phases.v += t * change
             phases.b -= t * total * phases.inverse_bias
 
     def adapt(self, ratio: float) -> None:
-        """Damp less after a step that did well, more after one that had to be cut, and never again as little as then;
-        `ratio` is of the gaps after and before."""
-        if self.share < SHORT:
-            factor = 3.0
-            self.least = max(self.least, min(factor * self.damping, MOST_LEAST))
-        elif ratio < GOOD:
-            factor = 0.1
+        """Damp less after a good or full step; more after one that had to be cut, and then never again as little.
+        `ratio` is the gap after the step relative to that before."""
+        if self.step_fraction < SETTINGS.newton_cut_step_fraction:
+            factor = SETTINGS.newton_cut_damping_factor
+            floor = min(factor * self.damping, SETTINGS.newton_max_damping_floor_ratio)
+            self.min_damping = max(self.min_damping, floor)
+        elif ratio < SETTINGS.newton_good_gap_ratio:
+            factor = SETTINGS.newton_good_damping_factor
+        elif self.step_fraction > SETTINGS.newton_full_step_fraction:
+            factor = SETTINGS.newton_full_damping_factor
         else:
-            factor = 0.3 if self.share > FULL else 1.0
-        self.damping = min(max(self.damping * factor, self.least), MOST)
+            factor = 1.0
+        self.damping = min(max(self.damping * factor, self.min_damping), SETTINGS.newton_max_damping_ratio)
 
 
 def solved_in_steps(rows, p, q, shift, inverse_strength, inverse_bias, free, r, held, x, first, steps, enough, g, work):
-    """`solve_free`, a compiled call for every step: for so many rows that it must be possible to break it off."""
+    """`solve_free` with one compiled call per step, so that large systems can be interrupted."""
     residual, s, direction, out = work
     out[:] = 0.0
     if first > 0.0:

@@ -1,4 +1,4 @@
-"""From a regularizer to what dual coordinate steps need: strength, transfer function, curvatures along the rows."""
+"""What dual coordinate steps need of a regularizer: strength, mirror map (`transfer`), curvature along every row."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from fenchel.regularizers import (
     UnnormalisedEntropy,
 )
 from fenchel.regularizers.prior import resolve_prior
-from fenchel.solvers.dual_ascent.whitening import Changed, Same, cholesky
+from fenchel.solvers.dual_ascent import whitening
+from fenchel.solvers.dual_ascent.settings import SETTINGS
 
 STEPS = ("majorised", "exact", "explicit", "implicit")
-BLOCK = 1024
 
 
 class Form(NamedTuple):
-    """R* is strength h(v / strength) in the changed variables, and w = transfer(v) the gradient of h.
+    """R* is strength h(v / strength) in the changed variables, and the mirror map w = transfer(v) is the gradient of h.
 
-    bounds: curvature of h along each row at most (inf: no bound; for q > 2 a first guess for searches);
-    typical: its mean over the rows at the start; steps: those that make sense, the default first.
+    bounds: upper bounds of the curvature of h along each row (inf: none; for q > 2 a first guess for line searches);
+    typical: the mean curvature over the rows at the start; steps: the step rules that apply, the default first.
     """
 
-    change: Same | Changed
+    change: whitening.Identity | whitening.Whitening
     strength: float
     transfer: Any
     bounds: np.ndarray
@@ -57,34 +57,34 @@ def has_form(regularizer: Regularizer) -> bool:
     return type(regularizer) in FORMS
 
 
-def _quadratic(oracle: Any, change: Same | Changed, strength: float, transfer: Any) -> Form:
+def _quadratic(oracle: Any, change: whitening.Identity | whitening.Whitening, strength: float, transfer: Any) -> Form:
     norms = change.norms(oracle)
     return Form(change, strength, transfer, norms, float(oracle.problem.weights @ norms))
 
 
 def _l2(oracle: Any, regularizer: L2) -> Form:
-    return _quadratic(oracle, Same(oracle.problem.rows), regularizer.alpha, Identity())
+    return _quadratic(oracle, whitening.Identity(oracle.problem.rows), regularizer.alpha, Identity())
 
 
 def _elastic_net(oracle: Any, regularizer: ElasticNet) -> Form:
     strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
     transfer = Soft(regularizer.alpha * regularizer.l1_ratio / strength)
-    return _quadratic(oracle, Same(oracle.problem.rows), strength, transfer)
+    return _quadratic(oracle, whitening.Identity(oracle.problem.rows), strength, transfer)
 
 
-def _changed(oracle: Any, regularizer: Quadratic) -> Form:
-    change = Changed(oracle.problem.X, cholesky(regularizer.K, oracle.problem.d))
+def _whitened(oracle: Any, regularizer: Quadratic) -> Form:
+    change = whitening.Whitening(oracle.problem.X, whitening.cholesky(regularizer.K, oracle.problem.d))
     return _quadratic(oracle, change, regularizer.alpha, Identity())
 
 
 def by_blocks(X: Any, function: Callable[[Any], Any]) -> np.ndarray:
-    """One number per row, block by block of rows: what `function` makes of a block is never as large as X."""
-    n = X.shape[0]
-    return np.concatenate([np.asarray(function(X[k : k + BLOCK]), dtype=float).reshape(-1) for k in range(0, n, BLOCK)])
+    """One number per row, computed by blocks of rows, so that temporary arrays stay small beside X."""
+    n, step = X.shape[0], SETTINGS.rows_per_statistics_block
+    return np.concatenate([np.asarray(function(X[k : k + step]), dtype=float).reshape(-1) for k in range(0, n, step)])
 
 
 def _extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(smallest, largest) entry of every row, the zeros that are not stored among them."""
+    """(smallest, largest) entry of every row, zeros that are not stored included."""
     low, high = X.min(axis=1), X.max(axis=1)
     if sp.issparse(X):
         low, high = low.toarray(), high.toarray()
@@ -109,7 +109,7 @@ def _entropy(oracle: Any, regularizer: Entropy | UnnormalisedEntropy) -> Form:
         spread, bounds = np.maximum(high, -low), np.full(problem.n, np.inf)
     transfer = Winnow(np.empty(problem.d), np.log(prior), np.zeros(3), spread, total)
     typical = _typical(problem, regularizer.start(problem.d))
-    return Form(Same(problem.rows), regularizer.alpha, transfer, bounds, typical)
+    return Form(whitening.Identity(problem.rows), regularizer.alpha, transfer, bounds, typical)
 
 
 def _balanced(oracle: Any, regularizer: BalancedEntropy) -> Form:
@@ -123,7 +123,7 @@ def _balanced(oracle: Any, regularizer: BalancedEntropy) -> Form:
     spread = 2.0 * largest if total > 0.0 else largest
     transfer = BalancedWinnow(np.empty(problem.d), np.empty(problem.d), np.log(prior), np.zeros(3), spread, total)
     mass = 2.0 * prior * (total / (2.0 * prior.sum()) if total > 0.0 else 1.0)
-    return Form(Same(problem.rows), regularizer.alpha, transfer, bounds, _typical(problem, mass))
+    return Form(whitening.Identity(problem.rows), regularizer.alpha, transfer, bounds, _typical(problem, mass))
 
 
 def _q_norm(oracle: Any, regularizer: QNorm) -> Form:
@@ -136,12 +136,12 @@ def _q_norm(oracle: Any, regularizer: QNorm) -> Form:
     provable = regularizer.q <= 2.0 and regularizer.power == 2.0
     steps = ("exact", "majorised", "explicit", "implicit") if provable else ("exact", "explicit", "implicit")
     typical = float(problem.weights @ bounds)
-    return Form(Same(problem.rows), regularizer.alpha, transfer, bounds, typical, steps)
+    return Form(whitening.Identity(problem.rows), regularizer.alpha, transfer, bounds, typical, steps)
 
 
 FORMS: dict[type[Regularizer], Callable[[Any, Any], Form]] = {
     L2: _l2,
-    Quadratic: _changed,
+    Quadratic: _whitened,
     ElasticNet: _elastic_net,
     Entropy: _entropy,
     UnnormalisedEntropy: _entropy,
@@ -151,7 +151,7 @@ FORMS: dict[type[Regularizer], Callable[[Any, Any], Form]] = {
 
 
 def make_rule(problem: Any, form: Form, step: str | None, eta: float | None) -> Any:
-    """The rule of the steps, as the kernel wants it."""
+    """The step rule in the form that the kernel takes."""
     chosen = form.steps[0] if step is None else step
     if chosen not in form.steps:
         name = type(problem.regularizer).__name__

@@ -1,10 +1,10 @@
 """Dual coordinate ascent (dual Gauss-Seidel) for every strongly convex regularizer.
 
-Problem      max over u of D(u) = -sum_i p_i loss*(u_i) - R*(v), v = -sum_i p_i u_i x_i; w = grad R*(v), the transfer
-             function: L2, Quadratic, ElasticNet, Entropy, UnnormalisedEntropy, BalancedEntropy, QNorm
+Problem      max over u of D(u) = -sum_i p_i loss*(u_i) - R*(v), v = -sum_i p_i u_i x_i; w = grad R*(v), the mirror
+             map: L2, Quadratic, ElasticNet, Entropy, UnnormalisedEntropy, BalancedEntropy, QNorm
 Update       for one row at a time, by `step`:
              "majorised"  u_i <- the maximiser of a quadratic minorant of D along the row: D never falls. For L2 and
-                          Quadratic it is D itself. For the entropies its curvature is the present one times the most
+                          Quadratic it is D itself. For the entropies its curvature is the current one times the most
                           that it can grow along the step; for QNorm with q <= 2 it is (p-1) |x_i|_p^2
              "exact"      u_i <- the maximiser of D: in closed form for the hinge with the entropies and rows of entries
                           -s, 0, s; else by secants between brackets
@@ -12,12 +12,11 @@ Update       for one row at a time, by `step`:
                           score; it may diverge, and then ends as NONFINITE or STALLED with the best iterate
              "implicit"   the same with loss*' at the new u_i, a proximal step: equal where loss* is straight (hinge,
                           absolute, quantile), and more stable elsewhere
-             Rows in shuffled blocks of 16, in a fresh order every epoch (or permuted, or cyclic); rows whose u_i stays
-             put are left out for a while. A row costs its non-zeros, also with normalised entropies.
-             With L2, Quadratic and ElasticNet, unless other options are asked for, in phases (`phases.py`): the rows
-             that still move are walked in a working copy of theirs, those that gained most several times more, and near
-             the end free rows are moved together, by damped Newton steps (`free_newton.py`). The copy holds up to as
-             much memory as X
+             Rows in shuffled blocks of 16, in a fresh order every epoch (or permuted, or cyclic); rows whose u_i does
+             not change are left out for a while. A row costs its non-zeros, also with normalised entropies.
+             With L2, Quadratic and ElasticNet and default options, in phases (`phases.py`): epochs visit a compact copy
+             of the active rows, the high-gain rows among them several times more, and near the end free rows are
+             moved together, by damped Newton steps (`free_newton.py`). The copy takes at most as much memory as X
              With a free intercept, D has the constraint sum p u = 0. It is met in the limit by proximal point steps in
              b (the method of multipliers): b enters as a feature around a centre, which follows it every epoch
 Certificate  u itself
@@ -42,22 +41,19 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.dual_ascent import phases
 from fenchel.solvers.dual_ascent.mirror_form import STEPS, make_form, make_rule
+from fenchel.solvers.dual_ascent.settings import SETTINGS
 from fenchel.solvers.evaluation_schedule import checks
-from fenchel.solvers.row_order import ORDERS
-
-PATIENCE = 3  # epochs without change after which a row is left out
-BIAS = 1.0  # weight of the intercept in a row's curvature, relative to its features
-LONG = 8  # an epoch over at least 1/LONG of the rows is followed by a renewal of the lazily kept sums
+from fenchel.solvers.row_order.orders import ORDERS
 
 
 @dataclass(frozen=True)
 class DualAscent(Solver):
-    """Dual coordinate steps for every loss, with every regularizer that has a transfer function.
+    """Dual coordinate steps for every loss, with every regularizer that has a mirror map.
 
     step is None for the regularizer's default (see above), "majorised", "exact", "explicit" or "implicit". The last two take
     the learning `rate` of rule (11), the same for all rows; None is what section 6.2 advises, a tenth of the rate of Newton's
     method: for L2 inversely proportional to |x_i|^2, for normalised entropies to max_j |x_ij|^2. order is "blocks", "permuted"
-    or "cyclic". damping in (0, 1] is the share of each step taken.
+    or "cyclic". damping in (0, 1] is the fraction of each step taken.
 
     The large-margin batch versions of the online algorithms of `fenchel.OnlineClassifier` are this solver with the hinge
     and the matching regularizer: L2 (Perceptron), UnnormalisedEntropy and Entropy (Winnow), BalancedEntropy (balanced
@@ -99,7 +95,7 @@ class DualAscent(Solver):
 
     @property
     def plain(self) -> bool:
-        """Whether steps are as the regularizer likes them best, in the usual order."""
+        """Whether step rule, order and damping are the defaults."""
         return self.step in (None, "majorised") and self.order == "blocks" and self.damping == 1.0
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
@@ -119,7 +115,7 @@ DEFAULT = DualAscent()
 
 
 class State:
-    """u, the vector v that goes with it, and the intercept."""
+    """The dual point u, v = -sum p u x / strength, and the intercept."""
 
     def __init__(self, oracle: Any, start: Start, options: DualAscent = DEFAULT):
         problem = oracle.problem
@@ -129,7 +125,8 @@ class State:
         self.ascent = Ascent(
             form.transfer, make_rule(problem, form, options.step, options.rate), float(options.damping)
         )
-        self.inverse_bias = BIAS * (form.typical or 1.0) / self.strength if problem.fit_intercept else 0.0
+        weight = SETTINGS.epoch_intercept_ratio * (form.typical or 1.0)
+        self.inverse_bias = weight / self.strength if problem.fit_intercept else 0.0
         self.rows = np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
         self.active = self.rows
         self.idle = np.zeros(problem.n, dtype=np.int64)
@@ -155,7 +152,7 @@ class State:
         return self.oracle.problem.regularizer.primal_from_dual(v * self.strength)
 
     def epoch(self, rng: np.random.Generator, full: bool) -> None:
-        """Steps for the rows that still move, or for all of them."""
+        """Steps on the active rows, or on all rows if `full`."""
         if full or self.active.size == 0:
             self.active = self.rows
         order = self.shuffle(rng, self.active)
@@ -163,16 +160,16 @@ class State:
             self.ascent, order, self.bounds, 1.0 / self.strength, self.inverse_bias,
             self.b, self.u, self.v, self.idle, self.change.rows,
         )  # fmt: skip
-        if LONG * order.size > self.rows.size:
+        if SETTINGS.renewal_rows_divisor * order.size > self.rows.size:
             renew_transfer(self.transfer, self.v)
-        self.active = self.active[self.idle[self.active] < PATIENCE]
-        # the multiplier step (0 without intercept)
+        self.active = self.active[self.idle[self.active] < SETTINGS.max_idle_epochs]
+        # The multiplier's step is 0 without a free intercept.
         self.centre, self.b = self.b, self.b - (self.centre - self.b)
 
     def check(self) -> Iterate:
-        """P and D at the present u, made feasible, with the intercept that is best for its w."""
+        """P and D at the current u, projected onto the feasible set, with the intercept that is best for its w."""
         problem = self.oracle.problem
-        if not np.isfinite(self.u).all():  # a learning rate that is too large
+        if not np.isfinite(self.u).all():  # The learning rate was too large.
             return Iterate(np.full(problem.d, np.nan), 0.0, np.nan, np.nan)
         self.recompute()
         u, v = self.u, self.v

@@ -9,12 +9,11 @@ import scipy.sparse as sp
 
 from fenchel.data.accept import accept_matrix
 from fenchel.errors import InputError
+from fenchel.solvers.dual_ascent.settings import SETTINGS
 
-MOST_DENSE = 4000  # features up to which a dense factor of K is reasonable
 
-
-class Same:
-    """The data as they are."""
+class Identity:
+    """No change of variables."""
 
     def __init__(self, rows: Any):
         self.rows = rows
@@ -32,8 +31,8 @@ class Same:
         return v
 
 
-class Changed:
-    """Rows L^-1 x for K = L L': the regularizer becomes L2 in L'w. Holds a copy of X (dense unless K is diagonal)."""
+class Whitening:
+    """Rows L^-1 x for K = L L': the regularizer becomes L2 in L'w. It holds a copy of X, dense unless K is diagonal."""
 
     def __init__(self, X: Any, factor: np.ndarray):
         self.factor = factor
@@ -69,7 +68,7 @@ def cholesky(K: Any, d: int) -> np.ndarray:
     """The lower factor of K (its square root if K is diagonal)."""
     if not sp.issparse(K) and np.ndim(K) == 1:
         return np.sqrt(np.asarray(K, dtype=float))
-    if d > MOST_DENSE:
+    if d > SETTINGS.max_whitened_features:
         raise InputError(
             f"DualAscent factors K densely, which {d} features do not allow; use solver='bundle' or 'lbfgs'"
         )

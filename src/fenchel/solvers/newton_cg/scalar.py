@@ -56,7 +56,7 @@ def copy_iterates(oracle: Any, systems: Systems, tol: float) -> Iterator[Iterate
     rng, problem = np.random.default_rng(0), oracle.problem
     copy = copied(oracle, rng)
     epochs, passes = DualEpochs(oracle, copy.sample, rng), Passes(oracle, copy.sample)
-    for good in epochs.looks(tol):
+    for good in epochs.evaluations(tol):
         w, b = copy.columns.original(epochs.v), epochs.centre
         primal = passes.look(epochs.v.copy(), b).value if good else None
         dual = epochs.dual() if good else np.nan

@@ -28,7 +28,7 @@ from fenchel.kernels.vector_curvature import vector_envelope
 from fenchel.regularizers import L2
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
-from fenchel.solvers.block_ascent import BlockState
+from fenchel.solvers.block_ascent.solver import BlockState
 from fenchel.solvers.dual_estimates import dual_estimate
 from fenchel.solvers.newton_cg.scalar import newton_iterates
 from fenchel.solvers.newton_cg.vector_system import FACTORED, System, conjugate_gradients, curvature, kronecker

@@ -3,11 +3,11 @@
 Problem      max over U of D(U) = -sum_i p_i loss*(u_i) - R*(-sum_i p_i x_i u_i'), R with a quadratic part: L2, L1 + L2
 Update       u_i <- argmin over u of loss*(u) - <z_i + q u_i, u> + q/2 |u|^2, q = p_i |x_i|^2 / strength: the exact
              maximum over the row (for L1 + L2: of a quadratic minorant), so D never falls. Rows in shuffled blocks;
-             rows whose variables stay put are left out for a while, rows that gained most have some epochs of their own
-Certificate  U itself; W is recomputed from it now and then, so nothing drifts
+             rows whose variables do not change are left out for a while, high-gain rows have some epochs of their own
+Certificate  U itself; W is recomputed from it from time to time, which removes drift
 Memory       U, rows x scores, and a copy of it in the certificate; the scores of a few rows at a time. With a loss whose
-             dual variables are mostly zero (`sparse_duals`) and MANY scores, what is not zero of U, with room to grow, and CSR
-             copies of it; as soon as that would be as large as all of U, all of U
+             dual variables are mostly zero (`sparse_duals`) and many scores, only the non-zeros of U, with spare capacity, and
+             CSR copies of them; when that would become as large as a dense U, a dense U
 Reference    Shalev-Shwartz and Zhang (2013); Lapin, Hein and Schiele (2015) for top-k; Tajima et al. (2020) for the sets
 """
 
@@ -29,19 +29,8 @@ from fenchel.mirror_maps.coordinatewise import Soft
 from fenchel.regularizers import ElasticNet
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
-from fenchel.solvers.row_order import blocks
-
-PATIENCE = 3  # epochs without change after which a row is left out
-LOOK = 2.5  # passes over the rows between evaluations of P and D, at least: one costs about half a pass
-LONG = 8  # epochs between them, at least
-SETTLED = 0.1  # as far as this, beside an epoch with all rows, the steps of the others go when they are done with
-DRIFT = 50.0  # passes over the rows after which V is computed anew
-REPEATS = (
-    2  # epochs for the high-gain rows alone, which gained more than the mean: they have most of what is left to gain
-)
-MAX_HIGH_GAIN_SHARE = 0.5  # of the rows; more of them have none
-EARLY = 8.0  # passes over the rows in which all of them have much to gain
-MANY = 100  # scores from which on zeros of U are not stored: with fewer it takes time, with 1000 it saves some
+from fenchel.solvers.block_ascent.settings import SETTINGS
+from fenchel.solvers.row_order.orders import blocks
 
 
 @dataclass(frozen=True)
@@ -65,18 +54,18 @@ class BlockAscent(Solver):
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         state = BlockState(oracle, start, mostly_zero(oracle.problem))
         rng = np.random.default_rng(self.seed)
-        shown = state.check()
-        yield shown
-        for due in state.looks():
+        latest = state.check()
+        yield latest
+        for due in state.evaluations():
             state.repeats(rng)
             state.epoch(rng, full=due)
-            shown = state.check() if due else shown._replace(primal=None, dual=np.nan, dual_point=None)
-            yield shown
+            latest = state.check() if due else latest._replace(primal=None, dual=np.nan, dual_point=None)
+            yield latest
 
 
 def mostly_zero(problem: Any) -> bool:
     """Whether the dual variables are stored without zeros."""
-    return problem.outputs >= MANY and getattr(problem.loss, "sparse_duals", False)
+    return problem.outputs >= SETTINGS.min_sparse_scores and getattr(problem.loss, "sparse_duals", False)
 
 
 class BlockState:
@@ -94,10 +83,10 @@ class BlockState:
         self.curvature = np.empty(problem.n)
         row_curvatures(problem.rows, problem.weights, 1.0 / self.strength, self.curvature)
         self.idle = np.zeros(problem.n, dtype=np.int64)
-        self.gains = np.zeros(problem.n)  # of every row by its last step
-        self.walked = 0.0  # passes over the rows that epochs made
-        self.moved = np.inf  # how far the steps of the last epoch went
-        self.made: Any = None  # the dual variables as a CSR matrix, if there is one
+        self.gains = np.zeros(problem.n)  # What every row gained by its last step.
+        self.visited = 0.0  # Passes over the rows by all epochs so far.
+        self.moved = np.inf  # The length of the steps of the last epoch.
+        self.materialized: Any = None  # The dual variables as a CSR matrix, if it is up to date.
         self.duals: Dense | SparseDuals = self.first(start.dual_point, sparse)
         self.recompute()
 
@@ -110,36 +99,37 @@ class BlockState:
 
     @property
     def U(self) -> Any:
-        """The dual variables: the array that is being changed, or a CSR matrix made of what there is now."""
+        """The dual variables: the array that epochs update, or a CSR matrix of their current values."""
         if isinstance(self.duals, Dense):
             return self.duals.values
-        if self.made is None:
-            self.made = as_csr(self.duals, self.oracle.problem.outputs)
-        return self.made
+        if self.materialized is None:
+            self.materialized = as_csr(self.duals, self.oracle.problem.outputs)
+        return self.materialized
 
-    def looks(self) -> Iterator[bool]:
-        """For epoch after epoch, whether all rows are walked, and P and D evaluated after it.
+    def evaluations(self) -> Iterator[bool]:
+        """For epoch after epoch, whether it visits all rows, and P and D are evaluated after it.
 
-        That costs about a pass, so it is due after a few passes over rows that still move, ever more of them; but also
-        when those rows have settled, or for a long time, because only the others can bring news then.
+        That costs about a pass, so it is due after a few passes over the active rows, at growing intervals; but also when
+        the active rows have converged, or after many epochs, because only the others can make progress then.
         """
-        epoch, looked, walked, moved = 0, 0, 0.0, np.inf
+        epoch, evaluated, visited, moved = 0, 0, 0.0, np.inf
+        min_passes, min_epochs = SETTINGS.min_passes_per_evaluation, SETTINGS.min_epochs_per_evaluation
         while True:
             due = (
                 epoch == 0
-                or self.walked - walked >= max(LOOK, self.walked / 8)
-                or self.moved <= SETTLED * moved
-                or epoch - looked >= max(LONG, epoch // 4)
+                or self.visited - visited >= max(min_passes, self.visited / SETTINGS.passes_per_evaluation_divisor)
+                or self.moved <= SETTINGS.converged_step_ratio * moved
+                or epoch - evaluated >= max(min_epochs, epoch // SETTINGS.epochs_per_evaluation_divisor)
             )
             yield due
             epoch += 1
             if due:
-                looked, walked, moved = epoch, self.walked, self.moved
+                evaluated, visited, moved = epoch, self.visited, self.moved
 
     def recompute(self) -> None:
         """V from U, without the drift of many small updates."""
         self.V = self.oracle.matrix(-self.oracle.combine(self.U) / self.strength)
-        self.computed = self.walked
+        self.computed = self.visited
 
     def coef(self) -> np.ndarray:
         """W = transfer(V), flat."""
@@ -149,28 +139,28 @@ class BlockState:
         return v.copy()
 
     def repeats(self, rng: np.random.Generator) -> None:
-        """Steps for the rows that gained most in the last epoch, some times over."""
-        if self.walked < EARLY or not self.active.size:
+        """Some epochs over the rows that gained most in the last one."""
+        if self.visited < SETTINGS.min_passes_before_repeats or not self.active.size:
             return
         gains = self.gains[self.active]
         high_gain = self.active[gains > gains.mean()]
-        if high_gain.size <= MAX_HIGH_GAIN_SHARE * self.active.size:
-            for _ in range(REPEATS):
-                self.walk(blocks(rng, high_gain))
+        if high_gain.size <= SETTINGS.max_high_gain_fraction * self.active.size:
+            for _ in range(SETTINGS.high_gain_epochs):
+                self.visit(blocks(rng, high_gain))
 
     def epoch(self, rng: np.random.Generator, full: bool) -> None:
-        """Steps for the rows that still move, or for all of them."""
+        """Steps on the active rows, or on all rows if `full`."""
         if full or self.active.size == 0:
             self.active = self.rows
-        self.moved = self.walk(blocks(rng, self.active))
-        self.active = self.active[self.idle[self.active] < PATIENCE]
+        self.moved = self.visit(blocks(rng, self.active))
+        self.active = self.active[self.idle[self.active] < SETTINGS.max_idle_epochs]
 
-    def walk(self, order: np.ndarray) -> float:
-        """A step for each of these rows; returns how far they went."""
+    def visit(self, order: np.ndarray) -> float:
+        """A step on each of these rows; returns the total length of the steps."""
         problem, total = self.oracle.problem, 0.0
         self.oracle.passes += order.size / problem.n
-        self.walked += order.size / problem.n
-        self.made = None
+        self.visited += order.size / problem.n
+        self.materialized = None
         for part in slices(order, problem.outputs * size(problem.rows) / problem.n):
             while part.size:
                 done, moved = block_epoch(
@@ -179,13 +169,13 @@ class BlockState:
                 )  # fmt: skip
                 total += moved
                 part = part[done:]
-                if part.size:  # the next row has no room
+                if part.size:  # The duals of the next row do not fit.
                     self.duals = grown(self.duals, self.V.shape[1])
         return total
 
     def check(self) -> Iterate:
-        """P and D at the present U; U itself is handed out, as D never falls."""
-        if self.walked - self.computed > DRIFT:
+        """P and D at the current U, which is passed on without a copy, as D never falls."""
+        if self.visited - self.computed > SETTINGS.max_passes_per_recomputation:
             self.recompute()
         w, problem = self.coef(), self.oracle.problem
         primal = self.oracle.losses(w) + problem.regularizer.value(w)

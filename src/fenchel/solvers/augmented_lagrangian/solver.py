@@ -21,13 +21,10 @@ import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.result import Iterate
+from fenchel.solvers.augmented_lagrangian.settings import SETTINGS
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.dual_ascent.solver import State
 from fenchel.solvers.evaluation_schedule import checks
-
-ACCURATE = 0.1  # the augmented problem counts as solved at this share of its penalty term ...
-NEGLIGIBLE = 1e-13  # ... or when its gap is rounding
-LONGEST = 40  # epochs after which the multiplier moves even so
 
 
 @dataclass(frozen=True)
@@ -77,27 +74,28 @@ class AugmentedLagrangian(Solver):
             yield state.check() if due else Iterate(state.coef, state.b, None, np.nan)
 
     def _exact(self, state: Augmented, rng: np.random.Generator) -> Iterator[Iterate]:
-        last, inner, test = np.inf, 0, 2
+        first_test, visit_all = SETTINGS.min_epochs_per_test, SETTINGS.epochs_per_full_epoch
+        last, inner, test = np.inf, 0, first_test
         for due in checks():
-            state.sweep(rng, full=due or inner % 4 == 3)
+            state.sweep(rng, full=due or inner % visit_all == visit_all - 1)
             yield state.check() if due else Iterate(state.coef, state.b, None, np.nan)
             inner += 1
             if inner < test:
                 continue
             solved = state.solved()
-            if not solved and inner < LONGEST:
-                test += max(2, inner // 4)
+            if not solved and inner < SETTINGS.max_inner_epochs:
+                test += max(first_test, inner // SETTINGS.epochs_per_test_divisor)
                 continue
             violation = abs(state.imbalance())
-            if solved and violation > 0.5 * last:
-                state.set_penalty(4.0 * state.inverse_bias)
+            if solved and violation > SETTINGS.max_violation_ratio * last:
+                state.set_penalty(SETTINGS.penalty_growth * state.inverse_bias)
             else:
                 state.follow(self.eta)
-            last, inner, test = violation, 0, 2
+            last, inner, test = violation, 0, first_test
 
 
 class Augmented(State):
-    """Dual ascent's state, with the multiplier's step taken apart from the epoch. `centre` is s."""
+    """Dual ascent's state, with the multiplier's step separate from the epoch. `centre` is s."""
 
     def imbalance(self) -> float:
         """sum p u."""
@@ -122,11 +120,12 @@ class Augmented(State):
             self.b = self.centre - excess
 
     def solved(self) -> bool:
-        """The gap of the augmented problem, which has (b - s)^2 / (2 k) in its primal, against that term."""
+        """Whether the gap of the augmented problem is small beside the penalty term (b - s)^2 / (2 k) of its primal."""
         problem = self.oracle.problem
         w = self.coef
         penalty = 0.5 * (self.b - self.centre) ** 2 / self.inverse_bias
         primal = self.oracle.losses_at(self.oracle.scores(w), self.b)[0] + problem.regularizer.value(w) + penalty
         regular = problem.regularizer.conjugate(self.change.dual(self.v * self.strength))
         dual = -self.oracle.conjugates(self.u) - regular + self.centre * self.imbalance() - penalty
-        return primal - dual <= max(ACCURATE * penalty, NEGLIGIBLE * abs(primal))
+        solved = max(SETTINGS.inner_gap_per_penalty * penalty, SETTINGS.rounding_gap_ratio * abs(primal))
+        return primal - dual <= solved

@@ -1,0 +1,30 @@
+"""Tuning numbers of the dual augmented Lagrangian, for exact inner solves (Algorithm 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """When the augmented problem counts as solved, and what happens to the penalty then."""
+
+    # The augmented problem counts as solved when its gap is at most this fraction of its penalty term, ...
+    inner_gap_per_penalty: float = 0.1
+    # ... or at most this fraction of P, which is rounding.
+    rounding_gap_ratio: float = 1e-13
+    # The multiplier moves after so many inner epochs even if the augmented problem is not solved.
+    max_inner_epochs: int = 40
+    # The inner gap is first evaluated after so many epochs, ...
+    min_epochs_per_test: int = 2
+    # ... and again when 1 / 4 as many have followed as there were, so that evaluations stay inexpensive.
+    epochs_per_test_divisor: int = 4
+    # Every so many inner epochs visit all rows and not only the active ones.
+    epochs_per_full_epoch: int = 4
+    # The penalty grows if |sum p u| is above this fraction of what it was at the last multiplier step, ...
+    max_violation_ratio: float = 0.5
+    # ... by this factor.
+    penalty_growth: float = 4.0
+
+
+SETTINGS = Settings()

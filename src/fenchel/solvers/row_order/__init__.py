@@ -1,0 +1,1 @@
+"""Orders in which an epoch visits the rows."""
