@@ -14,7 +14,7 @@ from fenchel.engines import Local
 from fenchel.kernels.envelope import bent_weight
 from fenchel.solvers import SemismoothNewton
 from fenchel.solvers.semismooth_newton import row_reduction
-from fenchel.solvers.subsampling import drawn, sizes, strided
+from fenchel.solvers.subsampling.samples import drawn, sizes, strided
 
 
 def classes(n=4000, d=6, seed=0, storage=np.asarray, **options):

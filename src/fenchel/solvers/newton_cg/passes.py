@@ -17,7 +17,7 @@ from fenchel.data.mapped import release
 from fenchel.engines.local import spans
 from fenchel.kernels.curvature_passes import hessian_product_pass, line_pass, newton_pass
 from fenchel.kernels.gram import CHUNK, add_gram
-from fenchel.solvers.subsampling import drawn, sizes
+from fenchel.solvers.subsampling.samples import drawn, sizes
 
 STEP = 1 << 22  # stored values after which rows that are mapped from disk are let go of
 MOST_PARTS = 4  # of a Gram matrix: each has one of its own, whatever the number of threads

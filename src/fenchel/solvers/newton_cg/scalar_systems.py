@@ -15,7 +15,7 @@ import numpy as np
 from fenchel.kernels.gram import symmetric
 from fenchel.regularizers import L2
 from fenchel.solvers.newton_cg.passes import Costs, Passes, Point
-from fenchel.solvers.newton_line_search import RIDGES
+from fenchel.solvers.newton_line_search.search import RIDGES
 
 LOOSE = 0.1  # residual of a system relative to the gradient, at most
 LOOSEST = 0.7  # ... after a step whose model was wrong

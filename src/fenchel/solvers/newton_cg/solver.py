@@ -32,7 +32,7 @@ from fenchel.solvers.block_ascent import BlockState
 from fenchel.solvers.dual_estimates import dual_estimate
 from fenchel.solvers.newton_cg.scalar import newton_iterates
 from fenchel.solvers.newton_cg.vector_system import FACTORED, System, conjugate_gradients, curvature, kronecker
-from fenchel.solvers.subsampling import strided
+from fenchel.solvers.subsampling.samples import strided
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
 FREE_SHRINK, SLOW_FREE_SHRINK = 0.5, 0.7  # with free intercepts, whose balance is upset by every change of gamma

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.solvers.dual_estimates import dual_estimate
-from fenchel.solvers.newton_line_search import Line, newton_step
+from fenchel.solvers.newton_line_search.search import Line, newton_step
 from fenchel.solvers.semismooth_newton.smoothed_rows import RowState, smoothed_sums
 
 FLAT = 0.3  # of the first derivative along a step: where the full step is good enough

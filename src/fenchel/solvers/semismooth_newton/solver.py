@@ -25,7 +25,7 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.semismooth_newton.row_reduction import EARLY_KEEP, KEEP, Reduction
 from fenchel.solvers.semismooth_newton.smoothed_problem import Claim, SmoothedProblem
-from fenchel.solvers.subsampling import BENT, MOST_STEPS, ROUGH, drawn, sizes, smallest_gamma, strided
+from fenchel.solvers.subsampling.samples import BENT, MOST_STEPS, ROUGH, drawn, sizes, smallest_gamma, strided
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
 LONG = 6  # Newton steps
