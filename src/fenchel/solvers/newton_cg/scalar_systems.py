@@ -15,7 +15,7 @@ import numpy as np
 from fenchel.kernels.gram import symmetric
 from fenchel.regularizers import L2
 from fenchel.solvers.newton_cg.passes import Costs, Passes, Point
-from fenchel.solvers.newton_line_search.search import RIDGES
+from fenchel.solvers.newton_line_search.settings import SETTINGS as LINE_SEARCH
 
 LOOSE = 0.1  # residual of a system relative to the gradient, at most
 LOOSEST = 0.7  # ... after a step whose model was wrong
@@ -182,7 +182,7 @@ def cholesky(H: Hessian) -> Apply | None:
         return None
     symmetric(matrix)  # the factor takes the place of the upper triangle, and the lower one stays to try again
     diagonal = np.diag(matrix).copy()
-    for ridge in RIDGES:
+    for ridge in LINE_SEARCH.relative_ridges:
         matrix.flat[:: d + 1] = diagonal * (1.0 + ridge)
         root, wrong = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)  # its upper triangle, in LAPACK's order
         if wrong == 0:

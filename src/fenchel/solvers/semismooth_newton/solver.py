@@ -25,7 +25,8 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.semismooth_newton.row_reduction import EARLY_KEEP, KEEP, Reduction
 from fenchel.solvers.semismooth_newton.smoothed_problem import Claim, SmoothedProblem
-from fenchel.solvers.subsampling.samples import BENT, MOST_STEPS, ROUGH, drawn, sizes, smallest_gamma, strided
+from fenchel.solvers.subsampling.samples import drawn, sizes, smallest_gamma, strided
+from fenchel.solvers.subsampling.settings import SETTINGS as SAMPLING
 
 SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
 LONG = 6  # Newton steps
@@ -84,13 +85,13 @@ def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tu
 
 def roughly(work: SmoothedProblem, least: float) -> Iterator[Iterate]:
     """Proximal point steps with gamma down to `least`, as long as enough rows have curvature."""
-    for _ in range(MOST_STEPS):
+    for _ in range(SAMPLING.max_newton_steps):
         claim = work.claim()
         if work.gamma == 0.0:
-            if claim.gap <= ROUGH * claim.primal:
+            if claim.gap <= SAMPLING.max_relative_gap * claim.primal:
                 return
         elif claim.inner <= FIRST_INNER * claim.residual:
-            if work.gamma <= least or np.count_nonzero(work.rows.t) < BENT * work.d:
+            if work.gamma <= least or np.count_nonzero(work.rows.t) < SAMPLING.min_curved_rows_per_feature * work.d:
                 return
             work.recentre(max(SHRINK * work.gamma, least))
         if not work.step():

@@ -1,4 +1,4 @@
-"""Sub-samples to start from: the first steps, which find the region of the solution, need few rows."""
+"""Samples of the rows to start on: the first Newton steps, which find the region of the solution, need few rows."""
 
 from __future__ import annotations
 
@@ -7,45 +7,38 @@ from typing import Any
 import numpy as np
 
 from fenchel.data.mapped import is_mapped
-
-PER_FEATURE = 40  # rows: fewer would be fitted too well
-BENT = 20  # rows with curvature, per feature, below which a smaller gamma would fit the sample and not the rest
-ROUGH = 0.1  # relative gap at which a sub-sample of a differentiable loss is left
-MOST_STEPS = 50
-SMALLEST_SHARE, LARGEST_SHARE, GROWTH = 1 / 64, 1 / 3, 8
-LITTLE = 1 << 16  # stored values of a sample up to which a smaller one before it would save nothing
-LONGEST = (1 << 16) - 1  # entries of a row up to which lengths are told apart
-MOST_STORED = 1 << 25  # values of a sample, which is in memory also if the data are on disk
+from fenchel.solvers.subsampling.settings import SETTINGS
 
 
 def sizes(n: int, d: int, stored: int) -> list[int]:
-    """Numbers of rows, growing, of data with so many stored values; none if the problem is too small for it to pay."""
+    """Growing sample sizes for n rows of d features with `stored` values; empty if the data are too small to gain by it."""
     found = []
-    m = max(PER_FEATURE * d, int(n * SMALLEST_SHARE))
-    while m <= LARGEST_SHARE * n and m * (stored / n) <= MOST_STORED:
+    m = max(SETTINGS.min_rows_per_feature * d, int(n * SETTINGS.min_row_fraction))
+    while m <= SETTINGS.max_row_fraction * n and m * (stored / n) <= SETTINGS.max_stored_values:
         found.append(m)
-        m *= GROWTH
-    while len(found) > 1 and found[1] * (stored / n) <= LITTLE:
+        m *= SETTINGS.size_growth
+    while len(found) > 1 and found[1] * (stored / n) <= SETTINGS.min_stored_values:
         found.pop(0)
     return found
 
 
 def strided(n: int, m: int) -> np.ndarray:
-    """m row numbers, one at random from each of m runs of rows: rising, and spread over data in any order."""
+    """m row numbers, one at random from each of m consecutive ranges of rows: increasing, and spread over the data."""
     edges = np.arange(m + 1) * n // m
     return edges[:-1] + (np.random.default_rng(0).random(m) * np.diff(edges)).astype(int)
 
 
 def drawn(rows: Any, n: int, m: int) -> np.ndarray:
-    """m row numbers as `strided` draws them; those of sparse rows in memory by rising length, so that the processor foresees
-    where each ends: wrong guesses take a third of the time of short rows."""
+    """m row numbers as `strided` draws them; sparse rows in memory are ordered by length, so that the processor predicts where
+    each ends: mispredicted branches take a third of the time of short rows."""
     chosen = strided(n, m)
     if not hasattr(rows, "indptr") or is_mapped(rows):
         return chosen
     lengths = rows.indptr[chosen + 1] - rows.indptr[chosen]
-    return chosen[np.argsort(np.minimum(lengths, LONGEST).astype(np.uint16), kind="stable")]  # by counting
+    key = np.minimum(lengths, SETTINGS.max_distinct_row_length).astype(np.uint16)
+    return chosen[np.argsort(key, kind="stable")]  # A stable sort of 16-bit numbers counts, in O(m).
 
 
 def smallest_gamma(d: int, m: int) -> float:
-    """Relative to the first: scores found on m rows are off by about sqrt(d / m), and less smoothing helps little."""
-    return 1.5 * float(np.sqrt(d / m))
+    """The smallest useful gamma relative to the first one: scores found on m rows have errors of about sqrt(d / m)."""
+    return SETTINGS.gamma_per_score_error * float(np.sqrt(d / m))
