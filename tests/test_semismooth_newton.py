@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,9 +13,10 @@ from fenchel import losses
 from fenchel.compile.dispatch import compilable
 from fenchel.data.accept import accept_matrix, take
 from fenchel.engines import Local
-from fenchel.kernels.envelope import bent_weight
+from fenchel.kernels.envelope import curved_weight
 from fenchel.solvers import SemismoothNewton
 from fenchel.solvers.semismooth_newton import row_reduction
+from fenchel.solvers.semismooth_newton.settings import SETTINGS
 from fenchel.solvers.subsampling.samples import drawn, sizes, strided
 
 
@@ -46,8 +49,8 @@ def test_the_optimum_of_another_solver(alpha, fit_intercept):
 @pytest.mark.parametrize("moves", [1e-9, 1.0, 1e9])
 def test_rows_that_should_not_have_been_left_out_come_back(moves, monkeypatch):
     expected = solved(classes(alpha=1e-5)).certificate
-    monkeypatch.setattr(row_reduction, "MOVES", moves)
-    monkeypatch.setattr(row_reduction, "SMOOTHINGS", min(moves, 3.0))
+    settings = replace(SETTINGS, radius_per_score_change=moves, radius_per_gamma=min(moves, 3.0))
+    monkeypatch.setattr(row_reduction, "SETTINGS", settings)
     certificate = solved(classes(alpha=1e-5)).certificate
     assert certificate.primal == pytest.approx(expected.primal, rel=1e-8)
 
@@ -106,7 +109,7 @@ def test_sub_samples_grow_and_are_spread():
 @pytest.mark.parametrize(
     "loss", [losses.Hinge(), losses.Quantile(0.9), losses.EpsilonInsensitive(0.2), losses.Absolute()], ids=repr
 )
-def test_the_weight_of_rows_that_bend_is_that_of_their_dual_steps(loss):
+def test_the_weight_of_rows_with_curvature_is_that_of_their_dual_steps(loss):
     rng = np.random.default_rng(0)
     y, p, z = np.where(rng.random(60) < 0.5, -1.0, 1.0), rng.random(60), 3.0 * rng.standard_normal(60)
     compiled, counts = compilable(loss), []
@@ -116,7 +119,7 @@ def test_the_weight_of_rows_that_bend_is_that_of_their_dual_steps(loss):
             loss.dual_step(0.0, a + width, gamma, t) > loss.dual_step(0.0, a, gamma, t)
             for a, t in zip(z, y, strict=True)
         ]
-        assert bent_weight(compiled, y, p, z, gamma) == pytest.approx(
+        assert curved_weight(compiled, y, p, z, gamma) == pytest.approx(
             p @ np.array(secant_steps, dtype=float), rel=1e-12
         )
         counts.append(sum(secant_steps))

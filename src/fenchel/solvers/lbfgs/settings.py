@@ -22,8 +22,9 @@ class Settings:
     min_pair_curvature_ratio: float = 1e-14
     # After a trial at which the objective overflows, with no finite trial before it, the step is cut by this factor.
     overflow_cut: float = 0.1
-    # An interpolated step stays between these fractions of the bracket, so that every trial shortens it.
+    # An interpolated step is at least this fraction of the bracket from its lower end, so that every trial shortens it.
     min_bracket_fraction: float = 0.1
+    # An interpolated step is at most this fraction of the bracket from its lower end.
     max_bracket_fraction: float = 0.7
 
 

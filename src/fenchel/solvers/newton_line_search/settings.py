@@ -18,10 +18,11 @@ class Settings:
     value_rounding: float = 1e-13
     # A line search that has not ended after so many evaluations returns the longest step along which the value still falls.
     max_trials: int = 60
-    # As long as no step is known to be too long, a Newton trial is kept between these multiples of the last one,
+    # As long as no step is known to be too long, the next trial is at least this multiple of the last one.
     min_extrapolation: float = 1.5
+    # As long as no step is known to be too long, the next trial is at most this multiple of the last one.
     max_extrapolation: float = 4.0
-    # ... and without curvature along the line the trial is this multiple of the last one.
+    # Without curvature along the line there is no Newton trial, and the next one is this multiple of the last one.
     plain_extrapolation: float = 2.0
     # A trial closer to an end of the bracket than this fraction of its width is replaced by bisection.
     min_bracket_fraction: float = 1e-3

@@ -20,7 +20,7 @@ class Settings:
     max_newton_steps: int = 50
     # The smallest sample has this fraction of all rows, unless `min_rows_per_feature` asks for more.
     min_row_fraction: float = 1 / 64
-    # No sample has more than this fraction of all rows: beyond, a step on all of them costs hardly more.
+    # No sample has more than this fraction of all rows.
     max_row_fraction: float = 1 / 3
     # Each sample has so many times the rows of the one before it.
     size_growth: int = 8
