@@ -46,11 +46,11 @@ def copy_iterates(oracle: Any, systems: Systems, tol: float) -> Iterator[Iterate
     rng, problem = np.random.default_rng(0), oracle.problem
     copy = copied(oracle, rng)
     epochs, passes = DualEpochs(oracle, copy.sample, rng), Passes(oracle, copy.sample)
-    for due in epochs.looks(tol):
+    for good in epochs.looks(tol):
         w, b = copy.columns.original(epochs.v), epochs.centre
-        primal = passes.evaluate(epochs.v.copy(), b).value if due else None
-        dual = epochs.dual() if due else np.nan
-        yield Iterate(w, b, primal, dual, copy.rows_back(epochs.u) if due else None)
+        primal = passes.evaluate(epochs.v.copy(), b).value if good else None
+        dual = epochs.dual() if good else np.nan
+        yield Iterate(w, b, primal, dual, copy.rows_back(epochs.u) if good else None)
     first = passes.evaluate(epochs.v, epochs.centre)
     if not first.value <= oracle.losses_at(problem.offset, 0.0)[0]:
         first = passes.evaluate(np.zeros(problem.d), 0.0)
@@ -113,7 +113,7 @@ def take(passes: Passes, point: Point, step: Step, may_refine: bool) -> tuple[Po
     """(the point after a step, the step's length): 1, or found on stored scores; None if the value does not fall."""
     new = passes.evaluate(point.w + step.dw, point.b + step.db)
     slope = float(new.gradient @ step.dw) + new.slopes * step.db
-    if good(point.value, new.value, slope, step.decrement, 1.0):
+    if acceptable(point.value, new.value, slope, step.decrement, 1.0):
         return new, 1.0
     line = passes.line(point, new)
     t = search(passes, point, line, step)
@@ -124,7 +124,7 @@ def take(passes: Passes, point: Point, step: Step, may_refine: bool) -> tuple[Po
     return passes.secant_curvature(short, line) if refine else short, t
 
 
-def good(before: float, value: float, slope: float, decrement: float, t: float) -> bool:
+def acceptable(before: float, value: float, slope: float, decrement: float, t: float) -> bool:
     """Whether to accept a step: the value falls enough, or rises by rounding only with a small slope; and the slope at the end
     is not steep."""
     if not (np.isfinite(value) and slope >= -SETTINGS.max_slope_ratio * decrement):
@@ -135,14 +135,14 @@ def good(before: float, value: float, slope: float, decrement: float, t: float) 
 
 
 def search(passes: Passes, point: Point, line: Any, step: Step) -> float:
-    """A good step length, by safeguarded secants on stored scores: no pass over X; 0 if there is none."""
+    """An acceptable step length, by safeguarded secants on stored scores: no pass over X; 0 if there is none."""
     regularizer = passes.problem.regularizer
     low, low_slope, high, high_slope, t = 0.0, -step.decrement, np.inf, np.inf, 1.0
     for trial in range(SETTINGS.max_line_search_trials):
         value, slope = passes.along(line, t)
         value += regularizer.value(point.w + t * step.dw)
         slope += float(regularizer.gradient(point.w + t * step.dw) @ step.dw)
-        if good(point.value, value, slope, step.decrement, t):
+        if acceptable(point.value, value, slope, step.decrement, t):
             return t
         if slope < 0.0 and np.isfinite(value):
             low, low_slope = t, slope

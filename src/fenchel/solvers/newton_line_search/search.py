@@ -54,16 +54,17 @@ class Line:
         a, b, c = self.quadratic()
         return value + a + t * (b + 0.5 * t * c), slope + b + t * c, curvature + c
 
-    def good(self, value: float, slope: float, flat: float) -> bool:
+    def acceptable(self, value: float, slope: float, max_slope_ratio: float) -> bool:
         """Whether the derivative is small enough there, and phi not higher than at t = 0."""
-        return abs(slope) <= flat * self.decrement and value <= self.begin + SETTINGS.value_rounding * abs(self.begin)
+        highest = self.begin + SETTINGS.value_rounding * abs(self.begin)
+        return abs(slope) <= max_slope_ratio * self.decrement and value <= highest
 
     def search(self) -> float:
         """A step t at which the derivative of phi is small, by safeguarded Newton steps."""
         low, high, t, margin = 0.0, np.inf, 1.0, SETTINGS.min_bracket_fraction
         for _ in range(SETTINGS.max_trials):
             value, slope, curvature = self.at(t)
-            if self.good(value, slope, SETTINGS.max_slope_ratio):
+            if self.acceptable(value, slope, SETTINGS.max_slope_ratio):
                 return t
             if slope < 0.0 and np.isfinite(value):
                 low = t

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Settings:
     """The backtracking search for the curvature bound L."""
 
-    # L is multiplied by this before every iteration, so that a bound found where the loss is curved does not stay for ever.
+    # L is multiplied by this after every iteration, so that a bound found where the loss is curved is not kept for good.
     bound_shrink: float = 0.9
     # L is multiplied by this whenever the quadratic bound fails; each failure costs one pass.
     bound_growth: float = 2.0

@@ -143,13 +143,13 @@ class SmoothedProblem:
         line = Line(self, dw, db, decrement)
         if self.searched:
             line.dz = self.oracle.scores(dw) - self.oracle.problem.offset + db
-            t = 1.0 if line.good(*line.at(1.0)[:2], SETTINGS.max_full_step_slope_ratio) else line.search()
+            t = 1.0 if line.acceptable(*line.at(1.0)[:2], SETTINGS.max_full_step_slope_ratio) else line.search()
         else:
             self.w, self.b, self.rows.z = line.w + dw, line.b + db, np.empty(line.z.size)
             self.evaluate()
             line.dz = self.rows.z - line.z
             t = 1.0
-            if not line.good(self.value(), self.slope_along(dw, db), SETTINGS.max_full_step_slope_ratio):
+            if not line.acceptable(self.value(), self.slope_along(dw, db), SETTINGS.max_full_step_slope_ratio):
                 t = line.search()
         if self.searched or t != 1.0:
             self.go(line, t)

@@ -45,8 +45,8 @@ def smoothed_sums(
     loss = oracle.problem.compiled_loss
 
     def work(block):
-        part = slice(block.start, block.stop)
-        z, u0, u, t, p = rows.z[part], rows.u0[part], rows.u[part], rows.t[part], block.p
+        at = slice(block.start, block.stop)
+        z, u0, u, t, p = rows.z[at], rows.u0[at], rows.u[at], rows.t[at], block.p
         change, curvature, step = np.zeros(w.size), np.zeros(border.size), np.empty(z.size)
         if fresh:
             scores_pass(block.rows, block.offset, w, z)
@@ -73,10 +73,10 @@ def smoothed_line(
     loss = oracle.problem.compiled_loss
 
     def work(block):
-        part = slice(block.start, block.stop)
+        at = slice(block.start, block.stop)
         if gamma > 0.0:
-            return smoothed_along(loss, block.y, block.p, z[part], dz[part], t, u0[part], gamma)
-        return curved_along(loss, block.y, block.p, z[part], dz[part], t)
+            return smoothed_along(loss, block.y, block.p, z[at], dz[at], t, u0[at], gamma)
+        return curved_along(loss, block.y, block.p, z[at], dz[at], t)
 
     value, slope, total_curvature = oracle.engine.sum(work, oracle.blocks)
     return value, slope, total_curvature

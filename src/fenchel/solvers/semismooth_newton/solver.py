@@ -66,11 +66,11 @@ def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tu
     scale = first_gamma(oracle, w, b) if levels and not problem.smooth_loss else 0.0
     for m in levels:
         sample = drawn(problem.rows, problem.n, m)
-        part = oracle.take(sample, 1.0 / max(float(problem.weights[sample].sum()), SETTINGS.min_weight))
+        sampled_oracle = oracle.take(sample, 1.0 / max(float(problem.weights[sample].sum()), SETTINGS.min_weight))
         least = scale * smallest_gamma(problem.d, m)
-        work = SmoothedProblem(part, w, b, max(gamma or scale, least), np.zeros(m))
+        work = SmoothedProblem(sampled_oracle, w, b, max(gamma or scale, least), np.zeros(m))
         yield from solve_sample(work, least)
-        oracle.passes += part.passes * m / problem.n
+        oracle.passes += sampled_oracle.passes * m / problem.n
         w, b, gamma = work.w, work.b, SETTINGS.gamma_shrink * work.gamma
     return w, b, gamma
 
