@@ -30,7 +30,7 @@ class Settings:
     max_factored_features: int = 5000
     # With more features than this there is no factor if the rows are on workers, because a Gram matrix has d^2 numbers to send.
     max_remote_factored_features: int = 500
-    # With more features than this a factor may not be much larger than the data, and a Gram matrix is summed in two parts.
+    # With more features than this a factor may not be much larger than the data, and a Gram matrix is summed in fewer parts.
     max_small_features: int = 1000
     # Such a factor may have so many times the stored values of the data.
     max_factor_size_ratio: int = 4
@@ -47,7 +47,7 @@ class Settings:
     # -------------------------------
     # A step must lower the objective by this fraction of what its initial slope promises.
     min_decrease_ratio: float = 1e-4
-    # The derivative at the end of a step may be at most this fraction of the one at its beginning.
+    # A step may not end where the objective still falls by more than this fraction of its initial slope.
     max_slope_ratio: float = 0.6
     # The objective may rise by this fraction of itself, which is what rounding can hide.
     value_rounding: float = 1e-13
