@@ -37,7 +37,7 @@ def test_products_factors_and_directions_are_those_of_the_hessian(storage, free,
     p = problem(LOSSES["logistic"], regularizer, free, weighted=True, offset=True, storage=storage)
     w, b, v = np.array([0.3, -0.2, 0.5]), 0.1 * free, np.array([1.0, 2.0, -1.0])
     passes = Passes(Oracle(p), p)
-    point = passes.look(w, b)
+    point = passes.evaluate(w, b)
     value, g, slopes = Oracle(p).risk(w, b)
     assert point.slopes == pytest.approx(slopes if free else 0.0, rel=1e-12)
     assert point.risk == pytest.approx(value, rel=1e-12)
@@ -65,7 +65,7 @@ def test_a_factor_that_fails_leaves_nothing_behind_when_it_is_tried_again(monkey
 
     monkeypatch.setattr(lapack, "dpotrf", fails_twice)
     passes = Passes(Oracle(p), p)
-    solved = cholesky(hessian_at(passes, passes.look(w, 0.1)))
+    solved = cholesky(hessian_at(passes, passes.evaluate(w, 0.1)))
     assert len(failures) == 2
     assert solved(hessian_by_definition(p, w, 0.1) @ v) == pytest.approx(v, rel=1e-9)
 
@@ -91,7 +91,7 @@ def test_samples_weigh_one_and_are_rows_of_the_problem(storage):
     assert [s.n for s in found] == [1000, 8000]
     for s in found:
         assert s.weights.sum() == pytest.approx(1.0)
-        point = Passes(Oracle(p), s).look(np.eye(12)[3], 0.0)
+        point = Passes(Oracle(p), s).evaluate(np.eye(12)[3], 0.0)
         assert np.isin(point.z[s.weights > 0.0], X[:, 3]).all()
 
 
@@ -106,7 +106,7 @@ def test_factor_that_is_handed_on_from_a_sample(columns, loss, handed_on):
     p = fenchel.Problem(X, y, loss=loss, alpha=1e-3)
     oracle = Oracle(p)
     passes, systems = Passes(oracle, next(samples(oracle))), Systems(p)
-    point = passes.look(np.full(columns, 0.5), 0.0)
+    point = passes.evaluate(np.full(columns, 0.5), 0.0)
     systems.factor, systems.steps = (old := lambda v: v), 1
     systems.hand_on(passes, point, Passes(oracle, p).costs)
     assert systems.factor is old  # it has served well
@@ -150,7 +150,7 @@ def test_from_where_full_steps_are_far_too_short_or_too_long(loss):
 @pytest.mark.parametrize("free", [False, True])
 def test_a_start_where_no_row_has_curvature(free):
     p = problem(fenchel.losses.SmoothedHinge(0.1), fenchel.regularizers.L2(1e-6), free)
-    assert not Passes(Oracle(p), p).look(np.zeros(p.d), 0.0).h.any()
+    assert not Passes(Oracle(p), p).evaluate(np.zeros(p.d), 0.0).h.any()
     assert fenchel.solve(p, solver="newton_cg", tol=1e-8, max_time=60).status is fenchel.Status.CERTIFIED
 
 
@@ -214,6 +214,6 @@ def test_what_is_claimed_with_an_offset_is_about_what_is_certified():
     )
     best = fenchel.solve(p, solver="newton_cg", tol=1e-9)
     w, b = best.coef + 1e-3, best.intercept + 1e-3
-    point = Passes(Oracle(p), p).look(w, b)
+    point = Passes(Oracle(p), p).evaluate(w, b)
     claimed, true = point.value - claim(Oracle(p), point), fenchel.certify(p, w, b).gap
     assert true <= 1.5 * claimed <= 3.0 * true

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,7 +16,8 @@ from fenchel.engines import Local
 from fenchel.kernels.envelope import curved_weight
 from fenchel.solvers import SemismoothNewton
 from fenchel.solvers.semismooth_newton import row_reduction
-from fenchel.solvers.subsampling import drawn, sizes, strided
+from fenchel.solvers.semismooth_newton.settings import SETTINGS
+from fenchel.solvers.subsampling.samples import drawn, sizes, strided
 
 
 def classes(n=4000, d=6, seed=0, storage=np.asarray, **options):
@@ -46,8 +49,8 @@ def test_the_optimum_of_another_solver(alpha, fit_intercept):
 @pytest.mark.parametrize("moves", [1e-9, 1.0, 1e9])
 def test_rows_that_should_not_have_been_left_out_come_back(moves, monkeypatch):
     expected = solved(classes(alpha=1e-5)).certificate
-    monkeypatch.setattr(row_reduction, "MOVES", moves)
-    monkeypatch.setattr(row_reduction, "SMOOTHINGS", min(moves, 3.0))
+    settings = replace(SETTINGS, radius_per_score_change=moves, radius_per_gamma=min(moves, 3.0))
+    monkeypatch.setattr(row_reduction, "SETTINGS", settings)
     certificate = solved(classes(alpha=1e-5)).certificate
     assert certificate.primal == pytest.approx(expected.primal, rel=1e-8)
 
@@ -106,7 +109,7 @@ def test_sub_samples_grow_and_are_spread():
 @pytest.mark.parametrize(
     "loss", [losses.Hinge(), losses.Quantile(0.9), losses.EpsilonInsensitive(0.2), losses.Absolute()], ids=repr
 )
-def test_the_weight_of_rows_that_bend_is_that_of_their_dual_steps(loss):
+def test_the_weight_of_rows_with_curvature_is_that_of_their_dual_steps(loss):
     rng = np.random.default_rng(0)
     y, p, z = np.where(rng.random(60) < 0.5, -1.0, 1.0), rng.random(60), 3.0 * rng.standard_normal(60)
     compiled, counts = compilable(loss), []

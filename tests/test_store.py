@@ -23,7 +23,7 @@ from fenchel.data.write_store import RowBlock
 from fenchel.engines import Local, local
 from fenchel.errors import InputError
 from fenchel.readers.convert import convert
-from fenchel.solvers.subsampling import drawn, strided
+from fenchel.solvers.subsampling.samples import drawn, strided
 from fenchel.structured import Chain, Matching
 
 

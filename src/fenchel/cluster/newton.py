@@ -23,7 +23,7 @@ def newton_look(
 ) -> tuple[float, np.ndarray, float, np.ndarray, float]:
     """(sum p loss, its gradient, its derivative in b, sum h x, sum h) at a point, kept under a number."""
     passes, points = holder.kept[name]
-    found = passes.look(w, b)
+    found = passes.evaluate(w, b)
     points[number] = found._replace(z=found.z.copy(), h=found.h.copy())
     for old in [k for k in points if k <= number - LAST]:
         del points[old]

@@ -16,8 +16,8 @@ from fenchel.losses.protocol import curvature
 from fenchel.selection import requirements
 from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_ascent.initial_epochs import dual_start_pays
-from fenchel.solvers.newton_cg.passes import FACTOR, costs_of
-from fenchel.solvers.newton_cg.vector_system import FACTORED
+from fenchel.solvers.newton_cg.passes import costs_of
+from fenchel.solvers.newton_cg.settings import SETTINGS as NEWTON_CG
 
 
 class Choice(NamedTuple):
@@ -65,7 +65,7 @@ def _newton_passes(problem: Any) -> float:
     if not requirements.fits(solvers.SemismoothNewton, problem):
         return math.inf
     costs = costs_of(problem)
-    factor = FACTOR * float(problem.d) ** 3 / 3.0
+    factor = NEWTON_CG.factor_ns_per_product * float(problem.d) ** 3 / 3.0
     return STEPS * (1.5 + (factor + ACTIVE * costs.gram) / costs.product)
 
 
@@ -144,8 +144,8 @@ def _truncated_newton(problem: Any) -> bool:
         return True
     if problem.free and not problem.smooth_loss:  # nobody else balances dual variables at nonsmooth points
         return True
-    features = problem.d // problem.outputs
-    return features <= FACTORED and (problem.smooth_loss or problem.n >= ROWS_PER_VARIABLE * problem.d)
+    features, most = problem.d // problem.outputs, NEWTON_CG.max_preconditioned_features
+    return features <= most and (problem.smooth_loss or problem.n >= ROWS_PER_VARIABLE * problem.d)
 
 
 def _always(problem: Any) -> bool:

@@ -16,13 +16,13 @@ from fenchel.solvers.cutting_plane import CuttingPlane
 from fenchel.solvers.dual_ascent.solver import DualAscent
 from fenchel.solvers.extragradient import Extragradient
 from fenchel.solvers.frank_wolfe.solver import FrankWolfe
-from fenchel.solvers.lbfgs import LBFGS
+from fenchel.solvers.lbfgs.solver import LBFGS
 from fenchel.solvers.newton_cg.solver import NewtonCG
 from fenchel.solvers.pairwise_ascent import PairwiseAscent
 from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.pragam.solver import Pragam
 from fenchel.solvers.projected_subgradient import ProjectedSubgradient
-from fenchel.solvers.proximal_gradient import ProximalGradient
+from fenchel.solvers.proximal_gradient.solver import ProximalGradient
 from fenchel.solvers.semismooth_newton.solver import SemismoothNewton
 from fenchel.solvers.working_set.solver import WorkingSet
 

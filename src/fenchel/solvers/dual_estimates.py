@@ -1,4 +1,4 @@
-"""What a batch solver can claim about the dual value from one pass, in O(d).
+"""An estimate of the dual value at the slopes of a point, in O(d) after one pass over the data.
 
 With u the slopes at (w, b), g = sum p u x, and F = sum p loss: -sum p (loss*(u) - u offset) = F - <w, g> - b sum p u.
 If the intercept is free, u must first be shifted by r = sum p u to be balanced; to first order that adds r times the mean

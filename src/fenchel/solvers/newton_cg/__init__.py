@@ -1,1 +1,1 @@
-"""Newton's method with conjugate gradients: the solver, its passes over the data, its linear systems."""
+"""Newton's method with conjugate gradients: the solver, its settings, its passes over the data, its linear systems."""

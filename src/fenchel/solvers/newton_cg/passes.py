@@ -1,7 +1,7 @@
-"""What Newton steps for losses of one score ask of the data, for all rows or for a sample of them.
+"""Passes over the data for Newton steps with losses of one score, on all rows or on a sample of them.
 
-With a free intercept the
-Hessian is that of the problem with b minimised out (the Schur complement): rows are centred at their mean by curvature.
+With a free intercept the Hessian is that of the problem with b minimised out (the Schur complement): rows are centred at
+their mean, weighted by curvature.
 """
 
 from __future__ import annotations
@@ -17,23 +17,14 @@ from fenchel.data.mapped import release
 from fenchel.engines.local import spans
 from fenchel.kernels.curvature_passes import hessian_product_pass, line_pass, newton_pass
 from fenchel.kernels.gram import CHUNK, add_gram
-from fenchel.solvers.subsampling import drawn, sizes
+from fenchel.solvers.newton_cg.settings import SETTINGS
+from fenchel.solvers.subsampling.samples import drawn, sizes
 
-STEP = 1 << 22  # stored values after which rows that are mapped from disk are let go of
-MOST_PARTS = 4  # of a Gram matrix: each has one of its own, whatever the number of threads
-LEAST_WORK = 4.5e5  # nanoseconds of such a part
-# Nanoseconds per stored value in a product with the Hessian, per product of two of them in a Gram matrix, and per
-# product in its factor. Only their ratios matter, and those only roughly.
-WALK = {True: 0.6, False: 1.7}  # dense, sparse
-OUTER = {True: 0.055, False: 0.9}
-SCALE = 0.6  # for a dense value in a Gram matrix, once
-FACTOR = 0.15
-MOST_FACTORED = 5000  # features
-SMALL, LARGER = 1000, 4  # features from which a factor may not be larger than so many times the data
+FACTOR = SETTINGS.factor_ns_per_product  # The working-set solver compares its own factorizations by the same number.
 
 
 class Point(NamedTuple):
-    """Everything known at (w, b): P, its gradients, the risk and its gradient, scores, slopes, and curvatures times p."""
+    """The state at (w, b): P, its gradients, the risk and its gradient, scores, slopes, and curvatures times p."""
 
     w: np.ndarray
     b: float
@@ -45,7 +36,7 @@ class Point(NamedTuple):
     z: np.ndarray
     u: np.ndarray
     h: np.ndarray
-    curvature_sum: np.ndarray  # sum h x, if the intercept is free
+    curvature_sum: np.ndarray  # This is sum h x, and empty unless the intercept is free.
 
 
 class Line(NamedTuple):
@@ -64,13 +55,13 @@ class Passes:
         self.blocks = oracle.engine.blocks(sample)
         self.share = sample.n / self.problem.n
         self.costs = costs_of(sample)
-        self.spare = [(np.zeros(sample.n), np.zeros(sample.n)) for _ in range(2)]
+        self.workspaces = [(np.zeros(sample.n), np.zeros(sample.n)) for _ in range(2)]
 
-    def look(self, w: np.ndarray, b: float) -> Point:
-        """One fused pass. Scores and curvatures of the point before the last one are written over."""
+    def evaluate(self, w: np.ndarray, b: float) -> Point:
+        """Evaluate a point in one fused pass. Scores and curvatures of the point before the last one are overwritten."""
         problem, oracle = self.problem, self.oracle
-        z, h = self.spare.pop(0)
-        self.spare.append((z, h))
+        z, h = self.workspaces.pop(0)
+        self.workspaces.append((z, h))
         u = np.zeros(z.size)
         oracle.passes += self.share
 
@@ -90,13 +81,13 @@ class Passes:
         return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h, curvature_sum)
 
     def line(self, point: Point, new: Point) -> Line:
-        """From one point to another; they may be forgotten after it."""
+        """The line from one point to another. It keeps copies, so that both points may be overwritten."""
         dz = new.z - point.z
         between = np.divide(new.u - point.u, dz, out=np.zeros(dz.size), where=dz != 0.0)
         return Line(point.z.copy(), dz, between)
 
     def secant_curvature(self, point: Point, line: Line) -> Point:
-        """The point with curvatures that are at least those averaged over a line."""
+        """The point, each curvature replaced by its average over a line where that is larger."""
         between = np.where(np.isfinite(line.between), line.between, 0.0)
         point = point._replace(h=np.maximum(point.h, self.sample.weights * between))
         return point._replace(
@@ -134,11 +125,13 @@ class Passes:
         """sum_i h_i x_i x_i' on and above the diagonal."""
         d, rows, h = self.problem.d, self.sample.rows, point.h
         self.oracle.passes += self.share
-        wanted = int(min(max(self.costs.gram // LEAST_WORK, 1), MOST_PARTS if d <= SMALL else 2))
-        parts = 1 << (wanted.bit_length() - 1)  # equal shares for 2, 4, ... threads
+        small = d <= SETTINGS.max_small_features
+        max_parts = SETTINGS.max_gram_parts if small else SETTINGS.max_large_gram_parts
+        wanted = int(min(max(self.costs.gram // SETTINGS.min_gram_part_ns, 1), max_parts))
+        parts = 1 << (wanted.bit_length() - 1)  # A power of two divides evenly among 2, 4, ... threads.
         edges = np.linspace(0, self.sample.n, parts + 1).astype(int)
 
-        step = max(CHUNK, int(STEP * self.sample.n / max(size(rows), 1)))
+        step = max(CHUNK, int(SETTINGS.stored_values_per_release * self.sample.n / max(size(rows), 1)))
 
         def work(k):
             out = np.zeros((d, d))
@@ -153,7 +146,7 @@ class Passes:
 
 
 class Costs(NamedTuple):
-    """Nanoseconds of a product with the Hessian, of a Gram matrix, and of that and its factor (inf: too large)."""
+    """Nanoseconds of a Hessian-vector product, of a Gram matrix, and of a Gram matrix with its factor (inf: too large)."""
 
     product: float
     gram: float
@@ -161,7 +154,7 @@ class Costs(NamedTuple):
 
 
 def costs_of(sample: Any) -> Costs:
-    """Estimates for a problem or a sample of it."""
+    """Estimated costs for a problem or a sample of it."""
     rows, d = sample.rows, float(sample.d)
     dense = isinstance(rows, Dense)
     if dense:
@@ -169,14 +162,17 @@ def costs_of(sample: Any) -> Costs:
     else:
         lengths = np.diff(rows.indptr).astype(float)
         products = 0.5 * float(lengths @ lengths)
-    walk = WALK[dense] * size(rows) + 2.0 * d
-    gram = OUTER[dense] * products + (SCALE * size(rows) if dense else 0.0)
-    too_large = d > MOST_FACTORED or (d > SMALL and d * d > LARGER * size(rows))
-    return Costs(walk, gram, np.inf if too_large else gram + FACTOR * d**3 / 3.0)
+    per_value = SETTINGS.dense_product_ns_per_value if dense else SETTINGS.sparse_product_ns_per_value
+    product = per_value * size(rows) + SETTINGS.product_ns_per_feature * d
+    per_product = SETTINGS.dense_gram_ns_per_product if dense else SETTINGS.sparse_gram_ns_per_product
+    gram = per_product * products + (SETTINGS.dense_gram_ns_per_value * size(rows) if dense else 0.0)
+    larger_than_data = d > SETTINGS.max_small_features and d * d > SETTINGS.max_factor_size_ratio * size(rows)
+    too_large = d > SETTINGS.max_factored_features or larger_than_data
+    return Costs(product, gram, np.inf if too_large else gram + SETTINGS.factor_ns_per_product * d**3 / 3.0)
 
 
 def any_sample(problem: Any) -> bool:
-    """Whether there are rows enough to begin with some of them."""
+    """Whether there are enough rows to begin with a sample of them."""
     return bool(sizes(problem.n, problem.d, size(problem.rows)))
 
 

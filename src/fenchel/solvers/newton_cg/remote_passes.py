@@ -1,7 +1,7 @@
-"""What Newton steps ask of rows that lie elsewhere: each block keeps its own scores and curvatures, and sums travel.
+"""Passes for Newton steps over rows on workers: each block keeps its scores and curvatures, and only sums are sent.
 
-A look, and a product with the Hessian, move d numbers to each worker and as many back; a Gram matrix brings d^2 from each,
-and so is made only where d is small.
+An evaluation and a Hessian-vector product send d numbers to each worker and as many back; a Gram matrix brings d^2 from
+each, and so is computed only where d is small.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.solvers.newton_cg.passes import FACTOR, Costs, Point
-
-MOST_FACTORED = 500  # features: the d^2 numbers of a Gram matrix travel
+from fenchel.solvers.newton_cg.passes import Costs, Point
+from fenchel.solvers.newton_cg.settings import SETTINGS
 
 
 class RemoteLine(NamedTuple):
-    """From one point to another, by the numbers under which the blocks keep them."""
+    """The line from one point to another, by the numbers under which the blocks keep them."""
 
     point: int
     new: int
 
 
 class RemotePasses:
-    """As `newton_passes.Passes`; a point's z is the number under which the blocks keep it, and its h the sum of theirs."""
+    """As `passes.Passes`; a point's z is the number under which the blocks keep it, and its h is the sum of theirs."""
 
     def __init__(self, oracle: Any):
         self.oracle, self.problem, self.team = oracle, oracle.problem, oracle.team
         self.name = self.team.new_name()
         oracle.passing.append(self.name)
-        walk, gram = self.team.sum("newton_costs", self.name, changes=self.name)
+        product, gram = self.team.sum("newton_costs", self.name, changes=self.name)
         d = float(self.problem.d)
-        self.costs = Costs(walk, gram, gram + FACTOR * d**3 / 3.0 if d <= MOST_FACTORED else np.inf)
+        factor = gram + SETTINGS.factor_ns_per_product * d**3 / 3.0
+        self.costs = Costs(product, gram, factor if d <= SETTINGS.max_remote_factored_features else np.inf)
         self.next = 0
 
-    def look(self, w: np.ndarray, b: float) -> Point:
-        """One fused pass."""
+    def evaluate(self, w: np.ndarray, b: float) -> Point:
+        """Evaluate a point in one fused pass."""
         self.oracle.passes += 1.0
         self.next += 1
         asked = ("newton_look", self.name, w, b, self.next)
@@ -47,15 +47,15 @@ class RemotePasses:
         regularizer = self.problem.regularizer
         slopes = slopes if self.problem.fit_intercept else 0.0
         value, gradient = risk + regularizer.value(w), g + regularizer.gradient(w)
-        unknown: Any = None  # the slopes at (w, b), which the certificate makes itself
+        unknown: Any = None  # The slopes at (w, b) stay with the blocks: the certificate computes its own.
         return Point(w, b, value, gradient, slopes, risk, g, self.next, unknown, total, curvature_sum)  # type: ignore[arg-type]
 
     def line(self, point: Point, new: Point) -> RemoteLine:
-        """From one point to another."""
+        """The line from one point to another."""
         return RemoteLine(point.z, new.z)  # type: ignore[arg-type]
 
     def secant_curvature(self, point: Point, line: RemoteLine) -> Point:
-        """The point with curvatures that are at least those averaged over a line."""
+        """The point, each curvature replaced by its average over a line where that is larger."""
         curvature_sum, total = self.team.sum("newton_secant_curvature", self.name, point.z, *line, changes=self.name)
         return point._replace(curvature_sum=curvature_sum if point.curvature_sum.size else point.curvature_sum, h=total)
 
@@ -69,7 +69,7 @@ class RemotePasses:
         return float(point.h)
 
     def farthest(self, point: Point) -> float:
-        """sqrt(sum p z^2), how far scores typically are."""
+        """sqrt(sum p z^2), the typical magnitude of a score."""
         return math.sqrt(self.team.sum("newton_squares", self.name, point.z)[0])
 
     def product(self, point: Point, v: np.ndarray, shift: float) -> np.ndarray:

@@ -1,9 +1,9 @@
-"""Newton's method for losses of one score: where it starts, its steps, and how long they are.
+"""Newton's method for losses of one score: its starting point, its steps and their line search.
 
 Without a start it begins at the solution of a sample of the rows (`passes.py`), each sample starting the next, or,
-where rows are too few for that, with some epochs of dual coordinate steps on a copy of them. The steps come from
-`scalar_systems.py`. Where one is far too long, rows on the flat side of their loss are about to leave it: the next system
-takes the curvatures averaged over that step, (u' - u) / (z' - z).
+where rows are too few for that, with some epochs of dual coordinate ascent on a copy of them. The steps come from
+`scalar_systems.py`. Where one is far too long, rows without curvature are about to have some: the next system takes the
+curvatures averaged over that step, (u' - u) / (z' - z).
 """
 
 from __future__ import annotations
@@ -19,51 +19,41 @@ from fenchel.solvers.dual_ascent.initial_epochs import DualEpochs, copied, dual_
 from fenchel.solvers.dual_estimates import dual_estimate
 from fenchel.solvers.newton_cg.passes import Passes, Point, any_sample, costs_of, samples
 from fenchel.solvers.newton_cg.remote_passes import RemotePasses
-from fenchel.solvers.newton_cg.scalar_systems import Step, Systems, cheap
-
-DECREASE, FLAT = 1e-4, 0.6  # of the derivative at the start of a step: what it must gain, and how steep it may end
-# Squared decrement that is enough for a sample, relative to the value and to features per row: if all its rows have curvature,
-# and if some have none. Then much of what is found is which ones, and a sample tells that less well.
-ROUGH, ROUGH_WITH_FLAT = 1.0, 4.0
-ROUNDING = 1e-13  # of the value: what rounding can hide
-MOST_TRIALS = 60
-SHORT = 0.1  # step length below which the next system takes curvatures averaged over the step that was too long,
-MAX_SECANT_STEPS = (
-    5  # ... but not for ever: where the slope of a loss is not differentiable, steps are exact only without
-)
+from fenchel.solvers.newton_cg.scalar_systems import Step, Systems, factor_is_inexpensive
+from fenchel.solvers.newton_cg.settings import SETTINGS
 
 
 def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
     """Iterates of `NewtonCG` for losses of one score."""
     problem, systems = oracle.problem, Systems(oracle.problem)
     fresh = start.dual_point is None and not start.coef.any() and start.intercept == 0.0 and not oracle.remote
-    if fresh and not any_sample(problem) and not cheap(costs_of(problem)) and dual_start_pays(problem):
+    if fresh and not any_sample(problem) and not factor_is_inexpensive(costs_of(problem)) and dual_start_pays(problem):
         yield from copy_iterates(oracle, systems, start.tol)
         return
     passes: Any = RemotePasses(oracle) if oracle.remote else Passes(oracle, problem)
-    begin = Beginning(start.coef, start.intercept, np.inf)
-    for begin in beginnings(oracle, systems, passes) if fresh else ():
+    begin = StartingPoint(start.coef, start.intercept, np.inf)
+    for begin in starting_points(oracle, systems, passes) if fresh else ():
         yield Iterate(begin.w.copy(), begin.b, None, np.nan)
-    first = passes.look(begin.w, begin.b)
-    if not first.value <= begin.at_zero:  # rows that were left out can change everything
-        first = passes.look(start.coef, start.intercept)
+    first = passes.evaluate(begin.w, begin.b)
+    if not first.value <= begin.at_zero:  # Rows outside the sample can make its solution worse than 0.
+        first = passes.evaluate(start.coef, start.intercept)
     for point, _ in descend(passes, first, systems):
         yield Iterate(point.w.copy(), point.b, point.value, claim(oracle, point), point.u)
 
 
 def copy_iterates(oracle: Any, systems: Systems, tol: float) -> Iterator[Iterate]:
-    """On a copy of the rows, after dual epochs on it, which may be all that is needed."""
+    """Iterates on a copy of the rows, after dual epochs on it, which may reach the tolerance alone."""
     rng, problem = np.random.default_rng(0), oracle.problem
     copy = copied(oracle, rng)
     epochs, passes = DualEpochs(oracle, copy.sample, rng), Passes(oracle, copy.sample)
     for good in epochs.evaluations(tol):
         w, b = copy.columns.original(epochs.v), epochs.centre
-        primal = passes.look(epochs.v.copy(), b).value if good else None
+        primal = passes.evaluate(epochs.v.copy(), b).value if good else None
         dual = epochs.dual() if good else np.nan
         yield Iterate(w, b, primal, dual, copy.rows_back(epochs.u) if good else None)
-    first = passes.look(epochs.v, epochs.centre)
+    first = passes.evaluate(epochs.v, epochs.centre)
     if not first.value <= oracle.losses_at(problem.offset, 0.0)[0]:
-        first = passes.look(np.zeros(problem.d), 0.0)
+        first = passes.evaluate(np.zeros(problem.d), 0.0)
     for point, _ in descend(passes, first, systems):
         point = point._replace(w=copy.columns.original(point.w), g=copy.columns.original(point.g))
         yield Iterate(point.w, point.b, point.value, claim(oracle, point), copy.rows_back(point.u))
@@ -74,33 +64,34 @@ def claim(oracle: Any, point: Point) -> float:
     return dual_estimate(oracle, point.w, point.b, point.risk, point.g, point.slopes)
 
 
-class Beginning(NamedTuple):
-    """Where to begin, with an estimate of P at 0."""
+class StartingPoint(NamedTuple):
+    """A starting point, with an estimate of P at 0."""
 
     w: np.ndarray
     b: float
     at_zero: float
 
 
-def beginnings(oracle: Any, systems: Systems, whole: Any) -> Iterator[Beginning]:
-    """Better and better ones, from samples of the rows; `whole` are the passes over all of them."""
+def starting_points(oracle: Any, systems: Systems, all_rows: Any) -> Iterator[StartingPoint]:
+    """Better and better ones, from growing samples of the rows; `all_rows` are the passes over all of them."""
     w, b, at_zero = np.zeros(oracle.problem.d), 0.0, None
     for sample in samples(oracle):
         passes = Passes(oracle, sample)
-        here = passes.look(w, b)
+        here = passes.evaluate(w, b)
         at_zero = here.value if at_zero is None else at_zero
         for point, decrement in descend(passes, here, systems):
             w, b = point.w, point.b
-            yield Beginning(w, b, at_zero)
-            rough = ROUGH if point.h.all() else ROUGH_WITH_FLAT
-            if decrement <= rough * w.size / sample.n * abs(point.value):
+            yield StartingPoint(w, b, at_zero)
+            all_curved = bool(point.h.all())
+            ratio = SETTINGS.sample_decrement_ratio if all_curved else SETTINGS.flat_sample_decrement_ratio
+            if decrement <= ratio * w.size / sample.n * abs(point.value):
                 break
-        systems.hand_on(passes, point, whole.costs)
+        systems.hand_on(passes, point, all_rows.costs)
 
 
 def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Point, float]]:
     """Points of Newton's method, each with the squared decrement of the step that led to it."""
-    decrement, secant_steps = np.inf, MAX_SECANT_STEPS if np.isfinite(passes.problem.smoothness) else 0
+    decrement, secant_steps = np.inf, SETTINGS.max_secant_steps if np.isfinite(passes.problem.smoothness) else 0
     systems.begin()
     while True:
         yield point, decrement
@@ -108,7 +99,7 @@ def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Po
         if step is None:
             return
         new, t = take(passes, point, step, may_refine=secant_steps > 0)
-        secant_steps -= t < SHORT
+        secant_steps -= t < SETTINGS.max_secant_step
         if new is not None:
             point, decrement = new, step.decrement
             systems.took(t)
@@ -120,46 +111,48 @@ def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Po
 
 def take(passes: Passes, point: Point, step: Step, may_refine: bool) -> tuple[Point | None, float]:
     """(the point after a step, the step's length): 1, or found on stored scores; None if the value does not fall."""
-    new = passes.look(point.w + step.dw, point.b + step.db)
+    new = passes.evaluate(point.w + step.dw, point.b + step.db)
     slope = float(new.gradient @ step.dw) + new.slopes * step.db
-    if good(point.value, new.value, slope, step.decrement, 1.0):
+    if acceptable(point.value, new.value, slope, step.decrement, 1.0):
         return new, 1.0
     line = passes.line(point, new)
     t = search(passes, point, line, step)
     if t == 0.0:
         return None, t
-    short = passes.look(point.w + t * step.dw, point.b + t * step.db)
-    return passes.secant_curvature(short, line) if t < SHORT and may_refine else short, t
+    short = passes.evaluate(point.w + t * step.dw, point.b + t * step.db)
+    refine = t < SETTINGS.max_secant_step and may_refine
+    return passes.secant_curvature(short, line) if refine else short, t
 
 
-def good(before: float, value: float, slope: float, decrement: float, t: float) -> bool:
-    """Lower by its share, or as low as rounding can tell and flatter; and not still falling steeply."""
-    if not (np.isfinite(value) and slope >= -FLAT * decrement):
+def acceptable(before: float, value: float, slope: float, decrement: float, t: float) -> bool:
+    """Whether to accept a step: the value falls enough, or rises by rounding only with a small slope; and the slope at the end
+    is not steep."""
+    if not (np.isfinite(value) and slope >= -SETTINGS.max_slope_ratio * decrement):
         return False
-    if value <= before - DECREASE * t * decrement:
+    if value <= before - SETTINGS.min_decrease_ratio * t * decrement:
         return True
-    return value <= before + ROUNDING * abs(before) and slope <= FLAT * decrement
+    return value <= before + SETTINGS.value_rounding * abs(before) and slope <= SETTINGS.max_slope_ratio * decrement
 
 
 def search(passes: Passes, point: Point, line: Any, step: Step) -> float:
-    """A good step length, by safeguarded secants on stored scores: no pass over X; 0 if there is none."""
+    """An acceptable step length, by safeguarded secants on stored scores: no pass over X; 0 if there is none."""
     regularizer = passes.problem.regularizer
     low, low_slope, high, high_slope, t = 0.0, -step.decrement, np.inf, np.inf, 1.0
-    for trial in range(MOST_TRIALS):
+    for trial in range(SETTINGS.max_line_search_trials):
         value, slope = passes.along(line, t)
         value += regularizer.value(point.w + t * step.dw)
         slope += float(regularizer.gradient(point.w + t * step.dw) @ step.dw)
-        if good(point.value, value, slope, step.decrement, t):
+        if acceptable(point.value, value, slope, step.decrement, t):
             return t
         if slope < 0.0 and np.isfinite(value):
             low, low_slope = t, slope
-        else:  # also where the loss overflows
+        else:  # The value also counts as too high where the loss overflows.
             high, high_slope = t, slope
         if np.isinf(high):
             t *= 2.0
         elif trial % 3 == 2 or not np.isfinite(high_slope):
-            t = 0.5 * (low + high) if low > 0.0 else 0.01 * high  # a gradient step can be too long by any factor
+            t = 0.5 * (low + high) if low > 0.0 else SETTINGS.too_long_cut * high
         else:
             share = low_slope / (low_slope - high_slope)
-            t = low + min(max(share, 0.05), 0.95) * (high - low)
+            t = low + min(max(share, SETTINGS.min_bracket_fraction), SETTINGS.max_bracket_fraction) * (high - low)
     return low

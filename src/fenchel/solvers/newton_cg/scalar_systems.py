@@ -1,7 +1,7 @@
 """The linear systems of Newton steps for losses of one score: conjugate gradients, with a Cholesky factor where one pays.
 
-The factor of a Hessian found earlier, also that of a sample of the rows, preconditions. When the products with the Hessian
-since then have cost as much as a new factor would, one is made, and it ends the system at once.
+The factor of an earlier Hessian, also that of a sample of the rows, is the preconditioner. When the Hessian-vector products
+since then have cost about as much as a new factor would, one is made, and it solves the system at once.
 """
 
 from __future__ import annotations
@@ -15,15 +15,8 @@ import numpy as np
 from fenchel.kernels.gram import symmetric
 from fenchel.regularizers import L2
 from fenchel.solvers.newton_cg.passes import Costs, Passes, Point
-from fenchel.solvers.newton_line_search import RIDGES
-
-LOOSE = 0.1  # residual of a system relative to the gradient, at most
-LOOSEST = 0.7  # ... after a step whose model was wrong
-AIM = 0.3  # of 1e-3, 1e-6, 1e-9 ...
-PATIENCE = 0.75  # of a factor's cost: what products may cost before it is renewed
-CHEAP = 10.0  # products with the Hessian: a factor that costs less is made at once
-MOST_STEPS = 250
-WORN, SAVED = 2, 3.0  # products of a system that show a factor to be old; those of all rows that a new one saves, about
+from fenchel.solvers.newton_cg.settings import SETTINGS
+from fenchel.solvers.newton_line_search.settings import SETTINGS as LINE_SEARCH
 
 Apply = Callable[[np.ndarray], np.ndarray]
 
@@ -58,23 +51,23 @@ def hessian_at(passes: Passes, point: Point) -> Hessian:
 
 
 class Systems:
-    """Newton systems one after the other, each solved as well as the last step's model was right."""
+    """Newton systems one after the other, each solved as accurately as the last step's model was right."""
 
     def __init__(self, problem: Any):
         self.problem = problem
         self.factor: Apply | None = None
-        self.spent = 0.0  # on products since the factor was made
-        self.steps = 0  # products in the last system
+        self.spent = 0.0  # Nanoseconds of products since the factor was made.
+        self.steps = 0  # The number of products in the last system.
         self.begin()
 
     def begin(self) -> None:
-        """Other rows: nothing is known of the model's error."""
-        self.strict = False  # after a direction along which the value did not fall
-        self.gap, self.residual, self.whole = 0.0, np.zeros(0), False
+        """Begin on other rows, where nothing is known of the model's error."""
+        self.strict = False  # This is set after a direction along which the value did not fall.
+        self.gap, self.residual, self.full_step = 0.0, np.zeros(0), False
 
     def took(self, t: float) -> None:
-        """The last step was taken, t times."""
-        self.strict, self.whole = False, t == 1.0
+        """Note that the last step was taken with length t."""
+        self.strict, self.full_step = False, t == 1.0
 
     def solve(self, passes: Passes, point: Point) -> Step | None:
         """A step that nearly solves the Newton system at a point; None if the factorization fails."""
@@ -83,18 +76,18 @@ class Systems:
         dw = self.direction(H, right, self.goal(right, point.value))
         if H.total > 0.0:
             db = -point.slopes / H.total - float(H.mean @ dw)
-        else:  # no row has curvature: far enough for the search to find some
+        else:  # No row has curvature: move the intercept far enough for the line search to find some.
             db = -math.copysign(1.0 + passes.farthest(point), point.slopes) if point.slopes else 0.0
         decrement = -(float(point.gradient @ dw) + point.slopes * db)
         return Step(dw, db, decrement) if 0.0 < decrement < math.inf else None
 
     def goal(self, right: np.ndarray, value: float) -> float:
-        """R*(residual), which is the gap to expect after the step, at which to end the system."""
+        """The value of R*(residual), the gap to expect after the step, at which to end the system."""
         conjugate = self.problem.regularizer.conjugate
         gap = conjugate(right)
         goal = aim(gap, value)
-        if self.whole and self.gap > 0.0:  # Eisenstat and Walker: no better than the last model was
-            wrong = min(conjugate(right - self.residual) / self.gap, LOOSEST * LOOSEST)
+        if self.full_step and self.gap > 0.0:  # Eisenstat and Walker: no more accurate than the last model was.
+            wrong = min(conjugate(right - self.residual) / self.gap, SETTINGS.max_wrong_model_residual_ratio**2)
             goal = max(goal, gap * wrong)
         self.gap = gap
         return 0.0 if self.strict else goal
@@ -107,7 +100,7 @@ class Systems:
         x, r, steps = np.zeros(right.size), right.copy(), 0
         self.residual = r
         rq, direction = 1.0, np.zeros(right.size)
-        while steps < MOST_STEPS and regularizer.conjugate(r) > goal:
+        while steps < SETTINGS.max_cg_steps and regularizer.conjugate(r) > goal:
             if self.due(H.costs, fresh=steps == 0) and self.renew(H):
                 x += self.factor(r)  # type: ignore[misc]
                 r[:] = 0.0
@@ -131,39 +124,41 @@ class Systems:
         """Whether to make a factor now."""
         if costs.factor == math.inf:
             return False
-        if self.factor is None and cheap(costs):
+        if self.factor is None and factor_is_inexpensive(costs):
             return True
-        return self.spent >= PATIENCE * costs.factor or (self.strict and fresh)
+        return self.spent >= SETTINGS.renewal_cost_ratio * costs.factor or (self.strict and fresh)
 
     def hand_on(self, passes: Passes, point: Point, costs: Costs) -> None:
-        """At the end of a sample, if the factor no longer fits: none, where one of all rows is cheap (`costs` are theirs), so
-        that it is made at once; else a new one, if rows have lost their curvature and it costs less than it saves."""
-        if self.factor is None or self.steps < WORN:
+        """At the end of a sample, drop a factor that no longer fits, where one of all rows (which have `costs`) is inexpensive
+        and is made at once; else renew it, if rows have lost their curvature and it costs less than it saves."""
+        if self.factor is None or self.steps < SETTINGS.min_products_of_old_factor:
             return
-        if costs.factor <= SAVED * costs.product:
+        saved = SETTINGS.products_saved_by_factor * costs.product
+        if costs.factor <= saved:
             self.factor = None
-        elif passes.costs.factor <= SAVED * costs.product and not point.h.all():
+        elif passes.costs.factor <= saved and not point.h.all():
             self.renew(hessian_at(passes, point))
 
     def renew(self, H: Hessian) -> bool:
-        """A factor of this Hessian, if numbers allow."""
-        self.factor = None  # the new one may take the place of the old one in memory
+        """Make a factor of this Hessian; False if the factorization fails."""
+        self.factor = None  # The memory of the old factor is free for the new one.
         self.factor, self.spent = cholesky(H), 0.0
         return self.factor is not None
 
 
-def cheap(costs: Costs) -> bool:
+def factor_is_inexpensive(costs: Costs) -> bool:
     """Whether a factor costs so little that it is made before any product."""
-    return costs.factor <= CHEAP * costs.product
+    return costs.factor <= SETTINGS.max_inexpensive_factor_products * costs.product
 
 
 def aim(gap: float, value: float) -> float:
-    """A smaller gap: no smaller than Newton's model allows, and just below one of those that are asked for most."""
+    """The gap to aim for: no smaller than Newton's model allows, and just below one of the usual tolerances."""
     relative = gap / max(abs(value), 1e-300)
     if not 0.0 < relative < math.inf:
         return 0.0
-    asked = AIM * 1e-3 ** math.ceil(math.log(relative / AIM) / math.log(1e-3))
-    return gap * max(min(LOOSE * LOOSE, relative), min(asked / relative, LOOSE * LOOSE))
+    fraction, base, loose = SETTINGS.tolerance_fraction, SETTINGS.tolerance_base, SETTINGS.max_residual_ratio**2
+    asked = fraction * base ** math.ceil(math.log(relative / fraction) / math.log(base))
+    return gap * max(min(loose, relative), min(asked / relative, loose))
 
 
 def cholesky(H: Hessian) -> Apply | None:
@@ -174,17 +169,17 @@ def cholesky(H: Hessian) -> Apply | None:
     matrix = H.passes.gram(H.point)
     if H.total > 0.0:
         matrix -= H.total * np.outer(H.mean, H.mean)
-    if isinstance(regularizer, L2):  # without a d x d matrix of its own
+    if isinstance(regularizer, L2):  # This avoids a second d x d matrix.
         matrix.flat[:: d + 1] += regularizer.alpha
     else:
         matrix += regularizer.hessian(d)
     if not np.isfinite(matrix).all():
         return None
-    symmetric(matrix)  # the factor takes the place of the upper triangle, and the lower one stays to try again
+    symmetric(matrix)  # The factor overwrites the upper triangle; the lower one is kept for another ridge.
     diagonal = np.diag(matrix).copy()
-    for ridge in RIDGES:
+    for ridge in LINE_SEARCH.relative_ridges:
         matrix.flat[:: d + 1] = diagonal * (1.0 + ridge)
-        root, wrong = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)  # its upper triangle, in LAPACK's order
+        root, wrong = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)  # In LAPACK's order this is the upper triangle.
         if wrong == 0:
             return lambda v: dpotrs(root, v, lower=1)[0]
         symmetric(matrix.T)

@@ -9,7 +9,7 @@ Update       A differentiable loss: w <- w + t v where H v = -grad up to a resid
              `vector_system.py`.
              A max hinge: maximise D(U) - gamma/2 sum p |u - u0|^2 instead, whose primal has the smoothed losses phi
              (`kernels/vector_curvature.py`), by such (semismooth) steps, then u0 <- u and gamma <- gamma / 3, and so on.
-             Rows whose u is a vertex have no curvature: only the others are in the products. It begins with a few epochs
+             Rows whose u is a vertex have no curvature: only the others enter the products. It begins with a few epochs
              of block dual ascent; free intercepts are balanced by steps of their own instead.
 Certificate  the slopes, or the u that smoothing gives for free
 Reference    Lin, Weng and Keerthi (2008) for the truncated steps, Eisenstat and Walker (1996) for where they end;
@@ -31,25 +31,13 @@ from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.block_ascent.solver import BlockState
 from fenchel.solvers.dual_estimates import dual_estimate
 from fenchel.solvers.newton_cg.scalar import newton_iterates
-from fenchel.solvers.newton_cg.vector_system import FACTORED, System, conjugate_gradients, curvature, kronecker
-from fenchel.solvers.subsampling import strided
-
-SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
-FREE_SHRINK, SLOW_FREE_SHRINK = 0.5, 0.7  # with free intercepts, whose balance is upset by every change of gamma
-LONG = 6  # Newton steps
-EPOCHS = 8  # of dual steps at the beginning, for a max hinge: as expensive as two Newton steps
-INNER = 1.0  # inner error, relative to the error that smoothing makes, at which gamma shrinks
-FLAT, NONSMOOTH_FLAT = 0.9, 0.3  # of the first derivative along a step: where the line search is content
-LOOSE, TIGHT = 0.3, 0.1  # residual of the linear system, relative to the gradient, far away and near the end
-MOST_STEPS = 250  # of conjugate gradients
-SAMPLE = 1000  # rows from which the first gamma is found
-FARTHEST = 1e6  # gamma at which a step hardly leaves where it begins
-MOST_BALANCING, BALANCED = 10, 1e-13  # steps on the intercepts alone, and what sum p u may be after them
-LEAST_ENTRIES = 1 << 14  # scores that a thread takes at a time
+from fenchel.solvers.newton_cg.settings import SETTINGS
+from fenchel.solvers.newton_cg.vector_system import System, conjugate_gradients, curvature, kronecker
+from fenchel.solvers.subsampling.samples import strided
 
 
 class Model(NamedTuple):
-    """Everything known at one point of the (smoothed) problem."""
+    """The state at one point of the (smoothed) problem."""
 
     Z: np.ndarray
     U: np.ndarray
@@ -90,11 +78,12 @@ class NewtonCG(Solver):
         U0 = oracle.feasible(start.dual_point)
         Z = oracle.score_matrix(w)
         gamma = 0.0 if problem.smooth_loss else first_gamma(oracle, Z, U0)
-        model = look(oracle, Z, None, 0.0, U0, gamma)
-        if gamma > 0.0 and start.dual_point is not None:  # which may be the solution already
+        model = evaluate(oracle, Z, None, 0.0, U0, gamma)
+        if gamma > 0.0 and start.dual_point is not None:  # The warm start may be the solution already.
             dual = -oracle.conjugates(U0) - problem.regularizer.conjugate(-oracle.combine(U0))
             yield Iterate(w.copy(), 0.0, model.risk + problem.regularizer.value(w), dual, U0)
-        shrink, slow_shrink = (FREE_SHRINK, SLOW_FREE_SHRINK) if problem.free else (SHRINK, SLOW_SHRINK)
+        shrink = SETTINGS.free_gamma_shrink if problem.free else SETTINGS.gamma_shrink
+        slow_shrink = SETTINGS.slow_free_gamma_shrink if problem.free else SETTINGS.slow_gamma_shrink
         steps = 0
         while True:
             if gamma > 0.0 and problem.free:
@@ -104,16 +93,17 @@ class NewtonCG(Solver):
             # loss*(u) = <u, x> - loss(x), so the loss part of D is the risk, less <u, z>, less the residual.
             dual = dual_estimate(oracle, w, 0.0, model.risk - model.residual, g, 0.0)
             yield Iterate(w.copy(), 0.0, primal, dual, model.U)
-            inner = primal - dual - model.residual  # the rest of the gap is what smoothing makes
-            if gamma > 0.0 and inner <= INNER * model.residual:
-                U0, gamma, steps = model.U, gamma * (slow_shrink if steps > LONG else shrink), 0
-                model = look(
-                    oracle, oracle.score_matrix(w), None, 0.0, U0, gamma
-                )  # scores without the rounding of many steps
+            inner = primal - dual - model.residual  # The rest of the gap is the error of smoothing.
+            if gamma > 0.0 and inner <= SETTINGS.inner_error_ratio * model.residual:
+                slow = steps > SETTINGS.max_quick_newton_steps
+                U0, gamma, steps = model.U, gamma * (slow_shrink if slow else shrink), 0
+                # Scores are recomputed, because updating them over many steps accumulates rounding errors.
+                model = evaluate(oracle, oracle.score_matrix(w), None, 0.0, U0, gamma)
                 continue
             steps += 1
             gradient = oracle.centred_gradient(g + problem.regularizer.gradient(w))
-            eta = min(max(np.sqrt(max(inner, 0.0) / abs(primal)), TIGHT), LOOSE)
+            eta = np.sqrt(max(inner, 0.0) / abs(primal))
+            eta = min(max(eta, SETTINGS.vector_min_residual_ratio), SETTINGS.vector_max_residual_ratio)
             v, decrement = systems.solve(model.U, gamma, gradient, eta)
             dw = oracle.uncentred(v)
             if not (decrement > 0.0 and np.isfinite(dw).all()):
@@ -123,13 +113,13 @@ class NewtonCG(Solver):
                 w, model = w + t * dw, new
             elif gamma > 0.0:
                 U0, gamma, steps = model.U, gamma * slow_shrink, 0
-                model = look(oracle, oracle.score_matrix(w), None, 0.0, U0, gamma)
+                model = evaluate(oracle, oracle.score_matrix(w), None, 0.0, U0, gamma)
             else:
                 return
 
 
 def begins_with_dual_steps(problem: Any, start: Start) -> bool:
-    """Whether nothing is known, and dual steps can find where to begin: far away they gain more than Newton's."""
+    """Whether to begin with dual steps: without a start, and far from the optimum, they gain more than Newton steps."""
     plain = isinstance(problem.regularizer, L2) and not problem.smooth_loss and not problem.free
     return plain and start.dual_point is None and not start.coef.any()
 
@@ -137,13 +127,13 @@ def begins_with_dual_steps(problem: Any, start: Start) -> bool:
 def dual_steps(oracle: Any, start: Start) -> Iterator[Start]:
     """Epochs of block dual ascent."""
     state, rng = BlockState(oracle, start), np.random.default_rng(0)
-    for _ in range(EPOCHS):
+    for _ in range(SETTINGS.initial_dual_epochs):
         state.epoch(rng, full=True)
         yield Start(state.coef(), 0.0, state.U)
 
 
 class Systems:
-    """Newton systems one after the other; a preconditioner serves until products have cost as much as it did."""
+    """Newton systems one after the other; a preconditioner is kept until products have cost as much as it did."""
 
     def __init__(self, oracle: Any):
         self.oracle, problem = oracle, oracle.problem
@@ -154,31 +144,31 @@ class Systems:
     def solve(self, U: np.ndarray, gamma: float, gradient: np.ndarray, eta: float) -> tuple[np.ndarray, float]:
         """(v, squared Newton decrement) with H v = -gradient nearly."""
         damping = 0.0
-        if self.oracle.problem.free and gamma > 0.0:  # without any curvature, intercepts move by a margin
+        if self.oracle.problem.free and gamma > 0.0:  # Without any curvature, intercepts move by about a margin.
             damping = float(np.abs(self.oracle.matrix(gradient)[-1]).max())
         system = System(self.oracle, *curvature(self.oracle.problem, U, gamma), damping)
-        v, steps = conjugate_gradients(system, self.precondition(system), -gradient, eta, MOST_STEPS)
+        v, steps = conjugate_gradients(system, self.precondition(system), -gradient, eta, SETTINGS.max_cg_steps)
         self.spent += steps * system.work
         return v, -float(gradient @ v)
 
     def precondition(self, system: System) -> Any:
-        if self.features > FACTORED:
+        if self.features > SETTINGS.max_preconditioned_features:
             return lambda v: v
         if self.preconditioner is None or self.spent > self.cost(system):
             self.preconditioner, self.spent = kronecker(system), 0.0
         return self.preconditioner
 
     def cost(self, system: System) -> float:
-        """Of a preconditioner, in products of numbers: the Gram matrix and its eigenvectors."""
+        """The cost of a preconditioner in multiplications: the Gram matrix and its eigenvectors."""
         per_row = system.work / max(system.S.shape[0] * 2.0 * self.oracle.problem.outputs, 1.0)
-        return system.S.shape[0] * per_row * per_row / 2.0 + 1.5 * self.features**3
+        return system.S.shape[0] * per_row * per_row / 2.0 + SETTINGS.eigenvector_products * self.features**3
 
 
-def look(oracle: Any, Z: np.ndarray, dZ: np.ndarray | None, t: float, U0: np.ndarray, gamma: float) -> Model:
+def evaluate(oracle: Any, Z: np.ndarray, dZ: np.ndarray | None, t: float, U0: np.ndarray, gamma: float) -> Model:
     """Values, dual variables and the derivative along dZ at scores Z + t dZ."""
     problem, U = oracle.problem, np.empty(Z.shape)
     along = Z if dZ is None else dZ
-    count = max(min(Z.size // LEAST_ENTRIES, 32, Z.shape[0]), 1)
+    count = max(min(Z.size // SETTINGS.min_scores_per_block, SETTINGS.max_blocks, Z.shape[0]), 1)
     edges = np.linspace(0, Z.shape[0], count + 1).astype(int)
 
     def work(k):
@@ -200,20 +190,21 @@ def look(oracle: Any, Z: np.ndarray, dZ: np.ndarray | None, t: float, U0: np.nda
 
 
 def first_gamma(oracle: Any, Z: np.ndarray, U0: np.ndarray) -> float:
-    """The largest (within a factor) at which the steps from U0 take away half of its Fenchel-Young residuals."""
+    """The largest gamma, within a factor of 2, at which the steps from U0 halve its Fenchel-Young residuals."""
     problem = oracle.problem
-    at = strided(problem.n, SAMPLE) if problem.n > SAMPLE else slice(None)
+    most = SETTINGS.first_gamma_rows
+    at = strided(problem.n, most) if problem.n > most else slice(None)
     y, p, Z, U0 = problem.y[at], problem.weights[at], Z[at], U0[at]
     U = np.empty(Z.shape)
 
     def residual(gamma: float) -> float:
         return vector_envelope(problem.compiled_loss, y, p, Z, Z, 0.0, U0, gamma, U)[3]
 
-    goal, gamma = 0.5 * residual(FARTHEST), 1.0
-    for _ in range(60):
+    goal, gamma = 0.5 * residual(SETTINGS.max_gamma), 1.0
+    for _ in range(SETTINGS.max_first_gamma_trials):
         if residual(gamma) > goal:
             gamma *= 0.5
-        elif gamma < FARTHEST and residual(2.0 * gamma) <= goal:
+        elif gamma < SETTINGS.max_gamma and residual(2.0 * gamma) <= goal:
             gamma *= 2.0
         else:
             break
@@ -223,13 +214,13 @@ def first_gamma(oracle: Any, Z: np.ndarray, U0: np.ndarray) -> float:
 def balance(oracle: Any, w: np.ndarray, model: Model, U0: np.ndarray, gamma: float) -> tuple[np.ndarray, Model]:
     """Newton steps on the intercepts alone until sum p u is nearly 0: a pass over the scores, not the data, for each.
 
-    A dual point out of balance is mixed with far ones to be feasible, which costs more than all else that is left.
+    A dual point out of balance is mixed with distant ones to be feasible, which costs more of D than all other errors.
     """
     problem = oracle.problem
-    for _ in range(MOST_BALANCING):
+    for _ in range(SETTINGS.max_balancing_steps):
         rest = problem.weights @ model.U
         off = float(np.abs(rest).max())
-        if off <= BALANCED:
+        if off <= SETTINGS.max_imbalance:
             break
         S = curvature(problem, model.U, gamma)[0]
         total = np.maximum(S.sum(axis=1), 1e-300)
@@ -246,19 +237,20 @@ def balance(oracle: Any, w: np.ndarray, model: Model, U0: np.ndarray, gamma: flo
 
 
 def line_search(oracle, w, dw, dZ, model, U0, gamma, decrement) -> tuple[float, Model | None]:
-    """A step t where the derivative is small, by safeguarded secants on stored scores, and what is known there."""
+    """A step t where the derivative is small, by safeguarded secants on stored scores, and the model there."""
     regularizer = oracle.problem.regularizer
     here = model.smoothed + regularizer.value(w)
+    max_ratio = SETTINGS.smoothed_max_slope_ratio if gamma > 0.0 else SETTINGS.vector_max_slope_ratio
     low, low_slope, high, high_slope, t, best = 0.0, -decrement, np.inf, np.inf, 1.0, None
-    for trial in range(60):
-        new = look(oracle, model.Z, dZ, t, U0, gamma)
+    for trial in range(SETTINGS.max_line_search_trials):
+        new = evaluate(oracle, model.Z, dZ, t, U0, gamma)
         total = new.smoothed + regularizer.value(w + t * dw)
         slope = new.slope + float(regularizer.gradient(w + t * dw) @ dw)
-        if abs(slope) <= (NONSMOOTH_FLAT if gamma > 0.0 else FLAT) * decrement and total <= here + 1e-13 * abs(here):
+        if abs(slope) <= max_ratio * decrement and total <= here + SETTINGS.value_rounding * abs(here):
             return t, new
         if slope < 0.0 and np.isfinite(total):
             low, low_slope, best = t, slope, new
-        else:  # also where the loss overflows
+        else:  # The value also counts as too high where the loss overflows.
             high, high_slope = t, slope
         if np.isinf(high):
             t *= 2.0
@@ -266,5 +258,5 @@ def line_search(oracle, w, dw, dZ, model, U0, gamma, decrement) -> tuple[float, 
             t = 0.5 * (low + high)
         else:
             share = low_slope / (low_slope - high_slope)
-            t = low + min(max(share, 0.05), 0.95) * (high - low)
+            t = low + min(max(share, SETTINGS.min_bracket_fraction), SETTINGS.max_bracket_fraction) * (high - low)
     return low, best

@@ -1,4 +1,4 @@
-"""The linear system of a Newton step for losses of several scores: products with the Hessian, and what preconditions them.
+"""The linear system of a Newton step for losses of several scores: Hessian-vector products and their preconditioner.
 
 H V = R''V + sum_i x_i (J_i V'x_i)' with J_i = p_i times the Jacobian of the row's slopes (`kernels/vector_curvature.py`).
 The preconditioner is R'' + G (x) C, G = sum_i h_i x_i x_i', C = sum_i J_i / sum_i h_i, h_i = trace J_i: exact if all
@@ -20,14 +20,7 @@ from fenchel.kernels.vector_curvature import apply_curvature, curvature_product,
 from fenchel.kernels.vector_passes import vector_combine, vector_scores
 from fenchel.multiclass import CostHinge, MaxHinge, MoreauVector, MultivariateSquared, Softmax
 from fenchel.oracles.vector import CHUNK, dense_scores
-
-LEAST_WORK = 1 << 22  # products in a block of rows: some tenths of a millisecond, above the cost of handing it out
-MOST_BLOCKS = 32
-COMPACT = 0.6  # share of the rows with curvature below which these are copied together
-FACTORED = 1500  # features up to which the preconditioner is worth its eigenvectors
-SMALL = (
-    1e-3  # curvature of a free intercept in R'', relative to that in the risk: none, but the preconditioner needs some
-)
+from fenchel.solvers.newton_cg.settings import SETTINGS
 
 
 def has_face(loss: Any) -> bool:
@@ -55,8 +48,8 @@ def curvature(problem: Any, U: np.ndarray, gamma: float) -> tuple[np.ndarray, np
     return S, None
 
 
-class Part(NamedTuple):
-    """Some rows, with what their J_i are made of."""
+class RowBlock(NamedTuple):
+    """Consecutive rows, with the s_i that define their J_i."""
 
     rows: Any
     S: np.ndarray
@@ -65,21 +58,22 @@ class Part(NamedTuple):
 class System:
     """Products with the Hessian at one point, in centred variables (`VectorOracle.centred`).
 
-    `damping` is added to the curvature of free intercepts, which may have none where all rows are at vertices.
+    `damping` is added to the curvature of free intercepts, which may be 0 where all rows are at vertices.
     """
 
     def __init__(self, oracle: Any, S: np.ndarray, metric: np.ndarray | None, damping: float = 0.0):
         self.oracle, self.problem, self.metric, self.damping = oracle, oracle.problem, metric, damping
         rows, self.share = self.problem.rows, 1.0
-        curvature_sum = np.flatnonzero(S.any(axis=1))
-        if curvature_sum.size < COMPACT * S.shape[0]:
-            S, self.share = S[curvature_sum], curvature_sum.size / S.shape[0]
-            rows = accept_matrix(self.problem.X[curvature_sum])[1] if curvature_sum.size else block(rows, 0, 0)
+        curved = np.flatnonzero(S.any(axis=1))
+        if curved.size < SETTINGS.max_copied_row_fraction * S.shape[0]:
+            S, self.share = S[curved], curved.size / S.shape[0]
+            rows = accept_matrix(self.problem.X[curved])[1] if curved.size else block(rows, 0, 0)
         self.S = S
         self.work = size(rows) * self.problem.outputs * 2.0
-        count = int(min(max(self.work // LEAST_WORK, 1), MOST_BLOCKS, max(S.shape[0], 1)))
+        wanted = max(self.work // SETTINGS.min_products_per_block, 1)
+        count = int(min(wanted, SETTINGS.max_blocks, max(S.shape[0], 1)))
         edges = np.linspace(0, S.shape[0], count + 1).astype(int)
-        self.parts = [Part(block(rows, int(a), int(b)), S[a:b]) for a, b in pairwise(edges)]
+        self.blocks = [RowBlock(block(rows, int(a), int(b)), S[a:b]) for a, b in pairwise(edges)]
 
     def __call__(self, v: np.ndarray) -> np.ndarray:
         """H v."""
@@ -87,32 +81,32 @@ class System:
         w = oracle.uncentred(v)
         V = oracle.matrix(w)
         oracle.passes += self.share
-        out = oracle.engine.sum(lambda part: (self.product(part, V),), self.parts)[0].ravel()
+        out = oracle.engine.sum(lambda row_block: (self.product(row_block, V),), self.blocks)[0].ravel()
         found = oracle.centred_gradient(out + problem.regularizer.gradient(w))
         if self.damping > 0.0:
             oracle.matrix(found)[problem.features :] += self.damping * oracle.matrix(v)[problem.features :]
         return found
 
-    def product(self, part: Part, V: np.ndarray) -> np.ndarray:
-        """sum x (J V'x)' over the rows of a part."""
+    def product(self, row_block: RowBlock, V: np.ndarray) -> np.ndarray:
+        """sum x (J V'x)' over the rows of a block."""
         features = self.problem.features
         out: Any = np.zeros(V.shape)
-        if isinstance(part.rows, Dense):
-            for k in range(0, part.S.shape[0], CHUNK):
-                X = np.asarray(part.rows.values[k : k + CHUNK], dtype=np.float64)
-                Z = self.curvature_sum(part.S[k : k + CHUNK], dense_scores(X, V, features))
+        if isinstance(row_block.rows, Dense):
+            for k in range(0, row_block.S.shape[0], CHUNK):
+                X = np.asarray(row_block.rows.values[k : k + CHUNK], dtype=np.float64)
+                Z = self.apply_jacobians(row_block.S[k : k + CHUNK], dense_scores(X, V, features))
                 out[:features] += X.T @ Z
                 if out.shape[0] > features:
                     out[features] += Z.sum(axis=0)
         elif self.metric is None:
-            curvature_product(part.rows, part.S, V, features, out)
+            curvature_product(row_block.rows, row_block.S, V, features, out)
         else:
-            Z = np.empty((part.S.shape[0], V.shape[1]))
-            vector_scores(part.rows, V, features, Z)
-            vector_combine(part.rows, np.ones(Z.shape[0]), self.curvature_sum(part.S, Z), features, out)
+            Z = np.empty((row_block.S.shape[0], V.shape[1]))
+            vector_scores(row_block.rows, V, features, Z)
+            vector_combine(row_block.rows, np.ones(Z.shape[0]), self.apply_jacobians(row_block.S, Z), features, out)
         return out
 
-    def curvature_sum(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    def apply_jacobians(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """J_i z_i for all rows of Z, which may be overwritten."""
         if self.metric is not None:
             return S * (Z @ self.metric)
@@ -133,18 +127,18 @@ class System:
         features, free, starts = (
             self.problem.features,
             self.problem.free,
-            np.cumsum([0] + [p.S.shape[0] for p in self.parts]),
+            np.cumsum([0] + [rows.S.shape[0] for rows in self.blocks]),
         )
 
         def work(pair):
-            part, weights = pair
+            row_block, weights = pair
             first, total = np.zeros((features, 1)), np.zeros((features, features))
             if free:
-                vector_combine(part.rows, weights, np.ones((weights.size, 1)), features, first)
-            add_gram(part.rows, weights, total)
+                vector_combine(row_block.rows, weights, np.ones((weights.size, 1)), features, first)
+            add_gram(row_block.rows, weights, total)
             return total, first
 
-        pairs = [(part, h[a:b]) for part, (a, b) in zip(self.parts, pairwise(starts), strict=True)]
+        pairs = [(rows, h[a:b]) for rows, (a, b) in zip(self.blocks, pairwise(starts), strict=True)]
         total, first = self.oracle.engine.sum(work, pairs)
         total = symmetric(total)
         if not free:
@@ -183,7 +177,7 @@ def kronecker(system: System) -> Apply:
     B = np.zeros(G.shape)
     B[: problem.features, : problem.features] = problem.given.hessian(problem.features)
     if problem.free:
-        B[-1, -1] = SMALL * size + system.damping
+        B[-1, -1] = SETTINGS.intercept_curvature_ratio * size + system.damping
     D, V = relative_eigenvectors(G, B)
     divisor = 1.0 + np.maximum(D, 0.0)[:, None] * np.maximum(levels, 0.0)
 
@@ -194,13 +188,13 @@ def kronecker(system: System) -> Apply:
     return apply
 
 
-def conjugate_gradients(H: Apply, M: Apply, b: np.ndarray, eta: float, most: int) -> tuple[np.ndarray, int]:
-    """(x, steps taken) with |H x - b| <= eta |b|, or the best that `most` steps bring."""
+def conjugate_gradients(H: Apply, M: Apply, b: np.ndarray, eta: float, max_steps: int) -> tuple[np.ndarray, int]:
+    """(x, steps taken) with |H x - b| <= eta |b|, or the best after `max_steps`."""
     x, r = np.zeros(b.size), b.copy()
     z = M(r)
-    direction, rz = z.copy(), float(r @ z)  # a copy, as M may return r itself
+    direction, rz = z.copy(), float(r @ z)  # The copy is needed because M may return r itself.
     goal, steps = eta * float(np.linalg.norm(b)), 0
-    while steps < most and rz > 0.0 and float(np.linalg.norm(r)) > goal:
+    while steps < max_steps and rz > 0.0 and float(np.linalg.norm(r)) > goal:
         steps += 1
         product = H(direction)
         curved = float(direction @ product)

@@ -1,1 +1,1 @@
-"""Semismooth Newton on proximal points of the dual: the solver, the smoothed problem, the row reduction."""
+"""Semismooth Newton on proximal points of the dual: the solver, its settings, the smoothed problem, the row reduction."""

@@ -1,7 +1,7 @@
 """The smoothed problem of a proximal point step in the dual, at one point, and Newton steps on it.
 
-phi(w, b) = sum p phi_i + R(w) with the smoothed losses of `kernels/envelope.py`. Some rows may be left out: those whose loss
-is linear around their scores, which enter as a fixed linear function of (w, b).
+phi(w, b) = sum p phi_i + R(w) with the smoothed losses of `kernels/envelope.py`. Rows whose loss is linear
+around their scores may be left out: they enter as a fixed linear function of (w, b).
 """
 
 from __future__ import annotations
@@ -11,12 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.solvers.dual_estimates import dual_estimate
-from fenchel.solvers.newton_line_search import Line, newton_step
+from fenchel.solvers.newton_line_search.search import Line, newton_step
+from fenchel.solvers.semismooth_newton.settings import SETTINGS
 from fenchel.solvers.semismooth_newton.smoothed_rows import RowState, smoothed_sums
-
-FLAT = 0.3  # of the first derivative along a step: where the full step is good enough
-SHORT = 0.05  # share of a full step that counts as little
-MOST_SHORT, GROWTH = 5, 4.0  # such steps in a row after which gamma grows, and by how much
 
 
 class Linear(NamedTuple):
@@ -28,12 +25,12 @@ class Linear(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """Values at a point; gap = inner + residual, what Newton steps and what a smaller gamma can take away."""
+    """Values at a point; gap = inner + residual: what Newton steps can remove, and what a smaller gamma can."""
 
     primal: float
     dual: float
     residual: float
-    share: float  # of t / p by which u must fall to be balanced, if the intercept is free
+    share: float  # The multiple of t / p by which u must be reduced for sum p u = 0, if the intercept is free.
 
     @property
     def gap(self) -> float:
@@ -55,32 +52,32 @@ class SmoothedProblem:
         self.rows = RowState(u0, np.zeros(u0.size))
         self.fixed = Linear(0.0, np.zeros(self.d), 0.0)
         self.g, self.border = np.zeros(self.d), np.zeros(self.d if self.free else 0)
-        self.short = 0  # steps in a row of which little was left
-        self.known: Any = None  # (w, R, its gradient)
-        self.moved = np.inf  # mean change of the scores in the last full step
-        self.travelled = 0.0  # ... in all steps together
-        self.searched = True  # whether the last step was cut or stretched
-        self.look()
+        self.short_steps = 0  # The number of short steps in a row.
+        self.regularizer_at: Any = None  # (w, R(w), its gradient), for the last w that was asked for.
+        self.score_change = np.inf  # The mean change of the scores over the last full step.
+        self.total_score_change = 0.0  # The sum of such changes over all steps, at the lengths taken.
+        self.searched = True  # Whether the last full step was rejected, and a line search chose its length.
+        self.evaluate()
 
-    def look(self, fresh: bool = True) -> None:
-        """Everything at (w, b) and gamma."""
+    def evaluate(self, fresh: bool = True) -> None:
+        """Sums, dual variables and curvatures at (w, b) and gamma; scores too, if `fresh`."""
         self.sums = smoothed_sums(self.oracle, self.w, self.b, self.gamma, self.rows, self.g, self.border, fresh)
 
     def refresh(self) -> None:
-        """The sum of u x without the rounding of many changes."""
+        """Recompute the sum of u x, whose updates accumulate rounding errors."""
         self.g = self.oracle.combine(self.rows.u) + self.fixed.gradient
 
     def recentre(self, gamma: float) -> None:
-        """The next proximal point step."""
+        """Begin the next proximal point step."""
         self.rows.u0[:] = self.rows.u
         self.gamma = gamma
-        self.look(fresh=False)
+        self.evaluate(fresh=False)
 
     def widen(self) -> None:
-        """More smoothing, if steps have come to little again and again: too few rows have curvature."""
-        if self.short >= MOST_SHORT and self.gamma > 0.0:
-            self.gamma, self.short = GROWTH * self.gamma, 0
-            self.look(fresh=False)
+        """Increase the smoothing after several short steps in a row: too few rows have curvature."""
+        if self.short_steps >= SETTINGS.max_short_steps and self.gamma > 0.0:
+            self.gamma, self.short_steps = SETTINGS.gamma_growth * self.gamma, 0
+            self.evaluate(fresh=False)
 
     def left_out(self) -> float:
         """The losses of the rows left out."""
@@ -88,9 +85,9 @@ class SmoothedProblem:
 
     def regular(self) -> tuple[float, np.ndarray]:
         """R and its gradient at w."""
-        if self.known is None or self.known[0] is not self.w:
-            self.known = (self.w, self.regularizer.value(self.w), self.regularizer.gradient(self.w))
-        return self.known[1], self.known[2]
+        if self.regularizer_at is None or self.regularizer_at[0] is not self.w:
+            self.regularizer_at = (self.w, self.regularizer.value(self.w), self.regularizer.gradient(self.w))
+        return self.regularizer_at[1], self.regularizer_at[2]
 
     def value(self) -> float:
         return self.sums.value + self.left_out() + self.regular()[0]
@@ -105,14 +102,14 @@ class SmoothedProblem:
         primal, losses = risk + self.regular()[0], risk - self.sums.residual
         if not self.free or self.sums.total_curvature <= 0.0:
             return Claim(primal, dual_estimate(self.oracle, self.w, self.b, losses, self.g, r), self.sums.residual, 0.0)
-        # u is balanced by the rows with curvature, in proportion: where the loss is nonsmooth, loss* is linear there.
+        # The rows with curvature balance u, in proportion to it: where the loss is nonsmooth, loss* is linear there.
         share = r / self.sums.total_curvature
         g = self.g - share * self.border
         losses += share * self.sums.breakpoints - float(self.w @ self.g) - self.b * r
         return Claim(primal, losses - self.regularizer.conjugate(-g), self.sums.residual, share)
 
     def direction(self) -> tuple[np.ndarray, float, float] | None:
-        """(dw, db, squared Newton decrement); None if numbers overflow."""
+        """(dw, db, squared Newton decrement); None if the numbers overflow."""
         gradient = self.g + self.regular()[1]
         if self.free:
             gradient = np.append(gradient, self.slopes())
@@ -126,16 +123,16 @@ class SmoothedProblem:
         d, H = self.d, self.oracle.upper_gram(self.rows.t)
         H += self.curvature
         if self.free:
-            whole = np.empty((d + 1, d + 1))
-            whole[:d, :d], whole[:d, d] = H, self.border
-            whole[d, d] = self.sums.total_curvature if self.sums.total_curvature > 0.0 else 1.0
-            return whole
+            bordered = np.empty((d + 1, d + 1))
+            bordered[:d, :d], bordered[:d, d] = H, self.border
+            bordered[d, d] = self.sums.total_curvature if self.sums.total_curvature > 0.0 else 1.0
+            return bordered
         return H
 
     def step(self) -> bool | None:
-        """A Newton step; False if none goes down, None if numbers overflow.
+        """A Newton step; False if the direction does not descend, None if the numbers overflow.
 
-        The full step is tried with a whole look, unless the last one was too long: then stored scores decide first.
+        The full step is tried by a pass over the data, unless the last one was rejected: then stored scores decide first.
         """
         found = self.direction()
         if found is None:
@@ -146,29 +143,29 @@ class SmoothedProblem:
         line = Line(self, dw, db, decrement)
         if self.searched:
             line.dz = self.oracle.scores(dw) - self.oracle.problem.offset + db
-            t = 1.0 if line.good(*line.at(1.0)[:2], FLAT) else line.search()
+            t = 1.0 if line.acceptable(*line.at(1.0)[:2], SETTINGS.max_full_step_slope_ratio) else line.search()
         else:
             self.w, self.b, self.rows.z = line.w + dw, line.b + db, np.empty(line.z.size)
-            self.look()
+            self.evaluate()
             line.dz = self.rows.z - line.z
             t = 1.0
-            if not line.good(self.value(), self.slope_along(dw, db), FLAT):
+            if not line.acceptable(self.value(), self.slope_along(dw, db), SETTINGS.max_full_step_slope_ratio):
                 t = line.search()
         if self.searched or t != 1.0:
             self.go(line, t)
         self.searched = t != 1.0
-        self.short = self.short + 1 if t < SHORT else 0
-        self.moved = float(np.abs(line.dz).mean())
-        self.travelled += t * self.moved
+        self.short_steps = self.short_steps + 1 if t < SETTINGS.short_step else 0
+        self.score_change = float(np.abs(line.dz).mean())
+        self.total_score_change += t * self.score_change
         return t > 0.0
 
     def go(self, line: Line, t: float) -> None:
-        """To a point of the line."""
+        """Move to a point of the line."""
         self.w, self.b, self.rows.z = line.w + t * line.dw, line.b + t * line.db, line.z + t * line.dz
-        self.look(fresh=False)
+        self.evaluate(fresh=False)
 
-    def back_towards(self, w: np.ndarray, b: float, z: np.ndarray) -> None:
-        """The best point between (w, b), whose scores are z, and here."""
+    def line_search_from(self, w: np.ndarray, b: float, z: np.ndarray) -> None:
+        """Move to the best point between (w, b), whose scores are z, and the present one."""
         line = Line(self, self.w - w, self.b - b, np.inf)
         if self.slope_along(line.dw, line.db) <= 0.0:
             return

@@ -1,7 +1,7 @@
 """Passes over all rows of an oracle with the smoothed losses of `kernels/envelope.py`, block by block.
 
-Scores, losses and sums are kernels of their own, so that none is compiled for every pair of a loss and a storage; a block
-is still in the cache when the rows whose u changed, and only those, are walked again.
+Scores, losses and sums are separate kernels, so that none is compiled for every pair of a loss and a storage. A block is
+still in the cache when its rows are read again, and only those whose u changed are.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import numpy as np
 
 from fenchel.kernels.envelope import curved_along, curved_rows, smoothed_along, smoothed_rows
 from fenchel.kernels.passes import combine_pass, scores_pass
-
-TINY = 1e-300
+from fenchel.solvers.semismooth_newton.settings import SETTINGS
 
 
 class RowState:
-    """What is known of every row: score z, centre u0, dual variable u and t = p du/dz."""
+    """The state of every row: score z, proximal centre u0, dual variable u and curvature t = p du/dz."""
 
     def __init__(self, u0: np.ndarray, u: np.ndarray):
         self.u0, self.u = u0, u
@@ -46,8 +45,8 @@ def smoothed_sums(
     loss = oracle.problem.compiled_loss
 
     def work(block):
-        part = slice(block.start, block.stop)
-        z, u0, u, t, p = rows.z[part], rows.u0[part], rows.u[part], rows.t[part], block.p
+        at = slice(block.start, block.stop)
+        z, u0, u, t, p = rows.z[at], rows.u0[at], rows.u[at], rows.t[at], block.p
         change, curvature, step = np.zeros(w.size), np.zeros(border.size), np.empty(z.size)
         if fresh:
             scores_pass(block.rows, block.offset, w, z)
@@ -58,7 +57,7 @@ def smoothed_sums(
             sums = curved_rows(loss, block.y, p, block.offset, z, u, t, step)
         combine_pass(block.rows, p, step, change)
         if curvature.size:
-            combine_pass(block.rows, p, np.divide(t, np.maximum(p, TINY), out=step), curvature)
+            combine_pass(block.rows, p, np.divide(t, np.maximum(p, SETTINGS.min_weight), out=step), curvature)
         return *sums, change, curvature
 
     *sums, change, curvature = oracle.engine.sum(work, oracle.blocks)
@@ -74,10 +73,10 @@ def smoothed_line(
     loss = oracle.problem.compiled_loss
 
     def work(block):
-        part = slice(block.start, block.stop)
+        at = slice(block.start, block.stop)
         if gamma > 0.0:
-            return smoothed_along(loss, block.y, block.p, z[part], dz[part], t, u0[part], gamma)
-        return curved_along(loss, block.y, block.p, z[part], dz[part], t)
+            return smoothed_along(loss, block.y, block.p, z[at], dz[at], t, u0[at], gamma)
+        return curved_along(loss, block.y, block.p, z[at], dz[at], t)
 
     value, slope, total_curvature = oracle.engine.sum(work, oracle.blocks)
     return value, slope, total_curvature

@@ -5,8 +5,8 @@ Update       A differentiable loss: Newton steps with a line search on stored sc
              A nonsmooth loss: maximise D(u) - gamma/2 sum p (u - u0)^2 instead, whose primal has the smoothed losses phi
              (`kernels/envelope.py`), by (semismooth) Newton steps, then u0 <- u and gamma <- gamma / 3, and so on. Only rows
              near a nonsmooth point have curvature, so the Gram matrix is that of few rows.
-             The first steps are made on sub-samples (`subsampling.py`), the last ones on the rows near a nonsmooth point
-             (`row_reduction.py`), checked with all rows. Both are working copies: at most 0.6 of X at a time.
+             The first steps are made on samples of the rows (`subsampling/`), the last ones on the rows near a nonsmooth point
+             (`row_reduction.py`), checked with all rows. Both are copies: of at most 0.6 of X at a time.
 Certificate  u, which the smoothing gives for free
 Reference    Rockafellar (1976) for the proximal point method; Li, Sun and Toh (2018) for semismooth Newton on it
 """
@@ -23,18 +23,11 @@ from fenchel.data.accept import size
 from fenchel.kernels.envelope import curved_weight
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
-from fenchel.solvers.semismooth_newton.row_reduction import EARLY_KEEP, KEEP, Reduction
+from fenchel.solvers.semismooth_newton.row_reduction import Reduction
+from fenchel.solvers.semismooth_newton.settings import SETTINGS
 from fenchel.solvers.semismooth_newton.smoothed_problem import Claim, SmoothedProblem
-from fenchel.solvers.subsampling import BENT, MOST_STEPS, ROUGH, drawn, sizes, smallest_gamma, strided
-
-SHRINK, SLOW_SHRINK = 0.3, 0.5  # of gamma after an inner solve; slower if it took long
-LONG = 6  # Newton steps
-REFRESH = 20  # Newton steps after which sums are made afresh instead of changed
-INNER, FIRST_INNER = 3.0, 1.0  # inner error, relative to the error that smoothing makes, at which gamma shrinks
-WARM = 0.1  # of the first gamma, if dual variables are known
-PROBED = 2000  # rows that the first gamma is found with
-LEAST = 1e-9  # gamma, relative to the first one
-EXACT = 1e-15  # relative inner error below which rounding rules
+from fenchel.solvers.subsampling.samples import drawn, sizes, smallest_gamma, strided
+from fenchel.solvers.subsampling.settings import SETTINGS as SAMPLING
 
 
 @dataclass(frozen=True)
@@ -62,65 +55,66 @@ class SemismoothNewton(Solver):
         if not warm and not w.any():
             w, b, gamma = yield from sampled(oracle, w, b)
         if gamma == 0.0 and not problem.smooth_loss:
-            gamma = (WARM if warm else 1.0) * first_gamma(oracle, w, b)
-        yield from follow(SmoothedProblem(oracle, w, b, gamma, u0))
+            gamma = (SETTINGS.warm_start_gamma_ratio if warm else 1.0) * first_gamma(oracle, w, b)
+        yield from proximal_points(SmoothedProblem(oracle, w, b, gamma, u0))
 
 
 def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tuple[np.ndarray, float, float]]:
-    """(w, b, gamma) to go on with, found on sub-samples; gamma = 0 if there are none, or the loss needs none."""
+    """(w, b, gamma) to continue with, found on samples; gamma = 0 if there are none, or the loss needs no smoothing."""
     problem, gamma = oracle.problem, 0.0
     levels = sizes(problem.n, problem.d, size(problem.rows))
     scale = first_gamma(oracle, w, b) if levels and not problem.smooth_loss else 0.0
     for m in levels:
         sample = drawn(problem.rows, problem.n, m)
-        part = oracle.take(sample, 1.0 / max(float(problem.weights[sample].sum()), 1e-300))
+        sampled_oracle = oracle.take(sample, 1.0 / max(float(problem.weights[sample].sum()), SETTINGS.min_weight))
         least = scale * smallest_gamma(problem.d, m)
-        work = SmoothedProblem(part, w, b, max(gamma or scale, least), np.zeros(m))
-        yield from roughly(work, least)
-        oracle.passes += part.passes * m / problem.n
-        w, b, gamma = work.w, work.b, SHRINK * work.gamma
+        work = SmoothedProblem(sampled_oracle, w, b, max(gamma or scale, least), np.zeros(m))
+        yield from solve_sample(work, least)
+        oracle.passes += sampled_oracle.passes * m / problem.n
+        w, b, gamma = work.w, work.b, SETTINGS.gamma_shrink * work.gamma
     return w, b, gamma
 
 
-def roughly(work: SmoothedProblem, least: float) -> Iterator[Iterate]:
-    """Proximal point steps with gamma down to `least`, as long as enough rows have curvature."""
-    for _ in range(MOST_STEPS):
+def solve_sample(work: SmoothedProblem, least: float) -> Iterator[Iterate]:
+    """Proximal point steps on a sample with gamma down to `least`, as long as enough rows have curvature."""
+    for _ in range(SAMPLING.max_newton_steps):
         claim = work.claim()
         if work.gamma == 0.0:
-            if claim.gap <= ROUGH * claim.primal:
+            if claim.gap <= SAMPLING.max_relative_gap * claim.primal:
                 return
-        elif claim.inner <= FIRST_INNER * claim.residual:
-            if work.gamma <= least or np.count_nonzero(work.rows.t) < BENT * work.d:
+        elif claim.inner <= SETTINGS.sample_inner_error_ratio * claim.residual:
+            if work.gamma <= least or np.count_nonzero(work.rows.t) < SAMPLING.min_curved_rows_per_feature * work.d:
                 return
-            work.recentre(max(SHRINK * work.gamma, least))
+            work.recentre(max(SETTINGS.gamma_shrink * work.gamma, least))
         if not work.step():
             return
         work.widen()
         yield Iterate(work.w, work.b, None, np.nan)
 
 
-def follow(work: SmoothedProblem) -> Iterator[Iterate]:
-    """Proximal point steps, for ever."""
-    reduction, steps, least, total = Reduction(work), 0, LEAST * work.gamma, 0
+def proximal_points(work: SmoothedProblem) -> Iterator[Iterate]:
+    """Proximal point steps on all rows, without end."""
+    reduction, steps, least, total = Reduction(work), 0, SETTINGS.min_gamma_ratio * work.gamma, 0
     while True:
         claim = work.claim()
-        if not reduction.whole and reduction.due(claim.gap):
-            few = claim
+        if not reduction.has_all_rows and reduction.due(claim.gap):
+            reduced = claim
             reduction.check()
             claim = work.claim()
             yield Iterate(work.w.copy(), work.b, claim.primal, claim.dual, dual_point(work, claim))
-            reduction.resume(claim, few)
+            reduction.resume(claim, reduced)
             claim = work.claim()
-        elif reduction.whole:
+        elif reduction.has_all_rows:
             yield Iterate(work.w.copy(), work.b, claim.primal, claim.dual, dual_point(work, claim))
         else:
             yield Iterate(work.w, work.b, None, np.nan)
-        if work.gamma > 0.0 and claim.inner <= max(INNER * claim.residual, EXACT * abs(claim.primal)):
-            gamma, steps = max(work.gamma * (SLOW_SHRINK if steps > LONG else SHRINK), least), 0
-            work.recentre(gamma)
-            reduction.reduce(claim, KEEP)
-        elif reduction.whole and not work.searched:
-            reduction.reduce(claim, EARLY_KEEP)
+        if work.gamma > 0.0 and inner_problem_solved(claim):
+            shrink = SETTINGS.slow_gamma_shrink if steps > SETTINGS.max_quick_newton_steps else SETTINGS.gamma_shrink
+            steps = 0
+            work.recentre(max(work.gamma * shrink, least))
+            reduction.reduce(claim, SETTINGS.max_kept_row_fraction)
+        elif reduction.has_all_rows and not work.searched:
+            reduction.reduce(claim, SETTINGS.early_max_kept_row_fraction)
         steps += 1
         total += 1
         moved = work.step()
@@ -129,11 +123,16 @@ def follow(work: SmoothedProblem) -> Iterator[Iterate]:
         if not moved:
             reduction.end()
             work.refresh()
-            work.recentre(max(work.gamma * SLOW_SHRINK, least))
+            work.recentre(max(work.gamma * SETTINGS.slow_gamma_shrink, least))
         else:
             work.widen()
-        if total % REFRESH == 0:
+        if total % SETTINGS.newton_steps_per_refresh == 0:
             work.refresh()
+
+
+def inner_problem_solved(claim: Claim) -> bool:
+    """Whether Newton steps at this gamma have little left to gain."""
+    return claim.inner <= max(SETTINGS.inner_error_ratio * claim.residual, SETTINGS.inner_rounding * abs(claim.primal))
 
 
 def dual_point(work: SmoothedProblem, claim: Claim) -> np.ndarray | Callable[[], np.ndarray]:
@@ -142,16 +141,18 @@ def dual_point(work: SmoothedProblem, claim: Claim) -> np.ndarray | Callable[[],
     if claim.share == 0.0:
         return u
     total_curvature, p = work.rows.t.copy(), work.oracle.problem.weights
-    return lambda: np.where(total_curvature > 0.0, u - claim.share * total_curvature / np.maximum(p, 1e-300), u)
+    return lambda: np.where(
+        total_curvature > 0.0, u - claim.share * total_curvature / np.maximum(p, SETTINGS.min_weight), u
+    )
 
 
 def first_gamma(oracle: Any, w: np.ndarray, b: float) -> float:
-    """Twice the least, about, at which half of the rows have curvature: with none the first step would be a plain gradient
+    """About twice the smallest gamma at which half of the rows have curvature: with none the first step would be a gradient
     step."""
     n = oracle.problem.n
-    few = oracle.take(strided(n, PROBED)) if n > PROBED else oracle
-    problem = few.problem
-    z, half = few.scores(w) + b, 0.5 * float(problem.weights.sum())
+    sample = oracle.take(strided(n, SETTINGS.first_gamma_rows)) if n > SETTINGS.first_gamma_rows else oracle
+    problem = sample.problem
+    z, half = sample.scores(w) + b, 0.5 * float(problem.weights.sum())
     if half == 0.0:
         return 1.0
 
@@ -159,8 +160,8 @@ def first_gamma(oracle: Any, w: np.ndarray, b: float) -> float:
         return curved_weight(problem.compiled_loss, problem.y, problem.weights, z, gamma) >= half
 
     gamma = 1.0
-    while is_curved(gamma) and gamma > 1e-18:
+    while is_curved(gamma) and gamma > SETTINGS.min_first_gamma:
         gamma *= 0.5
-    while not is_curved(gamma) and gamma < 1e60:
+    while not is_curved(gamma) and gamma < SETTINGS.max_first_gamma:
         gamma *= 2.0
     return 2.0 * gamma

@@ -20,8 +20,7 @@ import numpy as np
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.dual_estimates import dual_estimate
-
-DECREASE, CURVATURE, MOST_TRIALS = 1e-4, 0.9, 60
+from fenchel.solvers.lbfgs.settings import SETTINGS
 
 
 class Point(NamedTuple):
@@ -77,13 +76,14 @@ class LBFGS(Solver):
             s, y = new.x - here.x, new.gradient - here.gradient
             curvature = float(s @ y)
             sizes = float(np.linalg.norm(s)) * float(np.linalg.norm(y))
-            if curvature > 1e-14 * sizes and float(y @ y) > 0.0:  # the square may underflow where the norm does not
+            # The square of y may underflow where its norm does not.
+            if curvature > SETTINGS.min_pair_curvature_ratio * sizes and float(y @ y) > 0.0:
                 pairs.append((s, y, curvature))
             here = new
 
 
 def remember(here: Point, pairs: tuple) -> dict[str, Any]:
-    """For a checkpoint: the point and the pairs are all there is."""
+    """The state for a checkpoint: the point and the curvature pairs."""
     return {"point": here, "pairs": pairs}
 
 
@@ -112,7 +112,7 @@ def pack(oracle: Any, w: np.ndarray, b: float) -> np.ndarray:
 
 
 def first_step(here: Point) -> float:
-    """With no curvature known yet: a step that would halve a quadratic of the size of the objective."""
+    """The first step, with no curvature known: it would halve a quadratic of the magnitude of the objective."""
     size = float(here.gradient @ here.gradient)
     step = abs(here.value) / size if size > 0.0 else 1.0
     return step if 0.0 < step < np.inf else 1.0
@@ -128,7 +128,7 @@ def two_loop(pairs: deque, gradient: np.ndarray) -> np.ndarray:
         q -= a * y
     if pairs:
         s, y, curvature = pairs[-1]
-        size = float(np.abs(y).max())  # so that squares of very small numbers do not vanish
+        size = float(np.abs(y).max())  # The squares of very small numbers would underflow.
         unit = y / size
         q *= curvature / size / float(unit @ unit) / size
     for (s, y, curvature), a in zip(pairs, reversed(steps), strict=True):
@@ -137,22 +137,23 @@ def two_loop(pairs: deque, gradient: np.ndarray) -> np.ndarray:
 
 
 def wolfe(oracle: Any, here: Point, direction: np.ndarray, slope: float, step: float) -> Point | None:
-    """A point with sufficient decrease and a flatter slope; None if rounding leaves none to be found."""
+    """A point that satisfies the weak Wolfe conditions; None if rounding hides them."""
     low, high = 0.0, np.inf
     low_value, low_slope = here.value, slope
     best = None
-    for _ in range(MOST_TRIALS):
+    for _ in range(SETTINGS.max_trials):
         x = here.x + step * direction
         if np.array_equal(x, here.x):
             break
         new = evaluate(oracle, x)
         new_slope = float(new.gradient @ direction)
         if not np.isfinite(new.value) or not np.isfinite(new_slope):
-            high, step = step, 0.5 * (low + step) if low > 0.0 else 0.1 * step
+            high, step = step, 0.5 * (low + step) if low > 0.0 else SETTINGS.overflow_cut * step
             continue
-        if new.value > here.value + DECREASE * step * slope and not _flat(new, here, new_slope, slope):
+        too_high = new.value > here.value + SETTINGS.min_decrease_ratio * step * slope
+        if too_high and not _flat(new, here, new_slope, slope):
             high, step = step, _interpolate(low, low_value, low_slope, step, new.value)
-        elif new_slope < CURVATURE * slope:
+        elif new_slope < SETTINGS.max_slope_ratio * slope:
             best = new
             low, low_value, low_slope = step, new.value, new_slope
             step = 2.0 * step if not np.isfinite(high) else 0.5 * (low + high)
@@ -162,13 +163,14 @@ def wolfe(oracle: Any, here: Point, direction: np.ndarray, slope: float, step: f
 
 
 def _flat(new: Point, here: Point, new_slope: float, slope: float) -> bool:
-    """So close to the minimum that values differ by rounding only: then the slopes decide (Hager and Zhang)."""
-    return abs(new.value - here.value) <= 1e-14 * abs(here.value) and abs(new_slope) <= -CURVATURE * slope
+    """Whether values differ by rounding only, so that the slopes decide (Hager and Zhang's approximate condition)."""
+    same = abs(new.value - here.value) <= SETTINGS.value_rounding * abs(here.value)
+    return same and abs(new_slope) <= -SETTINGS.max_slope_ratio * slope
 
 
 def _interpolate(low: float, value: float, slope: float, step: float, at_step: float) -> float:
-    """The minimum of the parabola through what is known, kept inside the bracket."""
+    """The minimum of the parabola through both values and one slope, kept inside the bracket."""
     width = step - low
     excess = at_step - value - slope * width
     inner = -0.5 * slope * width * width / excess if excess > 0.0 else 0.5 * width
-    return low + min(max(inner, 0.1 * width), 0.7 * width)
+    return low + min(max(inner, SETTINGS.min_bracket_fraction * width), SETTINGS.max_bracket_fraction * width)

@@ -2,7 +2,7 @@
 
 Problem      min over w, b of F(w, b) + R(w), F differentiable, R with a prox (the intercept is a variable R ignores)
 Update       x+ = prox(y - grad F(y) / L), y+ = x+ + beta (x+ - x); L grows until the quadratic bound holds at x+ and is
-             tried smaller again from time to time; momentum starts over when it points uphill
+             reduced again in every iteration; momentum restarts when it points uphill
 Certificate  the slopes at x+; for L1 and other indicators scaled into the domain of R*
 Reference    Beck and Teboulle (2009); O'Donoghue and Candes (2015) for the restart
 """
@@ -19,8 +19,7 @@ import numpy as np
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.dual_estimates import dual_estimate
-
-SHRINK, GROW = 0.9, 2.0
+from fenchel.solvers.proximal_gradient.settings import SETTINGS
 
 
 @dataclass(frozen=True)
@@ -57,20 +56,20 @@ class ProximalGradient(Solver):
                 move = new - y
                 at_new = smooth_part(oracle, new)
                 allowed = value + float(gradient @ move) + 0.5 * bound * float(move @ move)
-                if at_new[0] <= allowed + 1e-14 * abs(value) or np.array_equal(new, y):
+                if at_new[0] <= allowed + SETTINGS.value_rounding * abs(value) or np.array_equal(new, y):
                     break
-                bound *= GROW
+                bound *= SETTINGS.bound_growth
                 if not np.isfinite(bound):
                     return
-            if float((y - new) @ (new - x)) > 0.0:  # uphill: forget the momentum
+            if float((y - new) @ (new - x)) > 0.0:  # The momentum points uphill: restart it.
                 momentum = 1.0
             following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
             beta = (momentum - 1.0) / following
             y, x, at_x, momentum = new + beta * (new - x), new, at_new, following
             value, gradient = at_x if beta == 0.0 else smooth_part(oracle, y)
-            if not np.isfinite(value):  # the extrapolation overflowed: go on from x
+            if not np.isfinite(value):  # The extrapolation overflowed: continue from x.
                 y, (value, gradient), momentum = x, at_x, 1.0
-            bound *= SHRINK
+            bound *= SETTINGS.bound_shrink
 
 
 def smooth_part(oracle: Any, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -85,7 +84,7 @@ def first_bound(oracle: Any, x: np.ndarray, gradient: np.ndarray) -> float:
     size = float(np.linalg.norm(gradient))
     if size == 0.0:
         return 1.0
-    scale = 1e-4 * (float(np.linalg.norm(x)) or 1.0 / size)
+    scale = SETTINGS.probe_length_ratio * (float(np.linalg.norm(x)) or 1.0 / size)
     if not 0.0 < scale < np.inf:
         return 1.0
     _, other = smooth_part(oracle, x + scale * gradient / size)
@@ -94,7 +93,7 @@ def first_bound(oracle: Any, x: np.ndarray, gradient: np.ndarray) -> float:
 
 
 def claim(oracle: Any, x: np.ndarray, value: float, gradient: np.ndarray) -> Iterate:
-    """The iterate with an estimate of its dual value, O(d)."""
+    """The iterate with an estimate of its dual value, in O(d)."""
     d = oracle.problem.d
     w, b, g = x[:d].copy(), float(x[d]), gradient[:d]
     primal = value + oracle.problem.regularizer.value(w)

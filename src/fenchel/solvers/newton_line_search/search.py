@@ -1,4 +1,4 @@
-"""Newton directions by Cholesky, and how far to go along them, from stored scores."""
+"""Newton directions by Cholesky factorization, and a line search along them on stored scores."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.solvers.newton_line_search.settings import SETTINGS
 from fenchel.solvers.semismooth_newton.smoothed_rows import smoothed_line
-
-SEARCHED = 0.1  # of the first derivative along a step: where a line search is content
-RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)  # added to the diagonal, relatively, until there is a factor
 
 
 def newton_step(hessian: Callable[[], np.ndarray], gradient: np.ndarray) -> np.ndarray | None:
-    """-gradient / H by Cholesky, H mended where rounding left it indefinite; None if numbers overflow."""
+    """-H^-1 gradient by Cholesky, with a ridge where rounding left H indefinite; None if it overflows."""
     from scipy.linalg.lapack import dpotrf, dpotrs
 
-    for ridge in RIDGES:
+    for ridge in SETTINGS.relative_ridges:
         H = hessian()
         diagonal = H.flat[:: gradient.size + 1]
         H.flat[:: gradient.size + 1] = (1.0 + ridge) * diagonal
@@ -31,7 +29,7 @@ def newton_step(hessian: Callable[[], np.ndarray], gradient: np.ndarray) -> np.n
 
 
 class Line:
-    """phi on (w, b) + t (dw, db), from stored scores: no pass over X. `decrement` is how fast it falls at t = 0."""
+    """phi on (w, b) + t (dw, db), from stored scores: no pass over X. `decrement` is minus its derivative at t = 0."""
 
     def __init__(self, work: Any, dw: np.ndarray, db: float, decrement: float):
         self.work, self.dw, self.db, self.decrement = work, dw, db, decrement
@@ -56,24 +54,32 @@ class Line:
         a, b, c = self.quadratic()
         return value + a + t * (b + 0.5 * t * c), slope + b + t * c, curvature + c
 
-    def good(self, value: float, slope: float, flat: float) -> bool:
-        """Whether phi is flat enough there, and not higher than at t = 0."""
-        return abs(slope) <= flat * self.decrement and value <= self.begin + 1e-13 * abs(self.begin)
+    def acceptable(self, value: float, slope: float, max_slope_ratio: float) -> bool:
+        """Whether the derivative is small enough there, and phi not higher than at t = 0."""
+        highest = self.begin + SETTINGS.value_rounding * abs(self.begin)
+        return abs(slope) <= max_slope_ratio * self.decrement and value <= highest
 
     def search(self) -> float:
-        """A point where phi is flat, by safeguarded Newton steps."""
-        low, high, t = 0.0, np.inf, 1.0
-        for _ in range(60):
+        """A step t at which the derivative of phi is small, by safeguarded Newton steps."""
+        low, high, t, margin = 0.0, np.inf, 1.0, SETTINGS.min_bracket_fraction
+        for _ in range(SETTINGS.max_trials):
             value, slope, curvature = self.at(t)
-            if self.good(value, slope, SEARCHED):
+            if self.acceptable(value, slope, SETTINGS.max_slope_ratio):
                 return t
             if slope < 0.0 and np.isfinite(value):
                 low = t
-            else:  # also where the loss overflows
+            else:  # The value also counts as too high where the loss overflows.
                 high = t
             t = t - slope / curvature if curvature > 0.0 else np.nan
             if np.isinf(high):
-                t = min(max(t, 1.5 * low), 4.0 * low) if t == t else 2.0 * low
-            elif not low + 1e-3 * (high - low) <= t <= high - 1e-3 * (high - low):
-                t = 0.5 * (low + high) if low > 0.0 else 0.1 * high
+                t = _extrapolate(t, low)
+            elif not low + margin * (high - low) <= t <= high - margin * (high - low):
+                t = 0.5 * (low + high) if low > 0.0 else SETTINGS.first_cut * high
         return low
+
+
+def _extrapolate(t: float, low: float) -> float:
+    """The next trial while no step is known to be too long; `t` is Newton's, nan where there is no curvature."""
+    if np.isnan(t):
+        return SETTINGS.plain_extrapolation * low
+    return min(max(t, SETTINGS.min_extrapolation * low), SETTINGS.max_extrapolation * low)

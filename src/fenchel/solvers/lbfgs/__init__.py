@@ -1,0 +1,1 @@
+"""Limited-memory BFGS: the solver and its settings."""

@@ -1,0 +1,1 @@
+"""Newton directions by Cholesky factorization and the line search of semismooth Newton."""

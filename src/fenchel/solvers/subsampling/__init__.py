@@ -1,0 +1,1 @@
+"""Samples of the rows on which the Newton solvers find a starting point."""
