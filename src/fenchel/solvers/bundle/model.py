@@ -196,7 +196,7 @@ class Centre:
             self.mu *= SETTINGS.null_step_weight_growth
 
     def bound(self, planes: Planes, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """(weights scaled into the domain of R*, their lower bound): the rest of the weight goes to the plane 0, if there is one."""
+        """(weights scaled into the domain of R*, their lower bound): the rest goes to the plane 0, if there is one."""
         v = -(planes.A @ weights)
         scale = self.regularizer.dual_scale(v)
         if scale < 1.0:
