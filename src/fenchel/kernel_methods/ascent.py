@@ -31,7 +31,7 @@ from fenchel.solvers.base import Solver, Start
 
 
 class KernelOracle(Oracle):
-    """What the loop and the solver share; a pass reads all n^2 values of K once."""
+    """The oracle of a kernel problem; a pass reads all n^2 values of K once."""
 
     def __init__(self, problem: Any):
         self.problem = problem

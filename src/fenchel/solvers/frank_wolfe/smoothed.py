@@ -35,7 +35,7 @@ class Smoothed:
         return vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, new), new
 
     def _vertices(self, Z: np.ndarray, U: np.ndarray) -> tuple[float, np.ndarray]:
-        """(risk, u' = slopes of the loss itself at z - gamma u): where the square is made linear at u, too."""
+        """(risk, u' = slopes of the loss itself at z - gamma u): the square is linearised at u, too."""
         problem, new = self.problem, np.empty_like(U)
         risk = vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, new)
         vector_losses(self.inner, problem.y, problem.weights, Z - self.gamma * U, new)

@@ -1,12 +1,12 @@
-"""Frank-Wolfe on the dual, a whole pass at a time (LSFW, StdFW; ls-bmrm in the language of bundle methods).
+"""Frank-Wolfe on the dual, in full passes (LSFW, StdFW; ls-bmrm in the language of bundle methods).
 
 Problem      max over u of D(u) = -sum p loss*(u) - R*(-g), g = sum p u x: for every loss, with R strongly convex
-Update       u <- (1 - t) u + t u', u' the slopes at w = grad R*(-g): the point at which D with R* made linear is largest.
+Update       u <- (1 - t) u + t u', u' the slopes at w = grad R*(-g): the maximiser of D with R* linearised.
              "line_search": the best t in [0, 1] for the bound below (the exact line search where loss* is linear between u
              and u', as for losses that are maxima of affine functions); "schedule": t = 2 / (k + 1)
              Only g and one number are kept, c = sum p (<u, z'> - loss*): never u itself, which may be as large as X
              For `Moreau` losses of several scores u is kept and the line search is that of D itself, with the square of u.
-             direction "vertices": u' are slopes of the loss inside, at z - gamma u (the square is made linear, too)
+             direction "vertices": u' are slopes of the inner loss, at z - gamma u (the square is linearised, too)
 Certificate  D >= c - R*(-g), which never falls with line search; P - that bound is the Frank-Wolfe gap. For a
              certificate u is materialized by repeating the steps from the start
 Reference    Tajima et al. (2020), Algorithm 1, which has "vertices", with gamma alpha added to the scores and gamma as the
@@ -39,8 +39,8 @@ STEPS, DIRECTIONS = ("line_search", "schedule"), ("slopes", "vertices")
 class FrankWolfe(Solver):
     """The whole dual moves towards the slopes at w; step is "line_search" (LSFW) or "schedule" (StdFW).
 
-    direction matters for `Moreau` losses of several scores only: "slopes" of the envelope, or "vertices", slopes of the loss
-    inside, which is the published method and slower.
+    direction matters for `Moreau` losses of several scores only: "slopes" of the envelope, or "vertices", slopes of the
+    inner loss, which is the published method and slower.
 
     >>> import fenchel
     >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="hinge", alpha=0.1)

@@ -113,6 +113,8 @@ class Settings:
     exact_violation_ratio: float = 1e-3
     # A truncated support step is accepted if the model falls by this fraction of what its slope promises.
     truncated_step_decrease_ratio: float = 0.1
+    # A truncated step is tried up to the point where one in so many of the changing signs has changed, for each in turn.
+    crossing_divisors: tuple[int, ...] = (2, 8)
     # A coordinate that would end within this fraction of its value from zero is set to zero: rounding must not keep it.
     zero_coordinate_ratio: float = 1e-12
     # The first ridge of a factorization is this multiple of the largest diagonal entry: columns may be copies of each other.

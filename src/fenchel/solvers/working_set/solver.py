@@ -65,8 +65,8 @@ class WorkingSet(Solver):
             dual = dual_claim(oracle, w, b, point, g, top)
             yield Iterate(w, b, point.risk + problem.regularizer.value(w), dual, point.u)
             support = np.flatnonzero(w)
-            inside = violation(w[support], (g + ridge * w)[support], np.full(support.size, lam))
-            worst = max(top - lam, inside)
+            in_support = violation(w[support], (g + ridge * w)[support], np.full(support.size, lam))
+            worst = max(top - lam, in_support)
             last, columns = columns, next_set(oracle, columns, support, size, lam, worst)
             x = w[columns.place]
             if columns is not last and not exact:

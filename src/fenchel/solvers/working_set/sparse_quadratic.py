@@ -68,7 +68,7 @@ def truncated(
     if crossing.size == 0:
         return step, True
     reach = np.sort(-x[crossing] / step[crossing])
-    for t in (1.0, reach[crossing.size // 2], reach[crossing.size // 8]):
+    for t in (1.0, *(reach[crossing.size // divisor] for divisor in SETTINGS.crossing_divisors)):
         d = stopped_at_zero(x, t * step, sign)
         linear = float(slope @ d)
         if linear + 0.5 * float(d @ product(d)) <= SETTINGS.truncated_step_decrease_ratio * linear < 0.0:
