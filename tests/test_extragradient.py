@@ -17,7 +17,7 @@ from fenchel import solvers
 from fenchel.errors import InputError
 from fenchel.oracles.structured import StructuredOracle
 from fenchel.projections import simplex
-from fenchel.solvers.extragradient import Field
+from fenchel.solvers.extragradient.solver import Field
 from fenchel.structured import Marginals
 from marginal_problems import PROBLEMS, SOLVED, chain, optimum, planes
 
@@ -50,7 +50,7 @@ def test_the_small_state_walks_as_the_method_with_all_marginals_kept():
     def project(z):
         return np.array([simplex(row) for row in z])
 
-    points = field.walk()
+    points = field.points()
     for t in range(1, 31):
         v_w, v_z = stride * s_w, project(field.step * s_z)
         down, up = operator(v_w, v_z)
@@ -75,7 +75,7 @@ def test_the_average_keeps_the_bound(name, entropic):
     field = Field(StructuredOracle(problem), np.zeros(problem.d), entropic, 10.0)
     w = fenchel.solve(problem, solver="bundle", tol=1e-9).coef
     labels = problem.model.sizes * np.log(problem.model.m) if entropic else problem.model.sizes / 2.0
-    for t, point in zip(range(1, 200), field.walk(), strict=False):
+    for t, point in zip(range(1, 200), field.points(), strict=False):
         mean = point.mean_gain - problem.regularizer.conjugate(-point.mean_g)
         reach = max(np.linalg.norm(w), np.linalg.norm(point.mean_g) / problem.regularizer.alpha)
         distance = 0.5 * field.weight * reach**2 + problem.weights @ labels

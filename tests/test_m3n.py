@@ -8,7 +8,7 @@ import fenchel
 from fenchel import solvers
 from fenchel.errors import IncompatibleError, InputError
 from fenchel.oracles.structured import StructuredOracle
-from fenchel.solvers.marginal_blocks import Cliques
+from fenchel.solvers.pragam.marginal_blocks import Cliques
 from fenchel.structured import Marginals, parts
 from fenchel.structured.marginals import part_starts, parts_of
 from marginal_problems import PROBLEMS, SOLVED, chain, every_label, optimum

@@ -74,7 +74,7 @@ def test_averages_are_what_their_definition_says():
     from fenchel.kernels.structured_epoch import PLAIN
     from fenchel.oracles.structured import StructuredOracle
     from fenchel.solvers.base import Start
-    from fenchel.solvers.label_state import LabelState
+    from fenchel.solvers.block_frank_wolfe.label_state import LabelState
 
     made = known("multiclass", {}, "l2", False)[0]
     order = np.random.default_rng(0).integers(0, made.n, 40)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,7 +19,8 @@ from fenchel.selection import requirements
 from fenchel.solvers import WorkingSet
 from fenchel.solvers.working_set import proximal_newton
 from fenchel.solvers.working_set.column_set import ColumnSet
-from fenchel.solvers.working_set.solver import FIRST, MOST_FIRST, first_size
+from fenchel.solvers.working_set.settings import SETTINGS
+from fenchel.solvers.working_set.solver import first_size
 from fenchel.solvers.working_set.sparse_quadratic import minimise, violation
 
 STORAGES = [pytest.param(np.asarray, id="dense"), pytest.param(sp.csr_matrix, id="csr")]
@@ -78,7 +81,7 @@ def test_sets_too_large_for_a_gram_matrix(storage, free, monkeypatch):
     ):
         p = fenchel.Problem(storage(X), targets, loss=loss, regularizer=reg, fit_intercept=free)
         direct = solved(p)
-        monkeypatch.setattr(proximal_newton, "DIRECT", 20)
+        monkeypatch.setattr(proximal_newton, "SETTINGS", replace(SETTINGS, max_gram_columns=20))
         by_columns = solved(p)
         monkeypatch.undo()
         assert by_columns.certificate.primal == pytest.approx(direct.certificate.primal, rel=1e-7)
@@ -93,8 +96,9 @@ def test_first_sets_of_dense_rows_grow_with_what_a_pass_costs():
         p = fenchel.Problem(X, [1.0, -1.0], loss="logistic", regularizer="l1", alpha=0.1)
         sparse = fenchel.Problem(sp.csr_matrix(X), [1.0, -1.0], loss="logistic", regularizer="l1", alpha=0.1)
         sizes[d] = first_size(p)
-        assert first_size(sparse) == FIRST
-    assert FIRST == sizes[50] < sizes[10_000] < sizes[200_000] == MOST_FIRST
+        assert first_size(sparse) == SETTINGS.min_first_set_columns
+    assert SETTINGS.min_first_set_columns == sizes[50] < sizes[10_000]
+    assert sizes[10_000] < sizes[200_000] == SETTINGS.max_first_set_columns
 
 
 def test_logistic_is_not_worse_than_liblinear():

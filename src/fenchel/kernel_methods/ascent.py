@@ -3,9 +3,9 @@
 Problem      max over u of D(u) = -sum p loss*(u) - (p u)'K(p u) / (2 alpha), with sum p u = 0 if the intercept is free
 Update       the rows that would gain most from a step of their own form the working set; on its small kernel matrix
              exact steps are taken, greedily: of single rows, or of pairs that keep sum p u when the intercept is free.
-             Then the scores K c of all rows follow, O(n) per changed row. Rows that want nothing for a while are left
-             out of the search until the next full look
-Certificate  u itself; scores are kept, so P and D cost O(n); what is reported is recomputed with the kernel afresh
+             Then the scores K c of all rows are updated, O(n) per changed row. Rows without a violation for a while are
+             left out (shrinking) until all rows are checked again
+Certificate  u itself; scores are kept, so P and D cost O(n); the reported values are recomputed from the kernel
 Reference    Zhang (2002), section 4; Joachims (1999) for working sets; Fan, Chen and Lin (2005) for the choice of pairs
 """
 
@@ -21,6 +21,7 @@ from fenchel.certificates.scalar import feasible
 from fenchel.errors import IncompatibleError
 from fenchel.kernel_methods.certificate import own_dual, products
 from fenchel.kernel_methods.gram import refuse_indefinite
+from fenchel.kernel_methods.settings import SETTINGS
 from fenchel.kernels.intercept import intercept_sums
 from fenchel.kernels.working_set import FLAT, add_columns, balance, solve_block, violations
 from fenchel.oracles.scalar import Oracle
@@ -28,17 +29,9 @@ from fenchel.result import Iterate
 from fenchel.selection.rules import Choice, Choices
 from fenchel.solvers.base import Solver, Start
 
-FEW, MANY = 128, 1024  # rows of a working set
-SHARE = 0.03  # the working set is left when its best gain has fallen to this share
-STEPS = 10  # steps per row of the working set, at most
-WHOLE, PATIENT, WORK = 1e-14, 500, 2e6  # the same if it holds every row that wants to move: no reason to leave early
-LOOK = 8  # working sets between two looks at all rows
-PATIENCE = 3  # working sets without a violation after which a row is left out
-REFRESH = 1000  # working sets between two computations of all scores
-
 
 class KernelOracle(Oracle):
-    """What the loop and the solver share; a pass is one walk over all n^2 values of K."""
+    """The oracle of a kernel problem; a pass reads all n^2 values of K once."""
 
     def __init__(self, problem: Any):
         self.problem = problem
@@ -50,7 +43,7 @@ class KernelOracle(Oracle):
         return products(self.problem.gram, w[:, None])[0][:, 0]
 
     def close(self) -> None:
-        """It holds nothing that must be given back."""
+        """There is nothing to release."""
 
     def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         problem, total, size = self.problem, np.empty(bs.size), np.empty(bs.size)
@@ -61,7 +54,7 @@ class KernelOracle(Oracle):
 @dataclass(frozen=True)
 class KernelAscent(Solver):
     """Working sets of `size` rows (at most what the cache holds); None takes many for nonsmooth losses, whose steps
-    are cheap, and few for smooth ones.
+    are inexpensive, and few for smooth ones.
 
     >>> import fenchel
     >>> from fenchel.kernel_methods import KernelProblem
@@ -75,15 +68,17 @@ class KernelAscent(Solver):
     kinds = ("kernel",)
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
-        state = State(oracle, start, self.size or (FEW if oracle.problem.smooth_loss else MANY))
+        rows = SETTINGS.smooth_set_rows if oracle.problem.smooth_loss else SETTINGS.nonsmooth_set_rows
+        state = State(oracle, start, self.size or rows)
         yield state.check()
         rounds = 0
         while True:
-            state.round(full=rounds % LOOK == 0)
+            state.round(full=rounds % SETTINGS.sets_per_evaluation == 0)
             rounds += 1
-            if rounds % REFRESH == 0:
+            if rounds % SETTINGS.sets_per_score_refresh == 0:
                 state.refresh()
-            yield state.check() if rounds % LOOK == 0 else Iterate(state.coef, state.b, None, np.nan)
+            due = rounds % SETTINGS.sets_per_evaluation == 0
+            yield state.check() if due else Iterate(state.coef, state.b, None, np.nan)
 
 
 class State:
@@ -109,7 +104,7 @@ class State:
         return -self.inverse_alpha * self.problem.weights * self.u
 
     def refresh(self) -> None:
-        """All scores, without the drift of many small updates."""
+        """Recompute all scores, without the rounding errors of many updates."""
         c = self.coef
         self.z = products(self.problem.gram, c[:, None])[0][:, 0]
         self.oracle.passes += np.count_nonzero(c) / self.problem.n
@@ -129,7 +124,7 @@ class State:
             self.solve_on(chosen)
         still = self.change[self.active] == 0.0
         self.idle[self.active] = np.where(still, self.idle[self.active] + 1, 0)
-        self.active = self.active[self.idle[self.active] < PATIENCE]
+        self.active = self.active[self.idle[self.active] < SETTINGS.max_idle_sets]
 
     def choose(self) -> np.ndarray:
         """The rows that gain most by a step of their own; half of them in each direction if they must be paired."""
@@ -147,12 +142,12 @@ class State:
         store, slots = problem.gram.columns(chosen)
         K = store[slots[:, None], chosen]
         u, z = self.u[chosen], self.z[chosen]
-        whole = chosen.size == np.count_nonzero(self.change)
-        most = max(STEPS * chosen.size, int(min(PATIENT * chosen.size, WORK / chosen.size)) if whole else 0)
+        complete = chosen.size == np.count_nonzero(self.change)  # Whether the set holds every row with a violation.
+        max_steps, min_ratio = step_limits(chosen.size, complete)
         rows, change = np.arange(chosen.size), np.zeros(chosen.size)
         self.b, steps = solve_block(
             problem.compiled_loss, problem.y[chosen], problem.weights[chosen], K, self.inverse_alpha, self.q[chosen],
-            z, u, self.b, problem.fit_intercept, WHOLE if whole else SHARE, most, rows, change,
+            z, u, self.b, problem.fit_intercept, min_ratio, max_steps, rows, change,
         )  # fmt: skip
         if steps < 0:
             refuse_indefinite("two rows have K_ii + K_jj - 2 K_ij < 0")
@@ -166,10 +161,19 @@ class State:
         c = self.coef
         b = self.oracle.best_intercept(self.z, self.b)
         norm = 0.5 * self.problem.alpha * float(c @ self.z)
-        if norm < -1e-8 * float(np.abs(c) @ np.abs(self.z)) * self.problem.alpha:
+        if norm < -SETTINGS.indefinite_ratio * float(np.abs(c) @ np.abs(self.z)) * self.problem.alpha:
             refuse_indefinite("c'Kc < 0 was met during the solve")
         primal = self.oracle.losses_at(self.z, b)[0] + norm
         return Iterate(c, b, primal, -self.oracle.conjugates(self.u) - norm, self.u.copy())
+
+
+def step_limits(rows: int, complete: bool) -> tuple[int, float]:
+    """(largest number of steps, fraction of the first gain at which to stop) on a working set of so many rows."""
+    usual = SETTINGS.max_steps_per_row * rows
+    if not complete:
+        return usual, SETTINGS.min_gain_ratio
+    more = int(min(SETTINGS.max_complete_steps_per_row * rows, SETTINGS.max_complete_work / rows))
+    return max(usual, more), SETTINGS.min_complete_gain_ratio
 
 
 def largest(values: np.ndarray, count: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Fitting algorithms, one per file. Each is a frozen dataclass whose `iterates` is a generator."""
+"""Fitting algorithms, one per file or folder. Each is a frozen dataclass whose `iterates` is a generator."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fenchel.errors import InputError, UnknownNameError
 from fenchel.solvers.augmented_lagrangian.solver import AugmentedLagrangian
 from fenchel.solvers.base import Solver, Start
 from fenchel.solvers.block_ascent.solver import BlockAscent
-from fenchel.solvers.block_frank_wolfe import BlockFrankWolfe
+from fenchel.solvers.block_frank_wolfe.solver import BlockFrankWolfe
 from fenchel.solvers.bundle.solver import Bundle
 from fenchel.solvers.cocoa import Cocoa
-from fenchel.solvers.cutting_plane import CuttingPlane
+from fenchel.solvers.cutting_plane.solver import CuttingPlane
 from fenchel.solvers.dual_ascent.solver import DualAscent
-from fenchel.solvers.extragradient import Extragradient
+from fenchel.solvers.extragradient.solver import Extragradient
 from fenchel.solvers.frank_wolfe.solver import FrankWolfe
 from fenchel.solvers.lbfgs.solver import LBFGS
 from fenchel.solvers.newton_cg.solver import NewtonCG

@@ -9,12 +9,8 @@ import numpy as np
 from fenchel.oracles.scalar import Plane, PlaneRecipe
 from fenchel.regularizers import L1, L2
 from fenchel.regularizers.derived import conjugate_gradient, subgradient
+from fenchel.solvers.bundle.settings import SETTINGS
 from fenchel.solvers.bundle.simplex_qp import convex, quadratic, two_simplices
-
-ACCURACY = 0.02  # inner gap as a fraction of the outer one
-PATIENCE = 20  # steps after which a plane of R without weight is dropped
-FAR_OUT = (3.0, 10.0, 100.0)  # multiples of alpha at which a conjugate shows whether its domain is bounded
-LOOSE = 1e-3  # of mu, with which the lower bound is computed once more
 
 
 class Planes:
@@ -28,7 +24,7 @@ class Planes:
         self.weights = np.zeros(0)
         self.idle = np.zeros(0, dtype=int)
         if np.isfinite(lowest):
-            self._append(np.zeros(d), lowest, None)  # the risk is never below this: a plane for free, with u = 0
+            self._append(np.zeros(d), lowest, None)  # The risk is never below this: a plane without a pass, with u = 0.
             self.weights[0] = 1.0
 
     def add(self, plane: Plane) -> None:
@@ -50,13 +46,13 @@ class Planes:
         self.idle = np.append(self.idle, 0)
 
     def use(self, weights: np.ndarray, also: np.ndarray | None = None) -> None:
-        """Remember the weights for the next warm start, and which planes did nothing."""
+        """Keep the weights for the next warm start, and count for how long each plane has had none."""
         self.weights = weights
         active = weights > 0.0 if also is None else (weights > 0.0) | (also > 0.0)
         self.idle = np.where(active, 0, self.idle + 1)
 
     def drop(self, patience: int) -> None:
-        """Forget planes without weight for too long; the weights stay feasible, so the bound stays valid."""
+        """Drop planes without weight for more than `patience` steps; the bound stays valid, as the weights are feasible."""
         keep = (self.idle <= patience) | np.array([recipe is None for recipe in self.recipes])
         if keep.all():
             return
@@ -74,7 +70,7 @@ def master_of(regularizer: Any, d: int) -> Any:
     if hasattr(regularizer, "prox"):
         return ProximalMaster(regularizer)
     rng = np.random.default_rng(0)
-    far = (size * regularizer.alpha * rng.standard_normal(d) for size in FAR_OUT)
+    far = (size * regularizer.alpha * rng.standard_normal(d) for size in SETTINGS.conjugate_probe_ratios)
     if all(np.isfinite(regularizer.conjugate(v)) for v in far):
         return SmoothMaster(Differenced(regularizer))
     return PlainMaster(regularizer)
@@ -91,11 +87,11 @@ class Differenced:
 
     def point(self, v: np.ndarray) -> np.ndarray:
         """The same, moved towards the start of the regularizer where rounding has left it just outside of the domain."""
-        w, start, left = self.primal_from_dual(v), np.asarray(self.regularizer.start(v.size), dtype=float), 1e-13
-        new = w
-        while not np.isfinite(self.regularizer.value(new)) and left < 1.0:
-            left *= 10.0
-            new = w + left * (start - w)
+        w, start = self.primal_from_dual(v), np.asarray(self.regularizer.start(v.size), dtype=float)
+        new, shift = w, SETTINGS.domain_shift_ratio
+        while not np.isfinite(self.regularizer.value(new)) and shift < 1.0:
+            shift *= SETTINGS.domain_shift_growth
+            new = w + shift * (start - w)
         return new
 
 
@@ -106,7 +102,7 @@ def hessian_of(regularizer: Any, v: np.ndarray, A: np.ndarray) -> np.ndarray:
     sizes = np.max(np.abs(A), axis=0)
     H = np.zeros((A.shape[1], A.shape[1]))
     for k in np.flatnonzero(sizes > 0.0):
-        h = 1e-4 * (float(np.max(np.abs(v))) or float(sizes[k])) / sizes[k]
+        h = SETTINGS.hessian_difference_ratio * (float(np.max(np.abs(v))) or float(sizes[k])) / sizes[k]
         change = regularizer.primal_from_dual(v + h * A[:, k]) - regularizer.primal_from_dual(v - h * A[:, k])
         H[:, k] = A.T @ change / (2.0 * h)
     H = 0.5 * (H + H.T)
@@ -122,7 +118,7 @@ class SmoothMaster:
 
     def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
         """(next point, weights of the planes, lower bound)."""
-        tol = ACCURACY * gap
+        tol = SETTINGS.master_gap_ratio * gap
         if type(self.regularizer) is L2:
             weights = quadratic(planes.gram / self.regularizer.alpha, planes.c, planes.weights, tol)
         else:
@@ -147,7 +143,7 @@ def dual_objective(regularizer: Any, planes: Planes, a: np.ndarray) -> tuple[flo
     return regularizer.conjugate(v) - float(planes.c @ a), -(planes.A.T @ regularizer.primal_from_dual(v)) - planes.c
 
 
-class Centred:
+class ProximalL1:
     """R(w) = alpha |w|_1 + mu/2 |w - centre|^2."""
 
     def __init__(self, alpha: float, mu: float, centre: np.ndarray):
@@ -169,8 +165,13 @@ class Centred:
         return active.T @ active / self.mu
 
 
+def proximal_tolerance(gap: float) -> float:
+    """The gap to which a master problem with a proximal term is solved."""
+    return SETTINGS.master_gap_ratio * gap * SETTINGS.proximal_master_gap_ratio
+
+
 class Centre:
-    """The centre of a proximal bundle method, and how near to it the next point is kept."""
+    """The centre of a proximal bundle method, with the weight mu of the distance from it."""
 
     def __init__(self, regularizer: Any):
         self.regularizer = regularizer
@@ -180,22 +181,22 @@ class Centre:
         self.mu = 0.0
 
     def _move_centre(self, planes: Planes, w: np.ndarray, primal: float) -> None:
-        """Accept w if it keeps a tenth of what the model promised; bolder after success, more careful after failure."""
+        """Accept w if it gains enough of what the model predicted; mu falls after good steps and grows after null steps."""
         if self.centre is None:
             self.centre, self.value = w, primal
             size = float(np.max(np.abs(planes.A))) or 1.0
             self.mu = size * size / max(abs(primal), 1e-300)
             return
         gain = self.value - primal
-        if gain >= 0.1 * self.predicted:
-            if gain >= 0.5 * self.predicted:
-                self.mu *= 0.3
+        if gain >= SETTINGS.min_serious_step_gain_ratio * self.predicted:
+            if gain >= SETTINGS.min_good_step_gain_ratio * self.predicted:
+                self.mu *= SETTINGS.good_step_weight_ratio
             self.centre, self.value = w, primal
         else:
-            self.mu *= 1.15
+            self.mu *= SETTINGS.null_step_weight_growth
 
     def bound(self, planes: Planes, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """(weights scaled into the domain of R*, their lower bound): what is left goes to the plane 0, where there is one."""
+        """(weights scaled into the domain of R*, their lower bound): the rest goes to the plane 0, if there is one."""
         v = -(planes.A @ weights)
         scale = self.regularizer.dual_scale(v)
         if scale < 1.0:
@@ -207,7 +208,7 @@ class Centre:
         return weights, float(planes.c @ weights) - self.regularizer.conjugate(scale * v)
 
 
-class Near:
+class ProximalConjugate:
     """R(w) + mu/2 |w - centre|^2, whose conjugate has the gradient prox(centre + v / mu, 1 / mu)."""
 
     def __init__(self, regularizer: Any, mu: float, centre: np.ndarray):
@@ -229,12 +230,12 @@ class ProximalMaster(Centre):
         """(next point, weights of the planes that prove the bound, lower bound)."""
         self._move_centre(planes, w, primal)
         assert self.centre is not None
-        model = Near(self.regularizer, self.mu, self.centre)
+        model = ProximalConjugate(self.regularizer, self.mu, self.centre)
         step = convex(
             lambda a: dual_objective(model, planes, a),
             lambda a: hessian_of(model, -(planes.A @ a), planes.A),
             planes.weights,
-            ACCURACY * gap * 0.1,
+            proximal_tolerance(gap),
         )
         new = model.primal_from_dual(-(planes.A @ step))
         self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.regularizer.value(new)
@@ -262,19 +263,20 @@ class PlainMaster(Centre):
         both = np.column_stack([planes.A, self.B])
         linear = np.concatenate([planes.c, self.e]) + both.T @ self.centre
         first = np.arange(both.shape[1]) < m
-        weights = two_simplices(both.T @ both / self.mu, linear, first, ACCURACY * gap * 0.1)
+        weights = two_simplices(both.T @ both / self.mu, linear, first, proximal_tolerance(gap))
         new = self._inside(self.centre - both @ weights / self.mu)
         model = float(np.max(planes.A.T @ new + planes.c)) + float(np.max(self.B.T @ new + self.e))
         self.predicted = self.value - model
-        loose = two_simplices(both.T @ both / (LOOSE * self.mu), linear, first, ACCURACY * gap * 0.1)
-        self.idle = np.where((weights[m:] > 0.0) | (loose[m:] > 0.0), 0, self.idle + 1)
-        planes.use(weights[:m], also=loose[:m])
-        bounds = self.bound(planes, weights[:m]), self.bound(planes, loose[:m])
+        small_mu = SETTINGS.bound_weight_ratio * self.mu
+        nearly_free = two_simplices(both.T @ both / small_mu, linear, first, proximal_tolerance(gap))
+        self.idle = np.where((weights[m:] > 0.0) | (nearly_free[m:] > 0.0), 0, self.idle + 1)
+        planes.use(weights[:m], also=nearly_free[:m])
+        bounds = self.bound(planes, weights[:m]), self.bound(planes, nearly_free[:m])
         return new, *max(bounds, key=lambda found: found[1])
 
     def _add(self, w: np.ndarray) -> None:
-        """The plane of R at w; those that did nothing for long are dropped."""
-        keep = self.idle <= PATIENCE
+        """The plane of R at w; those without weight for long are dropped."""
+        keep = self.idle <= SETTINGS.max_idle_regularizer_plane_steps
         r = subgradient(self.regularizer, w)
         r = self.regularizer.dual_scale(r) * r
         B = self.B[:, keep] if self.e.size else np.zeros((w.size, 0))
@@ -283,11 +285,11 @@ class PlainMaster(Centre):
         self.idle = np.append(self.idle[keep], 0)
 
     def _inside(self, w: np.ndarray) -> np.ndarray:
-        """w, or the point nearest to it on the way from the centre that lies in the domain of R."""
-        share = 1.0
-        while not np.isfinite(self.regularizer.value(self.centre + share * (w - self.centre))) and share > 1e-9:
-            share *= 0.5
-        return self.centre + share * (w - self.centre)
+        """w, or a point between it and the centre that lies in the domain of R."""
+        t, value = 1.0, self.regularizer.value
+        while not np.isfinite(value(self.centre + t * (w - self.centre))) and t > SETTINGS.min_domain_step_ratio:
+            t *= SETTINGS.domain_backtrack_ratio
+        return self.centre + t * (w - self.centre)
 
 
 class L1Master(Centre):
@@ -301,12 +303,12 @@ class L1Master(Centre):
         """(next point, weights of the planes that prove the bound, lower bound)."""
         self._move_centre(planes, w, primal)
         assert self.centre is not None
-        model = Centred(self.alpha, self.mu, self.centre)
+        model = ProximalL1(self.alpha, self.mu, self.centre)
         step = convex(
             lambda a: dual_objective(model, planes, a),
             lambda a: model.conjugate_hessian(-(planes.A @ a), planes.A),
             planes.weights,
-            ACCURACY * gap * 0.1,
+            proximal_tolerance(gap),
         )
         new = model.primal_from_dual(-(planes.A @ step))
         self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.alpha * float(np.abs(new).sum())
@@ -319,18 +321,18 @@ class L1Master(Centre):
         from scipy.optimize import linprog
 
         m = planes.c.size
-        rows = np.abs(planes.A).max(axis=1) > self.alpha  # the others cannot be violated
+        rows = np.abs(planes.A).max(axis=1) > self.alpha  # The constraints of the other coordinates cannot be violated.
         A = planes.A[rows]
         found = linprog(
             -planes.c, A_ub=np.vstack([A, -A]), b_ub=np.full(2 * A.shape[0], self.alpha),
             A_eq=np.ones((1, m)), b_eq=[1.0], bounds=(0.0, None), method="highs",
         )  # fmt: skip
-        if found.x is None:  # without a zero plane there may be no feasible combination yet
+        if found.x is None:  # Without a zero plane no combination may be feasible yet.
             return np.zeros(m), -np.inf
         weights = np.maximum(found.x, 0.0)
         weights /= weights.sum()
         excess = float(np.abs(planes.A @ weights).max()) / self.alpha
         bound = float(planes.c @ weights)
-        if excess > 1.0:  # the solver's own tolerance: scale back, which the certificate would do too
+        if excess > 1.0:  # The tolerance of the LP solver is scaled away, as a certificate would do.
             weights, bound = weights / excess, bound / excess
         return weights, bound

@@ -1,8 +1,8 @@
 """Small convex programs over the probability simplex: the master problems of bundle methods.
 
-`quadratic` minimises 1/2 a'Ga - c'a by a warm active set method, and by an interior point method where that stalls;
-`convex` minimises a smooth convex function by Newton steps whose subproblems are `quadratic`. Both return a feasible
-point always: an inexact answer costs iterations of the bundle method, never the validity of its bound.
+`quadratic` minimises 1/2 a'Ga - c'a by a warm-started active-set method, and by an interior-point method where that stalls;
+`convex` minimises a smooth convex function by Newton steps whose subproblems are `quadratic`. Both always return a feasible
+point: an inexact solution costs iterations of the bundle method, never the validity of its bound.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-TINY = 1e-15
-WARM_STEPS = 8
+from fenchel.solvers.bundle.settings import SETTINGS
+
 Evaluate = Callable[[np.ndarray], tuple[float, np.ndarray]]
 Hessian = Callable[[np.ndarray], np.ndarray]
 
@@ -31,8 +31,8 @@ def gap_of(a: np.ndarray, gradient: np.ndarray) -> float:
 def quadratic(G: np.ndarray, c: np.ndarray, warm: np.ndarray, tol: float) -> np.ndarray:
     """argmin 1/2 a'Ga - c'a over the simplex, to a gap of tol.
 
-    A warm active set step or two is usually enough, because a new plane changes little. It can stall where planes are
-    nearly dependent; then an interior point method starts cold, which does not mind.
+    One or two steps of the warm-started active-set method are usually enough, because a new plane changes little. It can stall
+    where planes are nearly dependent; an interior-point method without a warm start is robust there.
     """
     a, gap = _active_set(G, c, warm, tol)
     if gap <= tol:
@@ -42,9 +42,9 @@ def quadratic(G: np.ndarray, c: np.ndarray, warm: np.ndarray, tol: float) -> np.
 
 
 def sparsified(G: np.ndarray, c: np.ndarray, a: np.ndarray, tol: float) -> np.ndarray:
-    """a without its tiny entries, if that costs nothing that matters."""
+    """a without its tiny entries, if its gap stays within the larger of `tol` and what it is."""
     enough = max(tol, gap_of(a, G @ a - c))
-    for threshold in (1e-4, 1e-6, 1e-8):
+    for threshold in SETTINGS.sparsity_thresholds:
         small = np.where(a > threshold, a, 0.0)
         small /= small.sum()
         if gap_of(small, G @ small - c) <= enough:
@@ -59,22 +59,22 @@ def _interior_point(G: np.ndarray, c: np.ndarray, tol: float) -> np.ndarray:
     gradient = G @ a - c
     spread = float(gradient.max() - gradient.min()) or 1.0
     nu = float(gradient.min()) - spread
-    s = gradient - nu
-    for _ in range(60):
+    s, small = gradient - nu, SETTINGS.interior_point_gap_ratio * tol
+    for _ in range(SETTINGS.max_interior_point_steps):
         dual_residual = G @ a - c - nu - s
         complementarity = float(a @ s)
-        if complementarity <= 0.1 * tol and float(np.abs(dual_residual).max()) <= 0.1 * tol:
+        if complementarity <= small and float(np.abs(dual_residual).max()) <= small:
             break
         try:
             factor = np.linalg.cholesky(G + np.diag(s / a))
         except np.linalg.LinAlgError:
             break
         da, dnu, ds = _newton(factor, a, s, dual_residual, -a * s, 1.0 - a.sum())
-        step = min(_room(a, da), _room(s, ds))
+        step = min(_max_step(a, da), _max_step(s, ds))
         centring = (float((a + step * da) @ (s + step * ds)) / complementarity) ** 3
         target = centring * complementarity / m - a * s - da * ds
         da, dnu, ds = _newton(factor, a, s, dual_residual, target, 1.0 - a.sum())
-        step = 0.995 * min(_room(a, da), _room(s, ds))
+        step = SETTINGS.boundary_step_ratio * min(_max_step(a, da), _max_step(s, ds))
         a, nu, s = a + step * da, nu + step * dnu, s + step * ds
     a = np.maximum(a, 0.0)
     return a / a.sum()
@@ -90,34 +90,34 @@ def _newton(factor, a, s, dual_residual, target, balance):
 
 
 def two_simplices(G: np.ndarray, c: np.ndarray, first: np.ndarray, tol: float) -> np.ndarray:
-    """argmin 1/2 a'Ga - c'a, the entries of `first` and those of the others each in a simplex: an interior point method as
-    above, with a sum for each."""
+    """argmin 1/2 a'Ga - c'a, the entries of `first` and those of the others each in a simplex: an interior-point method
+    as above, with a sum for each."""
     sums = np.array([first, ~first], dtype=float)
     a = sums.T @ (1.0 / sums.sum(axis=1))
     gradient = G @ a - c
     spread = float(gradient.max() - gradient.min()) or 1.0
     nu = np.array([gradient[first].min(), gradient[~first].min()]) - spread
-    s = gradient - nu @ sums
-    for _ in range(80):
+    s, small = gradient - nu @ sums, SETTINGS.interior_point_gap_ratio * tol
+    for _ in range(SETTINGS.max_two_simplex_steps):
         residual, left = G @ a - c - nu @ sums - s, 1.0 - sums @ a
         complementarity = float(a @ s)
-        if complementarity <= 0.1 * tol and float(np.abs(residual).max()) <= 0.1 * tol:
+        if complementarity <= small and float(np.abs(residual).max()) <= small:
             break
         try:
             factor = np.linalg.cholesky(G + np.diag(s / a))
             da, dnu, ds = _newton_with_sums(factor, sums, a, s, residual, -a * s, left)
-            step = min(_room(a, da), _room(s, ds))
+            step = min(_max_step(a, da), _max_step(s, ds))
             centring = (float((a + step * da) @ (s + step * ds)) / complementarity) ** 3
             target = centring * complementarity / a.size - a * s - da * ds
             da, dnu, ds = _newton_with_sums(factor, sums, a, s, residual, target, left)
         except np.linalg.LinAlgError:
             break
-        step = 0.995 * min(_room(a, da), _room(s, ds))
+        step = SETTINGS.boundary_step_ratio * min(_max_step(a, da), _max_step(s, ds))
         new = a + step * da
         if not np.isfinite(new).all():
             break
         a, nu, s = new, nu + step * dnu, s + step * ds
-    a = np.where(a > 1e-12, a, 0.0)
+    a = np.where(a > SETTINGS.max_zero_weight, a, 0.0)
     return a / ((sums @ a) @ sums)
 
 
@@ -131,17 +131,17 @@ def _newton_with_sums(factor, sums, a, s, residual, target, left):
     return da, dnu, (target - s * da) / a
 
 
-def _room(x: np.ndarray, dx: np.ndarray) -> float:
+def _max_step(x: np.ndarray, dx: np.ndarray) -> float:
     """The largest step in (0, 1] that keeps x + step dx >= 0."""
     falling = dx < 0.0
     return min(1.0, float(np.min(-x[falling] / dx[falling]))) if falling.any() else 1.0
 
 
 def _active_set(G: np.ndarray, c: np.ndarray, start: np.ndarray, tol: float) -> tuple[np.ndarray, float]:
-    """Add the most promising coordinate, go to the minimum over the face, repeat: (point, gap)."""
+    """Add the coordinate of the steepest descent, move to the minimum over the face, repeat: (point, gap)."""
     a = start
     best, best_gap = a, np.inf
-    for _ in range(WARM_STEPS):
+    for _ in range(SETTINGS.max_active_set_steps):
         gradient = G @ a - c
         gap = gap_of(a, gradient)
         if gap < best_gap:
@@ -155,7 +155,7 @@ def _active_set(G: np.ndarray, c: np.ndarray, start: np.ndarray, tol: float) -> 
 
 
 def _descend(G: np.ndarray, c: np.ndarray, a: np.ndarray, support: np.ndarray) -> np.ndarray:
-    """Move to the minimum over the face of `support`, leaving coordinates behind as they reach zero."""
+    """Move to the minimum over the face of `support`, dropping coordinates that reach zero."""
     a = a.copy()
     while True:
         index = np.flatnonzero(support)
@@ -164,12 +164,12 @@ def _descend(G: np.ndarray, c: np.ndarray, a: np.ndarray, support: np.ndarray) -
         size = float(np.abs(direction).max())
         if size == 0.0:
             return a
-        direction /= size  # along a null direction of the face the minimum is far away: only the direction counts
+        direction /= size  # Along a null direction of the face the minimum is far away, and only the direction matters.
         slope = float((G[index] @ a - c[index]) @ direction)
         if not slope < 0.0:
             return a
         curve = float(direction @ face @ direction)
-        step = -slope / curve if curve > 1e-14 * float(np.trace(face)) else np.inf
+        step = -slope / curve if curve > SETTINGS.zero_curvature_ratio * float(np.trace(face)) else np.inf
         limits = np.full(index.size, np.inf)
         falling = direction < 0.0
         limits[falling] = -a[index][falling] / direction[falling]
@@ -185,10 +185,10 @@ def _descend(G: np.ndarray, c: np.ndarray, a: np.ndarray, support: np.ndarray) -
 
 
 def _face_minimum(G: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """argmin 1/2 x'Gx - c'x subject to sum x = 1, with as much ridge as a factorisation needs."""
+    """argmin 1/2 x'Gx - c'x subject to sum x = 1, with as much ridge as its factorization needs."""
     scale = float(np.trace(G)) / G.shape[0] or 1.0
     ones = np.ones(c.size)
-    for ridge in (1e-13, 1e-10, 1e-7):
+    for ridge in SETTINGS.face_ridge_ratios:
         try:
             factor = np.linalg.cholesky(G + ridge * scale * np.eye(c.size))
         except np.linalg.LinAlgError:
@@ -201,31 +201,32 @@ def _face_minimum(G: np.ndarray, c: np.ndarray) -> np.ndarray:
     return np.full(c.size, 1.0 / c.size)
 
 
-def convex(evaluate: Evaluate, hessian: Hessian, warm: np.ndarray, tol: float, most: int = 50) -> np.ndarray:
+def convex(evaluate: Evaluate, hessian: Hessian, warm: np.ndarray, tol: float) -> np.ndarray:
     """argmin of a smooth convex f over the simplex; evaluate gives (f, gradient), hessian a semidefinite matrix."""
     a = warm
     value, gradient = evaluate(a)
-    for _ in range(most):
+    for _ in range(SETTINGS.max_newton_steps):
         gap = gap_of(a, gradient)
         if not gap > tol:
             break
         H = hessian(a)
-        target = quadratic(H, H @ a - gradient, a, 0.1 * gap)
+        target = quadratic(H, H @ a - gradient, a, SETTINGS.newton_gap_ratio * gap)
         direction = target - a
         slope = float(gradient @ direction)
-        if not slope < -TINY * abs(value):
+        if not slope < -SETTINGS.rounding_ratio * abs(value):
             direction = vertex(a.size, int(np.argmin(gradient))) - a
             slope = float(gradient @ direction)
         step, improved = 1.0, False
-        for _ in range(50):
+        for _ in range(SETTINGS.max_search_trials):
             new = np.maximum(a + step * direction, 0.0)
             new /= new.sum()
             new_value, new_gradient = evaluate(new)
-            flat = abs(new_value - value) <= 4 * TINY * abs(value) and gap_of(new, new_gradient) < gap
-            if new_value <= value + 1e-4 * step * slope or flat:
+            rounding = SETTINGS.unchanged_objective_roundings * SETTINGS.rounding_ratio * abs(value)
+            flat = abs(new_value - value) <= rounding and gap_of(new, new_gradient) < gap
+            if new_value <= value + SETTINGS.armijo_ratio * step * slope or flat:
                 a, value, gradient, improved = new, new_value, new_gradient, True
                 break
-            step *= 0.3
+            step *= SETTINGS.search_backtrack_ratio
         if not improved:
             break
     return a

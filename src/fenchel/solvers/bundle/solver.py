@@ -3,8 +3,8 @@
 Problem      min over w of F(w) + R(w), F the risk with the intercept minimised out
 Update       F is bounded below by cutting planes <a_j, w> + c_j found at earlier points; the next w minimises their
              maximum plus R. In the dual: max over the simplex of c'a - R*(-A a), and w = grad R*(-A a).
-             L1: R* is an indicator, and the bare method zig-zags more the more features there are. The next w then
-             minimises the model plus mu/2 |w - centre|^2 (centre: the best point), and a linear program bounds below.
+             L1: R* is an indicator, and the plain method oscillates more the more features there are. The next w then
+             minimises the model plus mu/2 |w - centre|^2 (centre: the best point), and a linear program gives the bound.
              A user's own R: as its methods allow. With `primal_from_dual`, or a conjugate that is finite everywhere
              (differences are its gradient), as above; with `prox` the centred step; else R has cutting planes, too.
 Certificate  a combines the dual variables of the planes; they are rebuilt from the points where the planes were found
@@ -24,10 +24,10 @@ from fenchel.oracles.scalar import Oracle, Plane, PlaneRecipe
 from fenchel.result import Iterate
 from fenchel.solvers.base import EVERY_KIND, Needs, Solver, Start
 from fenchel.solvers.bundle.model import Planes, master_of
-from fenchel.solvers.cutting_planes import Tangents
+from fenchel.solvers.frank_wolfe.cutting_planes import Tangents
 from fenchel.solvers.frank_wolfe.solver import FrankWolfe
 
-SETTINGS = ("oracle", "regularizer")  # of planes, masters and tangents: not part of their state
+UNSAVED = ("oracle", "regularizer")  # These attributes of planes, masters and tangents are not part of their state.
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Bundle(Solver):
 
     @property
     def rebuilds(self) -> bool:  # type: ignore[override]
-        """With line search the dual point is made as `FrankWolfe` makes it."""
+        """With line search the dual point is materialized as by `FrankWolfe`."""
         return self.line_search
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
@@ -96,21 +96,21 @@ class Bundle(Solver):
 
 
 def lowest_risk(oracle: Oracle) -> float:
-    """A bound that the risk never goes below: 0 for losses that say so, else -sum p loss*(0), which may be -inf."""
+    """A lower bound of the risk: 0 for losses that are declared nonnegative, else -sum p loss*(0), which may be -inf."""
     problem = oracle.problem
     return 0.0 if getattr(problem.loss, "nonnegative", False) else -oracle.conjugates(np.zeros(problem.dual_shape))
 
 
 def active_planes(planes: Planes, weights: np.ndarray) -> list[tuple[float, PlaneRecipe]]:
-    """What the dual point of these weights is made from when it is asked for (one half pass per active plane)."""
+    """The weights and recipes from which the dual point is materialized on demand (half a pass per active plane)."""
     return [
         (float(a), recipe) for a, recipe in zip(weights, planes.recipes, strict=True) if a > 0.0 and recipe is not None
     ]
 
 
 def snapshot(thing: Any) -> dict[str, Any]:
-    """The attributes that hold numbers; they are replaced, never changed, so that what is held here stays as it is."""
-    return {name: list(v) if isinstance(v, list) else v for name, v in vars(thing).items() if name not in SETTINGS}
+    """The attributes that are state. They are replaced and never modified in place, so that the snapshot does not change."""
+    return {name: list(v) if isinstance(v, list) else v for name, v in vars(thing).items() if name not in UNSAVED}
 
 
 def remember(plane: Plane, best: float, dual: float, parts: Any, *snapshots: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def remember(plane: Plane, best: float, dual: float, parts: Any, *snapshots: dic
 
 
 def recall(memory: dict[str, Any], *things: Any) -> tuple[Plane, float, float, list[tuple[float, PlaneRecipe]] | None]:
-    """(plane, best, dual, parts); planes, master and tangents become what they were."""
+    """(plane, best, dual, parts); the state of planes, master and tangents is restored."""
     for thing, values in zip(things, memory["model"], strict=True):
         vars(thing).update(values)
     parts = memory["parts"]

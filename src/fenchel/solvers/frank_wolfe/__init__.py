@@ -1,1 +1,1 @@
-"""Frank-Wolfe on the dual, a whole pass at a time: the solver, and the variant for smoothed losses."""
+"""Frank-Wolfe on the dual, in full passes: the solver, the variant for smoothed losses, cutting planes."""

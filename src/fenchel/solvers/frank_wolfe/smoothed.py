@@ -1,4 +1,4 @@
-"""Frank-Wolfe on the dual of a smoothed loss of several scores, with the dual matrix U at hand.
+"""Frank-Wolfe on the dual of a smoothed loss of several scores, which keeps the dual matrix U.
 
 D(U) = -sum p loss*(u) - gamma/2 sum p |u|^2 - R*(-g), g = sum p x u', for the Moreau envelope of a loss. Along u + t (u' - u)
 the square is a parabola in t and loss* is at most linear (exactly linear for maxima of affine functions): the line search
@@ -35,7 +35,7 @@ class Smoothed:
         return vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, new), new
 
     def _vertices(self, Z: np.ndarray, U: np.ndarray) -> tuple[float, np.ndarray]:
-        """(risk, u' = slopes of the loss itself at z - gamma u): where the square is made linear at u, too."""
+        """(risk, u' = slopes of the loss itself at z - gamma u): the square is linearised at u, too."""
         problem, new = self.problem, np.empty_like(U)
         risk = vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, new)
         vector_losses(self.inner, problem.y, problem.weights, Z - self.gamma * U, new)
@@ -51,7 +51,7 @@ class Smoothed:
 
 
 def smoothed_iterates(oracle: Any, start: Start, direction: str, choose: Callable[..., float]) -> Iterator[Iterate]:
-    """Iterates for ever, one pass each, with steps t = choose(iteration, g, its change, rise, curvature): D gains at least
+    """Iterates without end, one pass each, with steps t = choose(iteration, g, its change, rise, curvature): D gains at least
     t rise - t^2 curvature / 2 and what R* says."""
     dual, regularizer = Smoothed(oracle, direction), oracle.problem.regularizer
     U = oracle.feasible(start.dual_point)

@@ -1,14 +1,14 @@
-"""Frank-Wolfe on the dual, a whole pass at a time (LSFW, StdFW; ls-bmrm in the language of bundle methods).
+"""Frank-Wolfe on the dual, in full passes (LSFW, StdFW; ls-bmrm in the language of bundle methods).
 
 Problem      max over u of D(u) = -sum p loss*(u) - R*(-g), g = sum p u x: for every loss, with R strongly convex
-Update       u <- (1 - t) u + t u', u' the slopes at w = grad R*(-g): the point at which D with R* made linear is largest.
+Update       u <- (1 - t) u + t u', u' the slopes at w = grad R*(-g): the maximiser of D with R* linearised.
              "line_search": the best t in [0, 1] for the bound below (the exact line search where loss* is linear between u
              and u', as for losses that are maxima of affine functions); "schedule": t = 2 / (k + 1)
              Only g and one number are kept, c = sum p (<u, z'> - loss*): never u itself, which may be as large as X
              For `Moreau` losses of several scores u is kept and the line search is that of D itself, with the square of u.
-             direction "vertices": u' are slopes of the loss inside, at z - gamma u (the square is made linear, too)
-Certificate  D >= c - R*(-g), which never falls with line search; P - that bound is the Frank-Wolfe gap. When a certificate
-             is due, u is made by repeating the steps from the start
+             direction "vertices": u' are slopes of the inner loss, at z - gamma u (the square is linearised, too)
+Certificate  D >= c - R*(-g), which never falls with line search; P - that bound is the Frank-Wolfe gap. For a
+             certificate u is materialized by repeating the steps from the start
 Reference    Tajima et al. (2020), Algorithm 1, which has "vertices", with gamma alpha added to the scores and gamma as the
              factor of the square; Bach (2015) for "slopes"; Teo et al. (2010) for ls-bmrm; Lacoste-Julien et al. (2013)
 """
@@ -28,7 +28,8 @@ from fenchel.oracles.scalar import Plane
 from fenchel.regularizers import L2
 from fenchel.result import Iterate
 from fenchel.solvers.base import EVERY_KIND, Needs, Solver, Start
-from fenchel.solvers.cutting_planes import Tangents
+from fenchel.solvers.frank_wolfe.cutting_planes import Tangents
+from fenchel.solvers.frank_wolfe.settings import SETTINGS
 from fenchel.solvers.frank_wolfe.smoothed import smoothed_iterates
 
 STEPS, DIRECTIONS = ("line_search", "schedule"), ("slopes", "vertices")
@@ -38,8 +39,8 @@ STEPS, DIRECTIONS = ("line_search", "schedule"), ("slopes", "vertices")
 class FrankWolfe(Solver):
     """The whole dual moves towards the slopes at w; step is "line_search" (LSFW) or "schedule" (StdFW).
 
-    direction matters for `Moreau` losses of several scores only: "slopes" of the envelope, or "vertices", slopes of the loss
-    inside, which is the published method and slower.
+    direction matters for `Moreau` losses of several scores only: "slopes" of the envelope, or "vertices", slopes of the
+    inner loss, which is the published method and slower.
 
     >>> import fenchel
     >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="hinge", alpha=0.1)
@@ -82,16 +83,16 @@ class FrankWolfe(Solver):
             taken.append(1.0 if k == 0 else size(k, a, plane.gradient - a, plane.constant - c))
             return taken[-1]
 
-        for w, a, c, plane in walk(oracle, start, choose):
+        for w, a, c, plane in visit(oracle, start, choose):
             dual = c - regularizer.conjugate(-a) if taken else -np.inf
             point = repeat(oracle, start, tuple(taken)) if taken else None
             yield Iterate(w, plane.intercept, plane.value + regularizer.value(w), dual, point)
 
 
-def walk(
+def visit(
     oracle: Any, start: Start, choose: Callable[[np.ndarray, float, Plane], float]
 ) -> Iterator[tuple[np.ndarray, np.ndarray, float, Plane]]:
-    """(w, g, c, plane at w), for ever, with steps as `choose` says; the first one must be 1."""
+    """The points (w, g, c, plane at w), without end, with the steps that `choose` gives; the first step must be 1."""
     regularizer, tangents = oracle.problem.regularizer, Tangents(oracle)
     w, b = start.coef.copy(), start.intercept
     a, c = np.zeros(w.size), 0.0
@@ -106,16 +107,16 @@ def walk(
 
 
 def repeat(oracle: Any, start: Start, taken: tuple[float, ...]) -> Callable[[], Any]:
-    """A function that makes the dual point after these steps, by taking them again."""
+    """A function that materializes the dual point after these steps, by taking them again."""
     weights = np.array(taken)
     weights[:-1] *= np.cumprod(1.0 - weights[:0:-1])[::-1]
 
-    def make() -> Any:
+    def materialize() -> Any:
         steps = iter(taken)
-        points = islice(walk(oracle, start, lambda a, c, plane: next(steps)), len(taken))
+        points = islice(visit(oracle, start, lambda a, c, plane: next(steps)), len(taken))
         return oracle.mix((float(t), plane.recipe) for t, (*_, plane) in zip(weights, points, strict=True))
 
-    return make
+    return materialize
 
 
 def best_step(regularizer: Any, a: np.ndarray, turn: np.ndarray, rise: float, curvature: float = 0.0) -> float:
@@ -132,4 +133,4 @@ def best_step(regularizer: Any, a: np.ndarray, turn: np.ndarray, rise: float, cu
 
     if not slope_at(0.0) > 0.0:
         return 0.0
-    return 1.0 if slope_at(1.0) >= 0.0 else brentq(slope_at, 0.0, 1.0, xtol=1e-15)
+    return 1.0 if slope_at(1.0) >= 0.0 else brentq(slope_at, 0.0, 1.0, xtol=SETTINGS.line_search_tolerance)

@@ -1,4 +1,4 @@
-"""What Pragam keeps for structured hinge losses: marginals in the place of dual variables, w in the place of scores."""
+"""The state of Pragam for structured hinge losses: marginals instead of dual variables, w instead of scores."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import numpy as np
 
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
-from fenchel.solvers.marginal_blocks import Cliques
-from fenchel.solvers.pragam.state import SMALLEST, State
+from fenchel.solvers.pragam.marginal_blocks import Cliques
+from fenchel.solvers.pragam.settings import SETTINGS
+from fenchel.solvers.pragam.state import State
 from fenchel.structured.pool import Marginals
 
 
 class MarginalMap:
     """argmax over marginals u of sum p (<F'w + c, u> - q/2 |u - centre|^2)."""
 
-    b = 0.0  # there is no intercept
+    b = 0.0  # There is no intercept.
 
     def __init__(self, cliques: Cliques):
         self.cliques = cliques
@@ -60,7 +61,7 @@ class MarginalState(State):
         change = self.cliques.proximal(self.w, 1.0, self.centre)
         g = self.combine(change) - self.g
         length = self.squared_length(change - self.centre)
-        return max(self.curvature(g) / length if length > 0.0 else 0.0, SMALLEST)
+        return max(self.curvature(g) / length if length > 0.0 else 0.0, SETTINGS.min_smoothing)
 
     def squared_length(self, u: np.ndarray) -> float:
         return float(self.p @ (u * u))

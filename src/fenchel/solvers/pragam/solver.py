@@ -32,10 +32,8 @@ from fenchel.errors import InputError
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.pragam.marginals import MarginalState
-from fenchel.solvers.pragam.state import SMALLEST, State
-
-SHRINK = 1.1  # of L after every step: less and more were both slower
-PAUSE = 10  # P and D are evaluated when a tenth of the iterations so far has been added
+from fenchel.solvers.pragam.settings import SETTINGS
+from fenchel.solvers.pragam.state import State
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Pragam(Solver):
 
     def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
         state = MarginalState(oracle, start) if oracle.problem.kind == "structured" else State(oracle, start)
-        if start.dual_point is not None or start.coef.any():  # else the trace begins with the method's own k = 0
+        if start.dual_point is not None or start.coef.any():  # Otherwise the trace begins with the method's own k = 0.
             yield state.check()
         yield from adaptive(state) if self.L is None else fixed(state, self.L / oracle.problem.n)
 
@@ -89,32 +87,32 @@ def fixed(state: State, L: float) -> Iterator[Iterate]:
 
 
 def adaptive(state: State) -> Iterator[Iterate]:
-    """Steps with an L that is just large enough for the excessive gap, evaluated now and then."""
+    """Steps with an L that is just large enough for the excessive gap; P and D are evaluated at growing intervals."""
     L = state.first_guess()
     while not state.begin(L):
-        L *= 2.0
-        if not np.isfinite(L):  # NaN on both sides of the test
+        L *= SETTINGS.lipschitz_growth
+        if not np.isfinite(L):  # Both sides of the test are NaN.
             return
     state.mu = L
     due = 0
     for k in count():
         if k == due:
-            due += max(1, k // PAUSE)
+            due += max(1, k // SETTINGS.evaluation_interval_divisor)
             yield state.better()
         else:
             yield Iterate(state.w, state.smooth.b, None, np.nan)
         state.aim()
-        t = share(state.mu + state.gamma, L)
+        t = step_ratio(state.mu + state.gamma, L)
         while not state.attempt(t, L):
-            L *= 2.0
+            L *= SETTINGS.lipschitz_growth
             if not np.isfinite(L):
                 return
-            t = share(state.mu + state.gamma, L)
+            t = step_ratio(state.mu + state.gamma, L)
         state.accept(t)
-        L = max(L / SHRINK, SMALLEST)
+        L = max(L / SETTINGS.lipschitz_decay, SETTINGS.min_smoothing)
 
 
-def share(mu: float, L: float) -> float:
+def step_ratio(mu: float, L: float) -> float:
     """The root t of t^2 = (1 - t) mu / L in (0, 1)."""
     r = mu / L
     return 2.0 * r / (r + math.sqrt(r * r + 4.0 * r))

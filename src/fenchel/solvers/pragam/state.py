@@ -1,4 +1,4 @@
-"""What Pragam keeps for losses of rows: w with its scores, dual variables, the smoothing."""
+"""The state of Pragam for losses of rows: w with its scores, dual variables, the smoothing."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from fenchel.oracles.scalar import MANY
 from fenchel.regularizers import ElasticNet
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
-
-REFRESH = 50  # iterations after which the scores of w, kept by recursion, are computed afresh
-ROUNDING = 1e-14  # what the sums behind g may be off by, relative to g
-SMALLEST = 1e-150  # mu and L stay above: the maps divide by them
+from fenchel.solvers.pragam.settings import SETTINGS
 
 
 class ProximalMap:
-    """argmax over u of sum p (u (z + b) - loss*(u) - q/2 (u - centre)^2); a free b is sought from where it was."""
+    """argmax over u of sum p (u (z + b) - loss*(u) - q/2 (u - centre)^2); the search for a free b starts at the last one."""
 
     def __init__(self, problem: Any, intercept: float):
         self.problem, self.b, self.stride = problem, intercept, 1.0
@@ -33,7 +30,7 @@ class ProximalMap:
             return out
         search = balanced_prox_dual if z.size <= MANY else balanced_prox_dual.in_steps
         b = search(*arguments, self.b, self.stride, q, out, self.scratch)
-        self.stride = max(abs(b - self.b), 1e-9 * (1.0 + abs(b)))
+        self.stride = max(abs(b - self.b), SETTINGS.min_intercept_stride_ratio * (1.0 + abs(b)))
         self.b = b
         return out
 
@@ -70,7 +67,7 @@ class State:
         return Iterate(self.w, b, primal, dual, self.u)
 
     def better(self) -> Iterate:
-        """`check`, or w(u) in the place of w where P is lower: w is an average, and lags behind once u has settled."""
+        """`check`, or w(u) instead of w if P is lower there: w is an average, which lags behind once u has converged."""
         here = self.check()
         w = self.problem.regularizer.primal_from_dual(-self.g)
         b, primal = self.primal(w, self.scores(w))
@@ -87,7 +84,7 @@ class State:
         slopes = self.oracle.slopes(self.w, self.smooth.b)
         length = self.squared_length(slopes)
         guess = self.curvature(self.oracle.combine(slopes)) / length if length > 0.0 else 0.0
-        return max(guess, SMALLEST)
+        return max(guess, SETTINGS.min_smoothing)
 
     def begin(self, L: float) -> bool:
         """w = w(centre) and u one step from the centre; False if L was too small."""
@@ -98,11 +95,11 @@ class State:
 
     def aim(self) -> None:
         """The dual variables that attain the smoothed risk at w."""
-        self.target = self.smooth(self.centre, self.z, max(self.mu, SMALLEST))
+        self.target = self.smooth(self.centre, self.z, max(self.mu, SETTINGS.min_smoothing))
         self.g_target = self.combine(self.target)
 
     def attempt(self, t: float, L: float) -> bool:
-        """A step from the point a share t of the way to the target; False if L was too small."""
+        """A step from the point at a fraction t of the way to the target; False if L was too small."""
         beta = (1.0 - t) * self.u + t * self.target
         return self.step(beta, (1.0 - t) * self.g + t * self.g_target, L)
 
@@ -111,7 +108,7 @@ class State:
         self.z_beta = self.scores(self.w_beta)
         self.u_next = self.ascend(beta, self.z_beta, L)
         self.g_next = self.combine(self.u_next)
-        rounding = self.curvature(ROUNDING * self.g_next)
+        rounding = self.curvature(SETTINGS.gradient_rounding_ratio * self.g_next)
         return self.curvature(self.g_next - g) <= L * self.squared_length(self.u_next - beta) + rounding
 
     def accept(self, t: float) -> None:
@@ -121,7 +118,7 @@ class State:
         self.u, self.g = self.u_next, self.g_next
         self.mu *= 1.0 - t
         self.accepted += 1
-        if self.accepted % REFRESH == 0:
+        if self.accepted % SETTINGS.steps_per_score_refresh == 0:
             self.z = self.scores(self.w)
 
     def squared_length(self, u: np.ndarray) -> float:

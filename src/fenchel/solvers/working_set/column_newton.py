@@ -1,6 +1,7 @@
 """min over d of <q, d> + d'(B'B + ridge) d / 2 + sum_j lam_j |x_j + d_j| with the columns of B: for sets too large for B'B.
 
-Sweeps of coordinate descent find the support; conjugate gradients on it, cut off where signs would change, finish.
+Sweeps of coordinate descent find the support; conjugate gradients on it, truncated where signs would change, converge to the
+minimum on it.
 """
 
 from __future__ import annotations
@@ -12,22 +13,19 @@ import numpy as np
 from fenchel.data.accept import size
 from fenchel.data.row_blocks import slices
 from fenchel.kernels.column_descent import column_descent, column_products, normal_product
-from fenchel.solvers.working_set.sparse_quadratic import shortened, violation
-
-SWEEPS = 8  # over the coordinates that are not 0, between two over all
-ROUNDS, ROUGH_ROUNDS = 20, 2
-MOST_STEPS = 200  # of conjugate gradients
+from fenchel.solvers.working_set.settings import SETTINGS
+from fenchel.solvers.working_set.sparse_quadratic import truncated, violation
 
 
 class ColumnModel:
-    """The model at one point x, its gradient there q; `residual` = B (x - where it began)."""
+    """The model at one point x, its gradient there q; `residual` = B (x - the initial x)."""
 
     def __init__(self, columns: Any, rows: int, ridge: np.ndarray, q: np.ndarray, x: np.ndarray, lam: np.ndarray):
         self.columns, self.ridge, self.q, self.lam = columns, ridge, q, lam
         self.every = np.arange(x.size, dtype=np.uint64)
         self.x, self.moved, self.residual, self.work = x.copy(), np.zeros(x.size), np.zeros(rows), np.empty(rows)
         self.diagonal = squares(columns) + ridge
-        self.diagonal += 1e-12 * self.diagonal.max()
+        self.diagonal += SETTINGS.column_ridge_ratio * self.diagonal.max()
 
     def sweep(self, order: np.ndarray) -> float:
         """One sweep of coordinate descent."""
@@ -48,27 +46,27 @@ class ColumnModel:
         return out + self.q + self.ridge * self.moved
 
     def support_step(self, eta: float) -> bool:
-        """Conjugate gradients on the support; True if no sign stopped the step."""
-        inside = np.flatnonzero((self.x != 0.0) | (self.lam == 0.0)).astype(np.uint64)
-        if inside.size == 0:
+        """Conjugate gradients on the support; True if no change of sign truncated the step."""
+        support = np.flatnonzero((self.x != 0.0) | (self.lam == 0.0)).astype(np.uint64)
+        if support.size == 0:
             return True
-        sign = np.sign(self.x[inside]) * (self.lam[inside] > 0.0)
-        out = np.empty(inside.size)
-        column_products(self.columns, inside, self.residual, out)
-        slope = out + self.q[inside] + self.ridge[inside] * self.moved[inside] + self.lam[inside] * sign
+        sign = np.sign(self.x[support]) * (self.lam[support] > 0.0)
+        out = np.empty(support.size)
+        column_products(self.columns, support, self.residual, out)
+        slope = out + self.q[support] + self.ridge[support] * self.moved[support] + self.lam[support] * sign
 
         def product(v: np.ndarray) -> np.ndarray:
-            out = np.empty(inside.size)
-            normal_product(self.columns, inside, v, self.ridge, self.work, out)
+            out = np.empty(support.size)
+            normal_product(self.columns, support, v, self.ridge, self.work, out)
             return out
 
-        step = gradients(product, self.diagonal[inside], -slope, eta)
-        step, whole = shortened(self.x[inside], step, sign, slope, product)
-        product(step)  # leaves B step behind
+        step = conjugate_gradients(product, self.diagonal[support], -slope, eta)
+        step, complete = truncated(self.x[support], step, sign, slope, product)
+        product(step)  # It also writes B step to `work`.
         self.residual += self.work
-        self.moved[inside] += step
-        self.x[inside] = np.where(step == -self.x[inside], 0.0, self.x[inside] + step)
-        return whole
+        self.moved[support] += step
+        self.x[support] = np.where(step == -self.x[support], 0.0, self.x[support] + step)
+        return complete
 
 
 def squares(columns: Any) -> np.ndarray:
@@ -79,30 +77,30 @@ def squares(columns: Any) -> np.ndarray:
     return np.einsum("ij,ij->i", columns.values, columns.values)
 
 
-def minimise_columns(model: ColumnModel, eta: float, rough: bool) -> np.ndarray:
-    """The minimiser x, to a small part `eta` of the violation at the beginning; if `rough`, by a few sweeps only."""
+def minimise_columns(model: ColumnModel, eta: float, inexact: bool) -> np.ndarray:
+    """The minimiser x, to a violation of `eta` times the initial one; if `inexact`, by a few sweeps only."""
     first = violation(model.x, model.q, model.lam)
-    for _ in range(ROUGH_ROUNDS if rough else ROUNDS):
+    for _ in range(SETTINGS.max_inexact_column_rounds if inexact else SETTINGS.max_column_rounds):
         model.sweep(model.every)
-        inside = np.flatnonzero((model.x != 0.0) | (model.lam == 0.0)).astype(np.uint64)
-        for _ in range(SWEEPS):
-            if model.sweep(inside) <= 0.1 * eta * first:
+        support = np.flatnonzero((model.x != 0.0) | (model.lam == 0.0)).astype(np.uint64)
+        for _ in range(SETTINGS.max_support_sweeps_per_round):
+            if model.sweep(support) <= SETTINGS.column_sweep_tolerance_ratio * eta * first:
                 break
-        for _ in range(0 if rough else ROUNDS):
-            if model.support_step(0.3 * eta * first):
+        for _ in range(0 if inexact else SETTINGS.max_support_steps_per_round):
+            if model.support_step(SETTINGS.cg_tolerance_ratio * eta * first):
                 break
         if violation(model.x, model.gradient(), model.lam) <= eta * first:
             break
     return model.x
 
 
-def gradients(product: Any, diagonal: np.ndarray, b: np.ndarray, small: float) -> np.ndarray:
-    """x with |product(x) - b| <= small in every place, nearly, by conjugate gradients with the diagonal in front."""
+def conjugate_gradients(product: Any, diagonal: np.ndarray, b: np.ndarray, tol: float) -> np.ndarray:
+    """x with max |product(x) - b| <= tol, approximately, by conjugate gradients preconditioned by the diagonal."""
     x, r = np.zeros(b.size), b.copy()
     s = r / diagonal
     v, rs = s, float(r @ s)
-    for _ in range(MOST_STEPS):
-        if np.abs(r).max() <= small:
+    for _ in range(SETTINGS.max_cg_steps):
+        if np.abs(r).max() <= tol:
             break
         Hv = product(v)
         curve = float(v @ Hv)

@@ -1,7 +1,7 @@
 """Some columns of X, copied together, with the passes that a solver of a problem in these columns needs.
 
-The copy holds the entries of these columns only (none is made if all columns are meant). Rows are cut into few parts for the
-threads, so that few partial Gram matrices are alive at a time; the cut depends on the data only.
+The copy holds the entries of these columns only; for all columns no copy is made. Rows are partitioned into few blocks for the
+threads, so that few partial Gram matrices exist at a time; the partition depends on the data only.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from fenchel.data.dense import Dense
 from fenchel.kernels import passes
 from fenchel.kernels.columns import count_columns, scatter_columns, select_columns
 from fenchel.kernels.gram import add_gram, squares_pass, symmetric
-
-SMALLEST_PART = 1 << 17  # stored values
-MOST_PARTS = 8  # blocks of rows: a Gram matrix for each
+from fenchel.solvers.working_set.settings import SETTINGS
 
 
 class Part(NamedTuple):
@@ -31,9 +29,9 @@ class Part(NamedTuple):
 
 
 def edges(rows: Any, n: int, chosen: int) -> list[int]:
-    """Row numbers at which the data are cut into few parts of equal numbers of stored values in so many dense columns."""
+    """Row numbers that partition the data into few blocks of equally many stored values, of `chosen` columns if dense."""
     stored = n * chosen if isinstance(rows, Dense) else size(rows)
-    count = int(min(max(stored // SMALLEST_PART, 1), MOST_PARTS, n))
+    count = int(min(max(stored // SETTINGS.min_values_per_block, 1), SETTINGS.max_row_blocks, n))
     if count == 1:
         return [0, n]
     inner = np.linspace(0, n, count + 1)[1:-1].astype(int)
@@ -49,7 +47,8 @@ class ColumnSet:
     def __init__(self, oracle: Any, chosen: np.ndarray | None):
         self.oracle, problem = oracle, oracle.problem
         self.chosen = chosen
-        self.place: Any = slice(None) if chosen is None else chosen  # in vectors of all columns
+        # The places of the columns in vectors of all columns.
+        self.place: Any = slice(None) if chosen is None else chosen
         self.size = problem.d if chosen is None else chosen.size
         parts = [Part(block(problem.rows, a, b), a, b) for a, b in pairwise(edges(problem.rows, problem.n, self.size))]
         self.dense = isinstance(problem.rows, Dense)
@@ -60,15 +59,16 @@ class ColumnSet:
             parts = oracle.engine.map(lambda part: self._copied(part, position), parts)
         self.parts: list[Part] = parts
         self.stored = sum(self._stored(part) for part in parts)
-        self.share = 0.5 * self.stored / max(size(problem.rows), 1)  # of a pass
+        # The cost of an operation on these columns, in passes over all data.
+        self.pass_cost = 0.5 * self.stored / max(size(problem.rows), 1)
 
     def _copied(self, part: Part, position: np.ndarray) -> Part:
         if self.dense:
             values = np.take(part.rows.values, self.place, axis=1, mode="clip")
             return part._replace(rows=Dense(read_only(values)))
-        rows, room = part.rows, self._stored(part) + 1 if self.size else 1
+        rows, capacity = part.rows, self._stored(part) + 1 if self.size else 1
         indptr = np.empty(part.stop - part.start + 1, dtype=rows.indptr.dtype)
-        indices, values = np.empty(room, dtype=rows.indices.dtype), np.empty(room, dtype=rows.values.dtype)
+        indices, values = np.empty(capacity, dtype=rows.indices.dtype), np.empty(capacity, dtype=rows.values.dtype)
         if self.size == 0:
             indptr[:] = 0
             return part._replace(rows=CSR(*map(read_only, (indptr, indices[:0], values[:0]))))
@@ -87,7 +87,7 @@ class ColumnSet:
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         """A x, A the columns."""
-        self.oracle.passes += self.share
+        self.oracle.passes += self.pass_cost
         z, none = np.empty(self.oracle.problem.n), np.zeros(self.oracle.problem.n)
 
         def work(part):
@@ -98,7 +98,7 @@ class ColumnSet:
 
     def combine(self, u: np.ndarray) -> np.ndarray:
         """A'(p u)."""
-        self.oracle.passes += self.share
+        self.oracle.passes += self.pass_cost
         p = self.oracle.problem.weights
 
         def work(part):
@@ -110,7 +110,7 @@ class ColumnSet:
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """A' diag(weights) A, weights >= 0."""
-        self.oracle.passes += self.share
+        self.oracle.passes += self.pass_cost
 
         def work(part):
             out = np.zeros((self.size, self.size))
@@ -121,7 +121,7 @@ class ColumnSet:
 
     def squares(self, weights: np.ndarray) -> np.ndarray:
         """The diagonal of A' diag(weights) A."""
-        self.oracle.passes += self.share
+        self.oracle.passes += self.pass_cost
 
         def work(part):
             out = np.zeros(self.size)
@@ -132,7 +132,7 @@ class ColumnSet:
 
     def columns(self, scale: np.ndarray, free: bool) -> Any:
         """The columns of diag(scale) A, and of scale itself if `free`, as rows of the transposed matrix: a copy in float64."""
-        self.oracle.passes += self.share
+        self.oracle.passes += self.pass_cost
         if self.dense:
             out = np.empty((self.size + free, scale.size))
             for part in self.parts:

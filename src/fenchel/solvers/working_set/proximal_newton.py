@@ -1,9 +1,9 @@
 """Newton steps for F(x, b) + lam |x|_1 + ridge/2 <x, x> on some columns of X.
 
 Each minimises the second-order model of F plus the regularizer: through the Gram matrix of few columns
-(`sparse_quadratic.py`), or on the columns themselves if they are many (`column_newton.py`); then a search on stored scores.
-Far from the solution a sample of the rows tells the curvature well enough. After a step that proved too long, rows whose
-slopes changed more than their curvature said count with the change that was seen.
+(`sparse_quadratic.py`), or on the columns themselves if they are many (`column_newton.py`). A line search on stored scores
+follows. Far from the solution a sample of the rows estimates the Hessian. After a step that was too long, the curvature of a
+row is its secant, if its slope changed by more than the curvature predicted.
 """
 
 from __future__ import annotations
@@ -16,30 +16,12 @@ import numpy as np
 from fenchel.solvers.newton_cg.passes import FACTOR, costs_of
 from fenchel.solvers.working_set.column_newton import ColumnModel, minimise_columns
 from fenchel.solvers.working_set.column_set import ColumnSet
-from fenchel.solvers.working_set.sparse_quadratic import EXACT, minimise, violation
-
-STEPS = 8  # on a set, at most
-INSIDE = 0.1  # violation in the set, relative to that of all columns before, at which the set is left
-LAG = 0.02  # fall of the violation in one step that lets the next one use the same curvature
-DIRECT = 1500  # columns up to which a set is solved through its Gram matrix
-THIN = 2.0  # columns squared, relative to their stored values, up to which the Gram matrix is worth its size
-LOOSE, TIGHT = 0.3, 1e-2  # of the violation: what is left of it by the solution of a model, TIGHT: of a larger one
-EXPENSIVE = (
-    0.25  # of a product with the Hessian: where factors cost more, models far from the solution are solved roughly
-)
-HARD = 2  # sets not solved by the steps allowed, after which all models are solved exactly
-SAMPLE = 20  # rows per column that give the curvature while steps are long
-SIZABLE = 50  # columns whose Gram matrix costs more than other passes
-FAR = 1e-3  # relative decrease of a step that counts as long
-FLAT = 1e-8  # mean curvature that counts as none
-STEEP = 0.3  # of the first derivative along a step: where the search is content
-TRIALS, MOST_TRIALS = 5, 60  # of the search: to be content, to find any decrease
-SHORT = 0.2  # part of a step that is left by the search when more curvature is called for
-ARMIJO = 1e-4
+from fenchel.solvers.working_set.settings import SETTINGS
+from fenchel.solvers.working_set.sparse_quadratic import minimise, violation
 
 
 class Point(NamedTuple):
-    """Scores, and what is known row by row there."""
+    """Scores z with the risk, and the slopes u and curvatures h of every row there."""
 
     z: np.ndarray
     risk: float
@@ -47,13 +29,13 @@ class Point(NamedTuple):
     h: np.ndarray
 
 
-def look(oracle: Any, z: np.ndarray) -> Point:
+def evaluate(oracle: Any, z: np.ndarray) -> Point:
     """The losses, slopes and curvatures at scores z."""
     return Point(z, *oracle.curved(z))
 
 
 class Found(NamedTuple):
-    """A point of the search along a step, and the part t of the step that leads there."""
+    """A point of the line search, at t times the step."""
 
     xb: np.ndarray
     point: Point
@@ -70,25 +52,25 @@ def bordered(H: np.ndarray, border: np.ndarray, corner: float) -> np.ndarray:
 
 
 class ProximalNewton:
-    """Newton steps on sets of columns; keeps what one step has learned about the next."""
+    """Newton steps on sets of columns; keeps what a step has shown for the next."""
 
     def __init__(self, oracle: Any, lam: float, ridge: float):
         self.oracle, self.problem, self.lam, self.ridge = oracle, oracle.problem, lam, ridge
         self.free = int(self.problem.fit_intercept)
-        self.damping = 0.0  # added to every row's curvature
-        self.secant: np.ndarray | None = None  # curvatures that the last step showed, if it was too long
-        self.progress = np.inf  # of the last step, relative to the value
-        self.stuck = False  # no step could be made
-        self.rough = (
-            0.0  # part of the violation that the last model was allowed to leave, as factorizations are expensive
-        )
-        self.hard = 0  # sets that were not solved by the steps allowed
-        self.made_for: Any = (None, None, False)  # columns, curvatures, whether sampled, of the matrix at hand
+        self.damping = 0.0  # It is added to the curvature of every row.
+        self.secant: np.ndarray | None = None  # The secant curvatures of the last step, if it was too long.
+        self.progress = np.inf  # The decrease by the last step, relative to the objective.
+        self.stuck = False  # Whether no step could be made on the last set.
+        # The fraction of the violation that the last model was allowed to leave because factorizations are expensive.
+        self.model_tolerance = 0.0
+        self.unsolved = 0  # The number of sets that were not solved by the allowed steps.
+        # The columns and curvatures of `matrix`, and whether rows were sampled.
+        self.matrix_of: Any = (None, None, False)
         self.matrix = np.zeros((0, 0))
 
     @cached_property
     def product_cost(self) -> float:
-        """Nanoseconds of a product with the Hessian, about."""
+        """The estimated time of a Hessian-vector product, in nanoseconds."""
         return costs_of(self.problem).product
 
     @cached_property
@@ -104,22 +86,23 @@ class ProximalNewton:
         xb = np.append(x, np.full(self.free, b))
         q = self.gradient(point, xb, g)
         before, now, self.stuck = 0.0, violation(xb, q, lam), True
-        for _ in range(STEPS):
+        for _ in range(SETTINGS.max_steps_per_set):
             if now == 0.0:
                 break
             new = self.model_step(columns, point, xb, q, lam, now, before)
             found = self.search(columns, point, xb, new - xb, q, lam)
             if found is None:
-                self.damping = max(10.0 * self.damping, float(self.problem.weights @ point.h), FLAT)
+                grown = SETTINGS.failed_search_damping_growth * self.damping
+                self.damping = max(grown, float(self.problem.weights @ point.h), SETTINGS.max_zero_curvature)
                 break
             xb, point, self.stuck = found.xb, found.point, False
             g = columns.combine(point.u)
             q = self.gradient(point, xb, g)
             before, now = now, violation(xb, q, lam)
-            if now <= max(INSIDE, self.rough) * worst or columns.chosen is None:
+            if now <= max(SETTINGS.target_violation_ratio, self.model_tolerance) * worst or columns.chosen is None:
                 break
         else:
-            self.hard += 1
+            self.unsolved += 1
         return point, xb[: x.size], float(xb[-1]) if self.free else 0.0, g
 
     def gradient(self, point: Point, xb: np.ndarray, g: np.ndarray) -> np.ndarray:
@@ -129,60 +112,70 @@ class ProximalNewton:
 
     def model_step(self, columns, point, xb, q, lam, now, before):
         """The minimiser of the second-order model."""
-        curvatures, self.rough = self.curvatures(point), 0.0
-        thin = not columns.dense and columns.size**2 > THIN * columns.stored and self.hard < HARD
-        if columns.size <= DIRECT and not thin:
-            expensive = FACTOR * columns.size**3 / 3.0 > EXPENSIVE * self.product_cost
-            eta = min(LOOSE, max(LOOSE * now / self.lam, EXACT)) if expensive and self.lam else EXACT
-            if expensive:
-                self.rough = eta
-            return minimise(self.hessian(columns, curvatures, now <= LAG * before), q, xb, lam, eta)
+        curvatures, self.model_tolerance = self.curvatures(point), 0.0
+        inexact = self.unsolved < SETTINGS.max_unsolved_sets
+        large_gram = columns.size**2 > SETTINGS.max_gram_entries_per_value * columns.stored
+        if columns.size <= SETTINGS.max_gram_columns and not (not columns.dense and large_gram and inexact):
+            eta = self.gram_tolerance(columns, now)
+            reuse = now <= SETTINGS.hessian_reuse_violation_ratio * before
+            return minimise(self.hessian(columns, curvatures, reuse), q, xb, lam, eta)
         scale = np.sqrt(self.problem.weights * curvatures)
         ridge = np.append(np.full(columns.size, self.ridge), np.zeros(self.free))
         model = ColumnModel(columns.columns(scale, bool(self.free)), scale.size, ridge, q, xb, lam)
-        eta = min(LOOSE, max(now / self.lam, TIGHT) if self.lam else TIGHT)
-        return minimise_columns(model, eta, self.progress > FAR and self.hard < HARD)
+        tight = SETTINGS.min_model_violation_ratio
+        eta = min(SETTINGS.max_model_violation_ratio, max(now / self.lam, tight) if self.lam else tight)
+        return minimise_columns(model, eta, self.progress > SETTINGS.long_step_decrease_ratio and inexact)
+
+    def gram_tolerance(self, columns: ColumnSet, now: float) -> float:
+        """The fraction of the violation `now` that a model may leave: more if factorizations are expensive."""
+        exact, loose = SETTINGS.exact_violation_ratio, SETTINGS.max_model_violation_ratio
+        if FACTOR * columns.size**3 / 3.0 > SETTINGS.max_factorization_cost_ratio * self.product_cost:
+            self.model_tolerance = min(loose, max(loose * now / self.lam, exact)) if self.lam else exact
+            return self.model_tolerance
+        return exact
 
     def curvatures(self, point: Point) -> np.ndarray:
         """Of every row, for the model at this point."""
-        if float(self.problem.weights @ point.h) <= FLAT and self.damping == 0.0:
+        if float(self.problem.weights @ point.h) <= SETTINGS.max_zero_curvature and self.damping == 0.0:
             self.damping = 1.0
         if self.secant is None and self.damping == 0.0:
             return point.h
         return (point.h if self.secant is None else np.maximum(point.h, self.secant)) + self.damping
 
-    def hessian(self, columns: ColumnSet, curvatures: np.ndarray, lag: bool) -> np.ndarray:
-        """In (x, b); the last one again if it is of these columns and still good."""
-        far = self.progress > FAR
-        of, rows, sampled = self.made_for
-        if of is columns and (lag or (np.array_equal(rows, curvatures) and (far or not sampled))):
+    def hessian(self, columns: ColumnSet, curvatures: np.ndarray, reuse: bool) -> np.ndarray:
+        """In (x, b); the last one again if it is of these columns and accurate enough."""
+        far = self.progress > SETTINGS.long_step_decrease_ratio
+        of, rows, sampled = self.matrix_of
+        if of is columns and (reuse or (np.array_equal(rows, curvatures) and (far or not sampled))):
             return self.matrix
         weights = self.problem.weights * curvatures
         sample = self.sampled(weights, columns.size) if far else weights
         H = columns.gram(sample)
-        if sample is not weights:  # columns that few rows have may be missing in the sample
+        if sample is not weights:  # The sample may miss columns that are nonzero in few rows.
             np.einsum("ii->i", H)[:] = np.maximum(np.diag(H), columns.squares(weights))
         if self.free:
             border = columns.combine(curvatures) if np.ptp(curvatures) else curvatures[0] * columns.means
             H = bordered(H, border, float(weights.sum()))
         diagonal = np.einsum("ii->i", H)
         diagonal[: columns.size] += self.ridge
-        diagonal += 1e-12 * diagonal.max(initial=1e-300)
-        self.matrix, self.made_for = H, (columns, curvatures, sample is not weights)
+        diagonal += SETTINGS.hessian_ridge_ratio * diagonal.max(initial=1e-300)
+        self.matrix, self.matrix_of = H, (columns, curvatures, sample is not weights)
         return H
 
     def sampled(self, weights: np.ndarray, count: int) -> np.ndarray:
-        """Weights of some rows in place of all, right on average: likely rows are those of large weight."""
-        rows = SAMPLE * count
-        if count < SIZABLE or rows > 0.5 * np.count_nonzero(weights):
+        """Weights of a random sample of rows, unbiased: a row is included with a probability that grows with its weight."""
+        rows = SETTINGS.sampled_rows_per_column * count
+        most = SETTINGS.max_sampled_row_ratio * np.count_nonzero(weights)
+        if count < SETTINGS.min_sampled_columns or rows > most:
             return weights
         level = weights.sum() / rows
-        for _ in range(3):  # so that the likelihoods, at most 1, add up to that many rows
+        for _ in range(SETTINGS.probability_rounds):
             level *= np.minimum(weights / level, 1.0).sum() / rows
         return np.where(self.draws * level < weights, np.maximum(weights, level), 0.0)
 
     def search(self, columns, point, xb, d, q, lam) -> Found | None:
-        """The point x + t d, t <= 1, where the derivative along d is small enough; None if there is no way down."""
+        """The point x + t d, t <= 1, where the derivative along d is small enough; None if the objective does not decrease."""
+        s = SETTINGS
         slope = float(q @ d) + float(lam @ (np.abs(xb + d) - np.abs(xb)))
         here = self.value(point, xb, lam)
         if not slope < 0.0 or not np.isfinite(d).all():
@@ -193,23 +186,24 @@ class ProximalNewton:
         best: Found | None = None
         beyond = point
         low, low_slope, high, high_slope, t = 0.0, slope, 1.0, np.inf, 1.0
-        for trial in range(MOST_TRIALS):
-            new = look(self.oracle, point.z + (dz if t == 1.0 else t * dz))
+        for trial in range(s.max_search_trials):
+            new = evaluate(self.oracle, point.z + (dz if t == 1.0 else t * dz))
             there = self.value(new, xb + t * d, lam)
             at_t = self.slope(new, xb + t * d, d, dz, lam)
-            if there <= here + ARMIJO * t * slope + 1e-15 * abs(here) and (best is None or there < best.value):
+            most = here + s.armijo_ratio * t * slope + s.objective_rounding_ratio * abs(here)
+            if there <= most and (best is None or there < best.value):
                 best = Found(xb + t * d, new, t, there)
-            content = at_t <= -STEEP * slope and (t == 1.0 or at_t >= STEEP * slope)
-            if best is not None and (content or trial >= TRIALS):
+            flat = at_t <= -s.max_slope_ratio * slope and (t == 1.0 or at_t >= s.max_slope_ratio * slope)
+            if best is not None and (flat or trial >= s.max_trials_after_decrease):
                 break
             if at_t < 0.0:
                 low, low_slope = t, at_t
-            else:  # also where the loss overflows
+            else:  # This includes NaN, where the loss overflows.
                 high, high_slope, beyond = t, at_t, new
-            share = low_slope / (low_slope - high_slope) if np.isfinite(high_slope) else 0.0
-            t = low + min(max(share, 0.1), 0.9) * (high - low)
+            ratio = low_slope / (low_slope - high_slope) if np.isfinite(high_slope) else 0.0
+            t = low + min(max(ratio, s.min_bracket_ratio), s.max_bracket_ratio) * (high - low)
         if best is not None:
-            self.learn(point, beyond, dz, high, best.t)
+            self.adapt_curvature(point, beyond, dz, high, best.t)
             self.progress = (here - best.value) / max(abs(here), 1e-300)
         return best
 
@@ -224,14 +218,16 @@ class ProximalNewton:
         along = float((self.problem.weights * point.u) @ dz) + self.ridge * float(x @ d[: x.size])
         return along + float(lam @ np.where(xb != 0.0, np.sign(xb) * d, np.abs(d)))
 
-    def learn(self, point: Point, beyond: Point, dz: np.ndarray, high: float, t: float) -> None:
-        """More curvature after a step that had to be shortened, less after a whole one; `beyond` is `high` times dz away."""
-        mean = float(self.problem.weights @ point.h)
+    def adapt_curvature(self, point: Point, beyond: Point, dz: np.ndarray, high: float, t: float) -> None:
+        """More curvature after a step that had to be shortened, less after a full one; `beyond` is `high` times dz away."""
+        s, mean = SETTINGS, float(self.problem.weights @ point.h)
         self.secant = None
         if t < 1.0:
             seen = (beyond.u - point.u) / (high * dz)
             self.secant = np.where(np.isfinite(seen), seen, 0.0)
-        if t < SHORT:
-            self.damping = max(4.0 * self.damping, 1e-3 * mean, FLAT)
+        if t < s.short_step_ratio:
+            grown = s.short_step_damping_growth * self.damping
+            self.damping = max(grown, s.short_step_damping_per_curvature * mean, s.max_zero_curvature)
         elif t == 1.0:
-            self.damping = 0.2 * self.damping if self.damping > 1e-5 * mean else 0.0
+            kept = self.damping > s.max_dropped_damping_per_curvature * mean
+            self.damping = s.full_step_damping_ratio * self.damping if kept else 0.0

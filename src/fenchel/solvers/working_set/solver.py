@@ -2,12 +2,12 @@
 
 Problem      min over w, b of F(w, b) + lam |w|_1 + ridge/2 <w, w>, F differentiable
 Update       The gradient in all columns; the set = the support and the columns where |gradient| is largest. Within the set
-             Newton steps (`proximal_newton.py`) until its violation is small beside that of all columns; and so on.
-Certificate  the slopes, scaled until |v_j| <= lam: with the set solved exactly, the gap shows what is outside
+             Newton steps (`proximal_newton.py`) until its violation is small beside that of all columns; then the next set.
+Certificate  the slopes, scaled until |v_j| <= lam: with the set solved exactly, the gap is due to the other columns
 Reference    Johnson and Guestrin (2015), Massias, Gramfort and Salmon (2018) for working sets chosen by the gap;
              Yuan, Ho and Lin (2012) for the proximal Newton steps
 
-Holds a copy of the set's columns, by rows and, if they are many, by columns too.
+The solver holds a copy of the set's columns, stored by rows and, if they are many, by columns too.
 """
 
 from __future__ import annotations
@@ -22,16 +22,9 @@ from fenchel.data.dense import Dense
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.working_set.column_set import ColumnSet
-from fenchel.solvers.working_set.proximal_newton import Point, ProximalNewton, look
+from fenchel.solvers.working_set.proximal_newton import Point, ProximalNewton, evaluate
+from fenchel.solvers.working_set.settings import SETTINGS
 from fenchel.solvers.working_set.sparse_quadratic import spread, violation
-
-SMALL = 200  # columns of X up to which all are the set
-FIRST, MOST_FIRST = 100, 400  # columns in the first set; of dense rows up to the latter, by the next line
-PER_COLUMN = 5.0  # squared size of the first set, over the number of all columns: larger ones took longer to solve
-GROW, FULL_GROW = 1.5, 2.0  # the set in supports; the latter if the support filled it
-FULL = 0.9
-NEAREST, FARTHEST = 0.01, 0.2  # how far below lam, relatively, a gradient may be for its column to enter
-IDLE = 3  # sets on which no step could be made, one after the other, until there is nothing more to give
 
 
 @dataclass(frozen=True)
@@ -56,27 +49,29 @@ class WorkingSet(Solver):
         lam, ridge = strengths(problem.regularizer)
         newton = ProximalNewton(oracle, lam, ridge)
         w, b, exact = start.coef, start.intercept, True
-        point = look(oracle, (oracle.scores(w) if w.any() else problem.offset) + b)
+        point = evaluate(oracle, (oracle.scores(w) if w.any() else problem.offset) + b)
         if w.any():
-            newton.progress = 0.0  # a start that is given is near enough for the curvature of all rows
-        elif problem.fit_intercept and problem.d > SMALL:  # fewer columns, and b, are found together
+            newton.progress = 0.0  # A warm start is near enough for the Hessian of all rows.
+        elif problem.fit_intercept and problem.d > SETTINGS.max_columns_without_selection:
+            # The intercept alone comes first; with fewer columns it is found together with them.
             nothing = ColumnSet(oracle, np.zeros(0, dtype=np.int64))
             point, _, b, _ = newton.solve(nothing, point, np.zeros(0), b, np.zeros(0), lam)
             exact = False
         columns: ColumnSet | None = None
         g, idle = oracle.combine(point.u), 0
-        while idle <= IDLE:
+        while idle <= SETTINGS.max_idle_sets:
             size = np.abs(g)
             top = float(size.max())
             dual = dual_claim(oracle, w, b, point, g, top)
             yield Iterate(w, b, point.risk + problem.regularizer.value(w), dual, point.u)
             support = np.flatnonzero(w)
-            inside = violation(w[support], (g + ridge * w)[support], np.full(support.size, lam))
-            worst = max(top - lam, inside)
+            in_support = violation(w[support], (g + ridge * w)[support], np.full(support.size, lam))
+            worst = max(top - lam, in_support)
             last, columns = columns, next_set(oracle, columns, support, size, lam, worst)
             x = w[columns.place]
             if columns is not last and not exact:
-                point = look(oracle, columns.scores(x) + problem.offset + b)  # without the rounding of many steps
+                # This removes the rounding errors that many steps have accumulated.
+                point = evaluate(oracle, columns.scores(x) + problem.offset + b)
             exact = False
             point, x, b, g = newton.solve(columns, point, x, b, g[columns.place], worst)
             idle = idle + 1 if newton.stuck else 0
@@ -117,28 +112,32 @@ def dual_claim(oracle: Any, w: np.ndarray, b: float, point: Point, g: np.ndarray
 def first_size(problem: Any) -> int:
     """Columns in the first set."""
     if not isinstance(problem.rows, Dense):
-        return FIRST
-    return int(min(max(np.sqrt(PER_COLUMN * problem.d), FIRST), MOST_FIRST))
+        return SETTINGS.min_first_set_columns
+    wanted = np.sqrt(SETTINGS.first_set_square_per_column * problem.d)
+    return int(min(max(wanted, SETTINGS.min_first_set_columns), SETTINGS.max_first_set_columns))
 
 
 def next_set(
     oracle: Any, columns: ColumnSet | None, support: np.ndarray, size: np.ndarray, lam: float, worst: float
 ) -> ColumnSet:
-    """The support and the columns with the largest gradients, whose sizes are given."""
+    """The support and the columns with the largest gradients; `size` holds the absolute values of the gradient."""
     d = size.size
     if columns is not None and columns.chosen is None:
         return columns
-    if d <= SMALL or lam == 0.0:
+    if d <= SETTINGS.max_columns_without_selection or lam == 0.0:
         return ColumnSet(oracle, None)
     score = size.copy()
     score[support] = np.inf
-    full = columns is not None and support.size > FULL * columns.size
-    room = max(first_size(oracle.problem), int((FULL_GROW if full else GROW) * support.size))
-    below = 0.0 if columns is None else min(max(worst / lam, NEAREST), FARTHEST)
-    chosen = np.flatnonzero(score >= (1.0 - below) * lam)
-    if chosen.size > room:
-        chosen = np.sort(chosen[np.argpartition(score[chosen], chosen.size - room)[chosen.size - room :]])
-    if chosen.size > 0.8 * d:
+    full = columns is not None and support.size > SETTINGS.full_set_support_ratio * columns.size
+    growth = SETTINGS.full_set_columns_per_support if full else SETTINGS.set_columns_per_support
+    capacity = max(first_size(oracle.problem), int(growth * support.size))
+    margin = 0.0
+    if columns is not None:
+        margin = min(max(worst / lam, SETTINGS.min_entry_margin_ratio), SETTINGS.max_entry_margin_ratio)
+    chosen = np.flatnonzero(score >= (1.0 - margin) * lam)
+    if chosen.size > capacity:
+        chosen = np.sort(chosen[np.argpartition(score[chosen], chosen.size - capacity)[chosen.size - capacity :]])
+    if chosen.size > SETTINGS.max_copied_column_ratio * d:
         return ColumnSet(oracle, None)
     if columns is not None and np.array_equal(chosen, columns.place):
         return columns

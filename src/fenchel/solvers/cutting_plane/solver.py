@@ -1,8 +1,9 @@
 """The n-slack cutting-plane method for structured outputs.
 
 Problem      min over w of sum_i p_i max_y [L_i(y) + f <w, psi_i(y)>] + alpha/2 |w|^2
-Update       every example keeps the labels that were once its worst ones; in each round the max-oracle adds one per example,
-             then the dual over these labels' weights is solved (pairwise steps, no oracle) to a part of the present gap
+Update       every example keeps the labels that once violated its constraint most; in each round the max-oracle adds one per
+             example, then the dual over the weights of these labels is solved (pairwise steps, without the max-oracle) to
+             a fraction of the present gap
 Certificate  the labels with their weights
 Reference    Tsochantaridis et al. (2005); Joachims, Finley and Yu (2009) for the 1-slack form, which is `Bundle`
 """
@@ -18,10 +19,8 @@ import numpy as np
 from fenchel.kernels.structured_epoch import CACHE_ONLY, PAIRWISE
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
-from fenchel.solvers.label_state import LabelState
-
-PART = 0.1  # of the gap, to which the weights of the known labels are solved
-MOST_SWEEPS = 100
+from fenchel.solvers.block_frank_wolfe.label_state import LabelState
+from fenchel.solvers.cutting_plane.settings import SETTINGS
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,9 @@ class CuttingPlane(Solver):
             found, labels = state.check()
             yield found
             assert found.primal is not None
-            goal = PART * (found.primal - found.dual)
+            goal = SETTINGS.inner_gap_ratio * (found.primal - found.dual)
             state.insert(labels)
-            for _ in range(MOST_SWEEPS):
+            for _ in range(SETTINGS.max_epochs_per_round):
                 state.epoch(rng.permutation(oracle.problem.n), PAIRWISE, CACHE_ONLY)
                 if state.estimate() <= goal:
                     break

@@ -1,4 +1,4 @@
-"""What solvers in marginals ask of the examples: sums over them, and steps on them, block by block."""
+"""Sums over the examples and proximal steps on their marginals, block by block."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ import numpy as np
 
 from fenchel.data.row_blocks import slices
 from fenchel.kernels import marginal_passes as passes
+from fenchel.solvers.pragam.settings import SETTINGS
 from fenchel.structured.marginals import part_starts, parts_of
-
-ROUNDS = 100  # of the power iteration, at most
-CLOSE = 1e-3  # its relative change at which it ends
-COST = 50.0  # of a step on a part, in stored values: a projection takes some Newton steps
-MARGIN = 1.02  # power iteration approaches the norm from below
 
 
 class Cliques:
@@ -23,7 +19,7 @@ class Cliques:
     def __init__(self, oracle: Any):
         self.oracle, self.problem = oracle, oracle.problem
         self.parts = parts_of(oracle.problem.model)
-        self.start, self.room = part_starts(self.parts), self.parts.room
+        self.start, self.workspace_size = part_starts(self.parts), self.parts.room
 
     def _sum(self, cost: float, work: Any, *shapes: int) -> tuple[Any, ...]:
         """Sums over blocks, in block order, of what work(block, *zeros) returns and adds to arrays of these shapes."""
@@ -36,9 +32,10 @@ class Cliques:
         return self.oracle.engine.sum(one, self.oracle.blocks)
 
     def _pieces(self, block: Any) -> Iterator[Any]:
-        """A block in pieces of so few parts that one takes no longer than a tenth of a second or so."""
+        """A block in pieces of so few parts that each takes about a tenth of a second at most."""
         n = block.stop - block.start
-        for some in slices(range(n), COST * float(self.start[block.stop] - self.start[block.start]) / max(n, 1)):
+        cost = SETTINGS.values_per_part_step * float(self.start[block.stop] - self.start[block.start]) / max(n, 1)
+        for some in slices(range(n), cost):
             a, b = block.start + some.start, block.start + some.stop
             yield block._replace(p=block.p[some.start : some.stop], start=a, stop=b)
 
@@ -46,7 +43,7 @@ class Cliques:
         """(sum p <c, mu>, sum p (F mu - phi(gold)))."""
 
         def work(block: Any, out: np.ndarray) -> float:
-            return passes.marginal_pass(self.parts, block.p, block.start, self.room, self.start, values, out)
+            return passes.marginal_pass(self.parts, block.p, block.start, self.workspace_size, self.start, values, out)
 
         return self._sum(0.5, work, self.problem.d)
 
@@ -55,7 +52,9 @@ class Cliques:
         values = np.empty(int(self.start[-1]))
 
         def work(block: Any) -> int:
-            passes.proximal_pass(self.parts, block.p, block.start, self.room, w, q, self.start, centre, values)
+            passes.proximal_pass(
+                self.parts, block.p, block.start, self.workspace_size, w, q, self.start, centre, values
+            )
             return 0
 
         self._sum(0.5, work)
@@ -73,21 +72,21 @@ class Cliques:
         return values
 
     def norm(self) -> float:
-        """The square root of the largest eigenvalue of sum p F F', by power iteration, a little more."""
+        """The square root of the largest eigenvalue of sum p F F', by power iteration, with a safety factor."""
 
         def work(block: Any, out: np.ndarray) -> int:
-            passes.square_pass(self.parts, block.p, block.start, self.room, w, out)
+            passes.square_pass(self.parts, block.p, block.start, self.workspace_size, w, out)
             return 0
 
         w, last = np.random.default_rng(0).normal(size=self.problem.d), 0.0
-        for _ in range(ROUNDS):
+        for _ in range(SETTINGS.max_power_iterations):
             w /= np.linalg.norm(w)
             _, w = self._sum(1.0, work, self.problem.d)
             value = float(np.linalg.norm(w))
-            if value <= (1.0 + CLOSE) * last:
+            if value <= (1.0 + SETTINGS.power_iteration_tolerance) * last:
                 break
             last = value
-        return MARGIN * float(np.sqrt(value))
+        return SETTINGS.norm_safety_factor * float(np.sqrt(value))
 
     def reach(self) -> float:
         """The square root of sum p (a bound on |phi(y) - phi(gold)|)^2."""
@@ -110,7 +109,7 @@ class Cliques:
                 self.parts,
                 block.p,
                 block.start,
-                self.room,
+                self.workspace_size,
                 w_bar,
                 w,
                 times,

@@ -1,16 +1,15 @@
-"""Cutting planes at asked-for points."""
+"""Cutting planes of the risk at given points."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fenchel.oracles.scalar import Oracle, Plane
-
-REACH = 2.0  # how far from the best scores tangents of an exponentially growing loss are taken
+from fenchel.solvers.frank_wolfe.settings import SETTINGS
 
 
 class Tangents:
-    """Planes at asked-for points; for exponentially growing losses the tangents stay near the best point so far."""
+    """Planes at given points; for exponentially growing losses the tangents stay near the best point so far."""
 
     def __init__(self, oracle: Oracle):
         self.oracle = oracle
@@ -19,10 +18,11 @@ class Tangents:
         self.best = np.inf
 
     def plane(self, w: np.ndarray, b: float) -> Plane:
-        plane = self.oracle.plane(w, b, self.centre if self.capped else None, REACH if self.capped else np.inf)
+        reach = SETTINGS.max_score_distance
+        plane = self.oracle.plane(w, b, self.centre if self.capped else None, reach if self.capped else np.inf)
         if not np.isfinite(plane.constant) and self.centre is not None:
             self.capped = True
-            plane = self.oracle.plane(w, b, self.centre, REACH)
+            plane = self.oracle.plane(w, b, self.centre, reach)
         primal = plane.value + self.oracle.problem.regularizer.value(w)
         if primal < self.best:
             self.best, self.centre = primal, (w, plane.intercept)

@@ -1,4 +1,4 @@
-"""What solvers that step on labels keep: the pool of labels with weights, and the coefficients that go with it."""
+"""The state of solvers whose steps are on labels: the pool of labels with weights, and its coefficients."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from fenchel.data.row_blocks import slices
 from fenchel.kernels.structured_epoch import ASK, insert_labels, label_steps
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
+from fenchel.solvers.block_frank_wolfe.settings import SETTINGS
 from fenchel.structured.pool import empty_pool, enlarged
-
-ORACLE = (
-    4.0  # a step on an example costs so many times the work that its model counts: its oracle, and labels of its pool
-)
 
 
 class LabelState:
-    """A pool, w = -sum p a f psi / alpha, and the gap that was last seen at each example."""
+    """A pool, w = -sum p a f psi / alpha, and the last known gap of each example."""
 
     def __init__(self, oracle: Any, start: Start):
         self.oracle, self.problem = oracle, oracle.problem
@@ -36,10 +33,11 @@ class LabelState:
         self.recompute()
         self.gaps[:] = 0.0
 
-    def make_room(self, more: np.ndarray) -> None:
-        """At least so many free places in each example's pool."""
+    def reserve(self, more: np.ndarray) -> None:
+        """Make sure that each example's pool has at least so many free places."""
         if (self.used + more > np.diff(self.pool.start)).any():
-            self.pool = enlarged(self.pool, self.sizes, np.maximum(2 * more, 4))
+            growth = np.maximum(SETTINGS.pool_growth_per_label * more, SETTINGS.min_pool_growth)
+            self.pool = enlarged(self.pool, self.sizes, growth)
             self.used = np.bincount(
                 np.repeat(np.arange(self.problem.n), np.diff(self.pool.start))[self.pool.weights > 0.0],
                 minlength=self.problem.n,
@@ -48,8 +46,8 @@ class LabelState:
     def epoch(self, order: np.ndarray, kind: int, asks: int = ASK) -> None:
         """A step for every example of `order`."""
         problem = self.problem
-        self.make_room(np.bincount(order, minlength=problem.n))
-        for part in slices(order, ORACLE * problem.model.work / problem.n):
+        self.reserve(np.bincount(order, minlength=problem.n))
+        for part in slices(order, SETTINGS.step_cost_per_model_work * problem.model.work / problem.n):
             calls, bad = problem.run(
                 label_steps, problem.weights, part, 1.0 / self.strength, problem.model.room, kind, asks, self.gaps, self.w,
                 self.scratch, self.average, self.steps, *self.pool, self.used,
@@ -61,11 +59,11 @@ class LabelState:
 
     def insert(self, flat: np.ndarray) -> None:
         """A label for every example, without weight."""
-        self.make_room(np.ones(self.problem.n, dtype=np.int64))
+        self.reserve(np.ones(self.problem.n, dtype=np.int64))
         insert_labels(flat, self.problem.first, self.pool.start, self.pool.offsets, self.pool.labels, self.used)
 
     def recompute(self) -> tuple[float, np.ndarray]:
-        """w from the pool, without the drift of many small updates; the pool's sums."""
+        """Recompute w from the pool, without the rounding errors of many updates; return the pool's sums."""
         gain, g = self.oracle.pool_sums(self.pool)
         self.w = -g / self.strength
         return gain, g
@@ -75,7 +73,7 @@ class LabelState:
         return self.w - self.average * (2.0 / (self.steps * (self.steps + 1.0)))
 
     def estimate(self) -> float:
-        """The gap, as far as the examples' own were seen."""
+        """An estimate of the gap: the sum of the last known gaps of the examples."""
         return float(self.problem.weights @ self.gaps)
 
     def check(self, w: np.ndarray | None = None) -> tuple[Iterate, np.ndarray]:

@@ -2,12 +2,12 @@
 
 Problem      max over U of D(U) = -sum_i p_i loss*(u_i) - |sum_i p_i x_i u_i'|^2 / (2 alpha)
 Update       one row at a time, u_i <- u_i + t d with the best t:
-             "plain"     d = u' - u_i, u' the slopes at the row's scores (the vertex that the linearised dual likes best)
-             "away"      that, or away from the worst vertex that u_i is made of, whichever promises more
+             "plain"     d = u' - u_i, u' the slopes at the row's scores (the vertex that maximises the linearised dual)
+             "away"      that, or away from the worst vertex of u_i, whichever has the larger slope
              "pairwise"  weight moves from the worst vertex straight to the best
-             The last two are for losses whose u_i are mixtures of vertices that can be read off: max hinge, cost hinge, and
-             structured hinges, whose vertices are labels. There, labels found before are tried first (the cache), and examples
-             are drawn in proportion to the gap last seen at them (gap sampling), all of them again every few epochs
+             The last two are for losses whose u_i are mixtures of known vertices: max hinge, cost hinge, and structured hinges,
+             whose vertices are labels. There, labels found before are tried first (the cache), and examples are drawn in
+             proportion to their last known gaps (gap sampling); every few epochs all of them are visited
 Certificate  U itself, or the labels with their weights; W is recomputed from them at every check
 Reference    Lacoste-Julien et al. (2013); Lacoste-Julien and Jaggi (2015) for away and pairwise steps; Osokin et al. (2016)
              for cache and gap sampling
@@ -26,17 +26,17 @@ from fenchel.data.accept import size
 from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernels.block_frank_wolfe import AWAY, PAIRWISE, plain_epoch, vertex_epoch
-from fenchel.kernels.structured_epoch import ASK, CACHE_FIRST
+from fenchel.kernels.structured_epoch import ASK, CACHE_FIRST, PLAIN
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.block_ascent.solver import BlockState
+from fenchel.solvers.block_frank_wolfe.label_state import LabelState
+from fenchel.solvers.block_frank_wolfe.settings import SETTINGS
 from fenchel.solvers.evaluation_schedule import checks
-from fenchel.solvers.label_state import LabelState
 from fenchel.solvers.row_order.orders import blocks
 
-KINDS = {"plain": 0, "away": AWAY, "pairwise": PAIRWISE}
+KINDS = {"plain": PLAIN, "away": AWAY, "pairwise": PAIRWISE}
 SAMPLINGS = ("uniform", "gap")
-REFRESH = 8  # epochs after which all examples have their turn, and their oracles are asked
 
 
 @dataclass(frozen=True)
@@ -106,41 +106,42 @@ class BlockFrankWolfe(Solver):
         kind, asks = KINDS[self.steps or "pairwise"], ASK if self.cache is False else CACHE_FIRST
         found = state.check()[0]
         yield found
-        watch = Watch(found)
+        monitor = GapMonitor(found)
         for epoch in count():
-            fresh = epoch % REFRESH == 0
+            fresh = epoch % SETTINGS.epochs_per_full_epoch == 0
             drawn = self.sampling != "uniform" and not fresh
             order = draw(rng, state) if drawn else rng.permutation(n)
             state.epoch(order, kind, ASK if fresh else asks)
-            if not watch.due(state.estimate()):
+            if not monitor.due(state.estimate()):
                 yield Iterate(state.w.copy(), 0.0, None, np.nan)
                 continue
             found = state.check()[0]
-            watch.seen(found)
+            monitor.record(found)
             yield found
             if self.average:
                 mean = state.check(state.averaged())[0]
                 yield mean
 
 
-class Watch:
-    """When P and D are evaluated, which costs a pass: when the gap seems to have halved, or after some epochs."""
+class GapMonitor:
+    """Decides when P and D are evaluated, which costs a pass: when the estimated gap has halved, or after some epochs."""
 
     def __init__(self, found: Iterate):
         self.epoch = 0
-        self.seen(found)
+        self.record(found)
 
-    def seen(self, found: Iterate) -> None:
+    def record(self, found: Iterate) -> None:
         assert found.primal is not None
         self.gap, self.at = found.primal - found.dual, self.epoch
 
     def due(self, estimate: float) -> bool:
         self.epoch += 1
-        return estimate <= 0.5 * self.gap or self.epoch - self.at >= max(2, self.epoch // 4)
+        interval = max(SETTINGS.min_evaluation_interval_epochs, self.epoch // SETTINGS.evaluation_interval_divisor)
+        return estimate <= SETTINGS.evaluation_gap_ratio * self.gap or self.epoch - self.at >= interval
 
 
 def draw(rng: np.random.Generator, state: LabelState) -> np.ndarray:
-    """As many examples as there are, in proportion to the gaps last seen."""
+    """As many examples as there are, drawn in proportion to their last known gaps."""
     n, chances = state.problem.n, state.problem.weights * state.gaps
     total = float(chances.sum())
     return rng.choice(n, n, p=chances / total) if total > 0.0 else rng.permutation(n)
@@ -152,7 +153,7 @@ def sweep(state: BlockState, order: np.ndarray, kind: int) -> None:
     state.oracle.passes += order.size / problem.n
     for part in slices(order, problem.outputs * size(problem.rows) / problem.n):
         arguments = (problem.compiled_loss, problem.rows, problem.y, problem.weights, part, 1.0 / state.strength)
-        if kind == 0:
+        if kind == PLAIN:
             plain_epoch(*arguments, state.V, state.U)
         else:
             vertex_epoch(*arguments, state.V, state.U, kind)

@@ -7,7 +7,7 @@ Update       with the operator G(w, mu) = (alpha w + sum p (F mu - phi(gold)); -
              ("entropic", forward-backward). Lengths are (balance alpha) |w|^2 + sum p |mu|^2, and step = 1 / L, L the norm of
              G: by power iteration on sum p F F', or from the largest |phi(y) - phi(y')| / 2 for the entropy.
              G is affine, so s = -t G(average of u): only w, its average, s and one number are kept, never the marginals
-Certificate  the marginals of the last u, which one pass makes again, or of the average, which repeating the run makes again;
+Certificate  the marginals of the last u, materialized by one pass, or of the average, materialized by repeating the run;
              whichever has the higher D. The last u converges much faster; the average has the bound L (distances) / t
 Reference    Taskar, Lacoste-Julien and Jordan (2006), "Structured prediction, dual extragradient and Bregman projections";
              Boileau et al. (2019), algorithm 2, with s = -t (F u - a) for the memory-efficient form; Nesterov (2007)
@@ -25,11 +25,11 @@ import numpy as np
 from fenchel.errors import InputError
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
-from fenchel.solvers.marginal_blocks import Cliques
+from fenchel.solvers.extragradient.settings import SETTINGS
+from fenchel.solvers.pragam.marginal_blocks import Cliques
 from fenchel.structured.pool import Marginals
 
 PROXES = ("euclidean", "entropic")
-PAUSE = 10  # P and D are evaluated when a tenth of the iterations so far has been added
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Extragradient(Solver):
 
     Parameters
     ----------
-    prox : "euclidean" (projections of marginals) or "entropic" (Gibbs distributions: cheaper steps, usually more of them).
-    balance : how much a step in w is held back beside one in the marginals; it changes the speed only.
+    prox : "euclidean" (projections of marginals) or "entropic" (Gibbs distributions: steps cost less, usually more are needed).
+    balance : weight of lengths in w relative to those in the marginals; it changes the speed only.
 
     >>> import fenchel
     >>> model = fenchel.structured.Multiclass()
@@ -72,9 +72,9 @@ class Extragradient(Solver):
         primal, _, _ = oracle.risk(start.coef)
         yield Iterate(start.coef, 0.0, primal + oracle.problem.regularizer.value(start.coef), np.nan)
         due = 0
-        for k, point in enumerate(field.walk()):
+        for k, point in enumerate(field.points()):
             if k == due:
-                due += max(1, k // PAUSE)
+                due += max(1, k // SETTINGS.evaluation_interval_divisor)
                 yield field.check(point)
             else:
                 yield Iterate(point.w, 0.0, None, np.nan)
@@ -102,11 +102,11 @@ class Field:
         self.alpha = oracle.problem.regularizer.alpha
         self.weight = balance * self.alpha
         norm = (0.5 * self.cliques.reach() if entropic else self.cliques.norm()) / np.sqrt(self.weight)
-        self.highest = -np.inf  # D of a last point so far
+        self.highest = -np.inf  # The highest D of a last point so far.
         self.step = 2.0 / (1.0 / balance + np.sqrt(1.0 / balance**2 + 4.0 * norm * norm))
 
-    def walk(self, kept: np.ndarray | None = None) -> Iterator[Point]:
-        """The points, for ever; each one's marginals go to `kept`."""
+    def points(self, kept: np.ndarray | None = None) -> Iterator[Point]:
+        """The points, without end; the marginals of each are written to `kept`."""
         s, mean_w, mean_gain = np.zeros(self.centre.size), np.zeros(self.centre.size), 0.0
         t, stride = 0, self.step / self.weight
         while True:
@@ -126,7 +126,7 @@ class Field:
         last = point.gain - regularizer.conjugate(-point.g)
         mean = point.mean_gain - regularizer.conjugate(-point.mean_g)
         self.highest = max(self.highest, last)
-        if mean > self.highest:  # as it may be at the very beginning, when taking all steps again costs little
+        if mean > self.highest:  # This happens in the first iterations, when repeating all steps is inexpensive.
             return Iterate(w, 0.0, primal, mean, self.averaged(point.t))
         return Iterate(w, 0.0, primal, last, self.repeated(point))
 
@@ -134,24 +134,24 @@ class Field:
         return [point.w, point.mean_w, self.oracle.problem.regularizer.primal_from_dual(-point.g)]
 
     def repeated(self, point: Point) -> Callable[[], Marginals]:
-        """A function that makes the marginals of the last point."""
+        """A function that materializes the marginals of the last point."""
 
-        def make() -> Marginals:
+        def materialize() -> Marginals:
             start = self.cliques.start
             kept = np.empty(int(start[-1]))
             self.cliques.extragradient(point.before, point.v, point.t - 1.0, self.step, self.entropic, kept)
             return Marginals(start, kept)
 
-        return make
+        return materialize
 
     def averaged(self, t: int) -> Callable[[], Marginals]:
-        """A function that makes the average of the marginals of the first t points, by taking the steps again."""
+        """A function that materializes the average of the marginals of the first t points, by taking the steps again."""
 
-        def make() -> Marginals:
+        def materialize() -> Marginals:
             start = self.cliques.start
             kept, total = np.empty(int(start[-1])), np.zeros(int(start[-1]))
-            for _ in islice(self.walk(kept), t):
+            for _ in islice(self.points(kept), t):
                 total += kept
             return Marginals(start, total / t)
 
-        return make
+        return materialize

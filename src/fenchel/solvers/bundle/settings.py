@@ -1,0 +1,79 @@
+"""The tuning numbers of `Bundle`, with the reason for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Fields in the order: master problems, proximal centre, regularizers known by values, quadratic programs."""
+
+    # A master problem is solved to this fraction of the gap of the outer method.
+    master_gap_ratio: float = 0.02
+    # With a proximal term the master problem is solved to a gap smaller by this factor, as the gain
+    # that it predicts decides whether the centre moves.
+    proximal_master_gap_ratio: float = 0.1
+
+    # The centre moves to a point that gains at least this fraction of what the model predicted (a serious step).
+    min_serious_step_gain_ratio: float = 0.1
+    # A gain of at least this fraction shows that the model is good enough for a smaller proximal weight.
+    min_good_step_gain_ratio: float = 0.5
+    # After a good step the proximal weight mu is multiplied by this factor: longer steps.
+    good_step_weight_ratio: float = 0.3
+    # After a step that is no serious one mu is multiplied by this factor: shorter steps.
+    null_step_weight_growth: float = 1.15
+    # A second lower bound is computed with mu times this factor, nearly without a proximal term; the higher one counts.
+    bound_weight_ratio: float = 1e-3
+
+    # A conjugate that is finite at random points of these multiples of alpha counts as finite everywhere.
+    conjugate_probe_ratios: tuple[float, ...] = (3.0, 10.0, 100.0)
+    # Differences of the gradient of a conjugate change v by this fraction of its largest entry.
+    hessian_difference_ratio: float = 1e-4
+    # A point just outside of the domain of R moves towards R's starting point by this fraction, times the growth below.
+    domain_shift_ratio: float = 1e-13
+    # The shift is multiplied by this factor until R is finite.
+    domain_shift_growth: float = 10.0
+    # A step that leaves the domain of R is multiplied by this factor until R is finite.
+    domain_backtrack_ratio: float = 0.5
+    # Backtracking into the domain ends when this fraction of the step is left.
+    min_domain_step_ratio: float = 1e-9
+    # A plane of R without weight is dropped after this many iterations.
+    max_idle_regularizer_plane_steps: int = 20
+
+    # The warm active-set method takes at most this many steps; one or two are usual, because a new plane changes little.
+    max_active_set_steps: int = 8
+    # A direction whose curvature is at most this fraction of the trace of its face has none: the step ends at the boundary.
+    zero_curvature_ratio: float = 1e-14
+    # The minimum over a face is factorized with the first of these ridges, relative to the mean diagonal, that suffices.
+    face_ridge_ratios: tuple[float, ...] = (1e-13, 1e-10, 1e-7)
+    # An interior-point solution drops weights up to the first of these thresholds that leaves its gap as it is.
+    sparsity_thresholds: tuple[float, ...] = (1e-4, 1e-6, 1e-8)
+    # The interior-point method on one simplex takes at most this many steps.
+    max_interior_point_steps: int = 60
+    # The interior-point method on two simplices takes at most this many steps.
+    max_two_simplex_steps: int = 80
+    # Interior points end with complementarity and residual of at most this fraction of the wanted gap.
+    interior_point_gap_ratio: float = 0.1
+    # A step goes this fraction of the way to the boundary, so that the next point is in the interior.
+    boundary_step_ratio: float = 0.995
+    # Weights on two simplices up to this value are zero, since interior points never reach zero themselves.
+    max_zero_weight: float = 1e-12
+
+    # A smooth master problem takes at most this many Newton steps.
+    max_newton_steps: int = 50
+    # The quadratic program of a Newton step is solved to this fraction of the present gap.
+    newton_gap_ratio: float = 0.1
+    # The line search of a Newton step tries at most this many lengths.
+    max_search_trials: int = 50
+    # The line search multiplies the step by this factor after a failure.
+    search_backtrack_ratio: float = 0.3
+    # A sufficient decrease is this fraction of what the first derivative promises (Armijo).
+    armijo_ratio: float = 1e-4
+    # A slope up to this fraction of the objective is rounding; the step then goes towards the best vertex.
+    rounding_ratio: float = 1e-15
+    # A change of the objective up to this many such fractions is rounding; the gap then decides about the step.
+    unchanged_objective_roundings: int = 4
+
+
+SETTINGS = Settings()

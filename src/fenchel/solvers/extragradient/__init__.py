@@ -1,0 +1,1 @@
+"""Dual extragradient for structured hinge losses: the solver and its settings."""
