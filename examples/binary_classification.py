@@ -2,8 +2,8 @@
 Two classes: how the gap closes
 ===============================
 
-A support vector machine (hinge loss, L2, free intercept) on the breast cancer data, by three solvers. All three end with
-a certificate for the same problem, so their answers agree to the last digit that was asked for.
+A support vector machine (hinge loss, L2, free intercept) on the breast cancer data, solved by three solvers. All three
+return a certificate for the same problem, so their results agree to the requested tolerance.
 """
 
 import matplotlib.pyplot as plt

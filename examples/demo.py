@@ -1,4 +1,4 @@
-"""Train on real data, print the certificate, compare with another tool under the same certificate, leave a page.
+"""Train on real data, print the certificate, certify the result of another package, and write an HTML report.
 
 Data: the Wisconsin diagnostic breast cancer set that comes with scikit-learn (569 rows, 30 features), standardised.
 Problem: soft-margin support vector machine, hinge loss + L2, free intercept.

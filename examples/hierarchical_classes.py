@@ -2,8 +2,8 @@
 Classes in a tree
 =================
 
-A tree says which confusions are worse: a 1 for a 7, both straight, is nearer than an 8 for a 7. `HierarchicalClassifier`
-adds the scores of the nodes on the path to a class, so that classes that are alike share what they have in common.
+A tree defines which confusions are worse: 1 and 7, both straight, are closer than 8 and 7. `HierarchicalClassifier`
+adds up the scores of the nodes on the path to a class, so that similar classes share parameters.
 """
 
 import matplotlib.pyplot as plt

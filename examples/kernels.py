@@ -2,8 +2,8 @@
 Kernels
 =======
 
-`KernelClassifier` fits the same losses in the space of a kernel, by dual steps on working sets, and certifies them like
-everything else.
+`KernelClassifier` fits the same losses in the feature space of a kernel, by dual coordinate ascent on working sets. The
+results are certified like those of linear models.
 """
 
 import matplotlib.pyplot as plt

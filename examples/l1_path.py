@@ -1,9 +1,9 @@
 """
-A path of L1 problems
-=====================
+An L1 regularization path
+=========================
 
-From the strength at which every weight is 0 down to a thousandth of it. Each point starts from the one before and has its
-own certificate.
+`alpha` decreases from the smallest value for which all coefficients are 0 to a thousandth of it. Each point is
+warm-started from the previous one and has its own certificate.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Matchings
 =========
 
-Two photographs of the same points, the second moved and blurred: which point is which? `MatchingModel` learns how much
-each clue counts (distance, colour) from pictures whose matching is known; prediction is an assignment problem.
+Given two images of the same points, the second shifted and noisy, find the corresponding points. `MatchingModel` learns
+the weight of each feature (distance, colour) from images with known matchings; prediction is an assignment problem.
 """
 
 import matplotlib.pyplot as plt

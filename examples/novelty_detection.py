@@ -2,8 +2,8 @@
 Novelty detection
 =================
 
-`NoveltyDetector` is linear; after `IncompleteCholesky`, which makes features of a Gaussian kernel to a given trace error,
-it draws a boundary of any shape. Five percent of the training rows are taken to be novel.
+`NoveltyDetector` is linear. After `IncompleteCholesky`, which approximates the feature map of a Gaussian kernel to a
+given trace error, its boundary can have any shape. Five percent of the training rows are assumed to be novel.
 """
 
 import matplotlib.pyplot as plt

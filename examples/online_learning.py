@@ -1,9 +1,9 @@
 """
-Online: Perceptron and Winnow
-=============================
+Online learning: Perceptron and Winnow
+======================================
 
-Rows come one after the other and only mistakes are learned from. When few of many features matter, multiplicative updates
-(Winnow) make fewer mistakes than additive ones (Perceptron).
+Rows arrive one by one, and the model is updated on mistakes only. If few of many features are relevant, multiplicative
+updates (Winnow) make fewer mistakes than additive ones (Perceptron).
 """
 
 import matplotlib.pyplot as plt

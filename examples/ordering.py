@@ -1,7 +1,7 @@
-"""A structured model of one's own: put three items in order.
+"""A custom structured model: put three items in order.
 
-An example is a matrix with a row of numbers for each item, its label the best order of the rows. The certificate
-and every solver that needs no more than a max-oracle work with the model as it stands.
+An example is a matrix with a row of features for each item; its label is the best order of the rows. The certificate
+and every solver that needs only a max-oracle work with this model.
 """
 
 from itertools import permutations

@@ -1,9 +1,9 @@
 """
-Ordered classes
+Ordinal classes
 ===============
 
-How far the disease has progressed, in five levels: a prediction two levels off is worse than one. `OrdinalClassifier`
-learns one score and cuts it at thresholds.
+The target is the progression of a disease in five levels: an error of two levels is worse than an error of one.
+`OrdinalClassifier` learns one score and the thresholds between the levels.
 """
 
 import matplotlib.pyplot as plt

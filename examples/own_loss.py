@@ -1,9 +1,10 @@
 """
-A loss of your own
-==================
+A custom loss
+=============
 
-Two methods in plain Python make a loss: `value` and `slope`. It is compiled, works in every solver, and its conjugate and
-certificate are derived from the two. Here log cosh, which is squared near 0 and absolute far out, against outliers.
+A loss needs two methods in plain Python: `value` and `slope`. It is compiled and works with every solver; its
+conjugate and certificate are derived from the two. Here log cosh, quadratic near 0 and linear in the tails, is used
+against outliers.
 """
 
 from typing import NamedTuple

@@ -2,8 +2,8 @@
 Counts with exposure
 ====================
 
-Claims of insured cars, each insured for another part of the year. The offset log(exposure) is a fixed part of the score,
-so the model learns claims per year.
+The data are insurance claims of cars, each insured for a different fraction of the year. The offset log(exposure) is a
+fixed term of the score, so the model learns claims per year.
 """
 
 import matplotlib.pyplot as plt

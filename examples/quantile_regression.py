@@ -1,9 +1,10 @@
 """
-Regression: three quantiles
-===========================
+Quantile regression
+===================
 
-The quantile loss fits the line below which a given share of the targets lies. The noise grows with x here, and the lines
-show it. Each line is the certified optimum of its problem, so the share is right up to the rows on the line itself.
+The quantile loss fits the line below which a given fraction of the targets lies. Here the noise grows with x, and so
+does the distance between the lines. Each line is the certified optimum of its problem, so the fraction is exact up to
+the rows on the line itself.
 """
 
 import matplotlib.pyplot as plt

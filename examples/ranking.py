@@ -1,9 +1,9 @@
 """
-Ranking by query
-================
+Ranking within queries
+======================
 
-Every query has its own documents, and only their order within the query counts. `Ranker` minimises a convex bound of
-1 - NDCG; least squares, which also has to explain how relevant a whole query is, ranks worse here.
+Every query has its own documents, and only their order within the query matters. `Ranker` minimises a convex upper
+bound of 1 - NDCG. Least squares also has to fit the mean relevance of each query, and ranks worse here.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 ROC area and F1
 ===============
 
-Is it an eight? One row in ten is. A hinge loss of each row spends its effort on the others; `MeasureClassifier` minimises
-a convex bound of what the task is judged by, of all rows together.
+The task is to detect the digit eight, one row in ten. The hinge loss, a sum over rows, is dominated by the other nine;
+`MeasureClassifier` minimises a convex upper bound of the evaluation measure itself, over all rows together.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Sequences
 =========
 
-What the weather was, from what somebody wore: the days of a week depend on each other. `SequenceLabeler(loss="log")` is a
-conditional random field and takes what sklearn-crfsuite takes; `loss="hinge"` is its max-margin relative.
+Infer the weather from the clothes that somebody wore; consecutive days are dependent. `SequenceLabeler(loss="log")`
+is a conditional random field and accepts the input of sklearn-crfsuite; `loss="hinge"` is the max-margin variant.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-Many classes: optimise the top k
-================================
+Multiclass: optimising the top-k error
+======================================
 
-`TopK(k)` is a convex loss that is 0 as soon as the true class is safely among the k best; softmax cares about the first
-place. The picture shows how often the true digit is missing from the k best guesses.
+`TopK(k)` is a convex loss that is 0 if the true class is among the k best with a margin; softmax optimises the first
+place only. The plot shows how often the true digit is not among the k best.
 """
 
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-"""A cluster that is running: python examples/scale_out/cluster_address.py tcp://HOST:8786 [FOLDER that all workers see]"""
+"""An existing cluster: python examples/scale_out/cluster_address.py tcp://HOST:8786 [FOLDER that all workers see]"""
 
 import sys
 

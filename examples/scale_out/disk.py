@@ -1,4 +1,4 @@
-"""Data that need not fit into memory: a text file is turned into a folder of mapped rows once, and trained on from there.
+"""Data larger than memory: convert a text file once into a folder of memory-mapped rows, then train from that folder.
 
 On the command line: fenchel convert train.svm.gz train.rows && fenchel train train.rows --loss logistic --model m.fenchel
 """

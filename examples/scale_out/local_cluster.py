@@ -1,4 +1,4 @@
-"""Worker processes on this machine: the same program as for a real cluster (pip install 'fenchel[dask]')."""
+"""Worker processes on this machine, used in the same way as a real cluster (pip install 'fenchel[dask]')."""
 
 import dask.array as da
 import numpy as np

@@ -1,4 +1,4 @@
-"""All cores of this machine: nothing to set up. The answer is the same bit for bit, however many threads there are."""
+"""All cores of this machine, without any setup. Results are bit-identical for any number of threads."""
 
 import numpy as np
 

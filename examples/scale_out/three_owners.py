@@ -1,9 +1,9 @@
-"""Three owners fit one model together: their rows stay with them, only sums leave.
+"""Three data owners fit one model together: rows stay with their owners, and only sums are sent.
 
     python examples/scale_out/three_owners.py
 
-Each owner is a process of its own (`fenchel serve-shard`), here on this machine; the one who solves sees neither rows nor
-targets. See the documentation on scale-out for what this protects and what it does not.
+Each owner is a separate process (`fenchel serve-shard`), here on this machine. The process that solves the problem sees
+neither rows nor targets. The documentation on scaling out says what this protects and what it does not.
 """
 
 import subprocess
