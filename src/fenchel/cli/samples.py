@@ -58,7 +58,7 @@ def sample(loss: str, penalty: str, rows: int = 24, features: int = 3, intercept
             [X[part] for part in cut], labels, loss=Chain(CLASSES, CHAINS[loss]), regularizer=_penalty(penalty, None)
         )
     made = _loss(loss)
-    y, groups = _targets(loss, made, rows)
+    y, groups = _targets(made, rows)
     return Problem(X, y, loss=made, regularizer=_penalty(penalty, features), fit_intercept=intercept, groups=groups)
 
 
@@ -74,17 +74,17 @@ def _loss(name: str) -> Any:
     return kind(**PARAMETERS.get(name, {}))
 
 
-def _targets(name: str, loss: Any, rows: int) -> tuple[np.ndarray, np.ndarray | None]:
-    from fenchel.models.parts import family_of
+def _targets(loss: Any, rows: int) -> tuple[np.ndarray, np.ndarray | None]:
+    from fenchel.losses.task import task_of
 
-    k, family = np.arange(rows), family_of(loss)
-    if name == "multivariate_squared":
+    k = np.arange(rows)
+    if getattr(loss, "several_targets", False):
         return np.column_stack([k % 2, k % 3]).astype(float), None
-    if family == "vector":
+    if task_of(loss) == "classes":
         return k % CLASSES, None
-    if family == "set" and loss.needs_groups:
+    if getattr(loss, "needs_groups", False):
         return (k % 3).astype(float), k // 6
-    if name == "ordinal" or (family == "scalar" and "+1" not in loss.target_rule):
+    if task_of(loss) in ("ordinal", "regression", "novelty"):
         return (k % 3).astype(float), None
     return np.where(k % 2 == 0, 1.0, -1.0), None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,8 @@ def level_order(y: Any, levels: Any) -> list[Any] | None:
     kind: Any = getattr(y, "dtype", None)
     if getattr(kind, "ordered", False) and hasattr(kind, "categories"):
         return list(kind.categories)
-    if type(kind).__name__ == "Enum" and type(kind).__module__.startswith("polars"):
+    polars: Any = sys.modules.get("polars")  # it has been imported by whoever has data of its kind
+    if polars is not None and isinstance(kind, polars.Enum):
         return list(kind.categories)
     return None
 

@@ -48,6 +48,7 @@ class EpsilonInsensitive(NamedTuple):
 
     valid_target = staticmethod(is_anything)
     target_rule = "any finite number"
+    task = "regression"
     nonnegative = True
 
     def in_kernels(self):

@@ -21,6 +21,7 @@ class Exponential(NamedTuple):
 
     valid_target = staticmethod(is_sign)
     target_rule = "-1 or +1"
+    task = "binary"
     nonnegative = True
     grows_exponentially = True
 

@@ -21,6 +21,7 @@ class Huber(NamedTuple):
 
     valid_target = staticmethod(is_anything)
     target_rule = "any finite number"
+    task = "regression"
     nonnegative = True
 
     def parameters_ok(self):

@@ -73,6 +73,8 @@ class Logistic(NamedTuple):
 
     valid_target = staticmethod(is_sign)
     target_rule = "-1 or +1"
+    task = "binary"
+    response = "sigmoid"
     nonnegative = True
 
     def value(self, z, y):

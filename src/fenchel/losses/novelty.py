@@ -19,6 +19,7 @@ class Novelty(NamedTuple):
 
     valid_target = staticmethod(is_anything)
     target_rule = "anything (it is not used)"
+    task = "novelty"
     nonnegative = True
 
     def value(self, z, y):

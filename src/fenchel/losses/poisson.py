@@ -34,6 +34,8 @@ class Poisson(NamedTuple):
 
     valid_target = staticmethod(is_nonnegative)
     target_rule = "at least 0"
+    task = "regression"
+    response = "exp"
     nonnegative = True
     grows_exponentially = True
 

@@ -22,6 +22,7 @@ class PowerHinge(NamedTuple):
 
     valid_target = staticmethod(is_sign)
     target_rule = "-1 or +1"
+    task = "binary"
     nonnegative = True
 
     def parameters_ok(self):

@@ -19,6 +19,7 @@ class Squared(NamedTuple):
 
     valid_target = staticmethod(is_anything)
     target_rule = "any finite number"
+    task = "regression"
     nonnegative = True
 
     def value(self, z, y):

@@ -46,6 +46,8 @@ class FBeta(Measure):
 
     shift_invariant: ClassVar[bool] = False
     nonnegative: ClassVar[bool] = True
+    task: ClassVar[str] = "binary"
+    signs_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "beta", positive("beta", self.beta))

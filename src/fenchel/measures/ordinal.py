@@ -47,6 +47,7 @@ class Ordinal(Measure):
 
     shift_invariant: ClassVar[bool] = True
     nonnegative: ClassVar[bool] = True
+    task: ClassVar[str] = "ordinal"
 
     def __post_init__(self) -> None:
         if self.cost is not None:

@@ -38,6 +38,8 @@ class ROCArea(Measure):
 
     shift_invariant: ClassVar[bool] = True
     nonnegative: ClassVar[bool] = True
+    task: ClassVar[str] = "binary"
+    signs_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "margin", positive("margin", self.margin))

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.errors import InputError
-from fenchel.models.parts import classes_known, innermost
+from fenchel.losses.task import innermost, task_of
+from fenchel.models.parts import classes_known
 
 
 def check(model: Any) -> None:
@@ -83,7 +84,7 @@ def _good_thresholds(model: Any) -> bool:
     cuts = model.thresholds
     if cuts is None:
         return model.family != "set" or model.labels is None
-    if type(innermost(model.loss)).__name__ == "Novelty":
+    if task_of(model.loss) == "novelty":
         return len(cuts) == 1 and bool(np.isfinite(cuts[0]))
     ascending = bool(np.isfinite(cuts).all()) and all(a <= b for a, b in pairwise(cuts))
     return model.family == "set" and model.labels is not None and len(cuts) > 0 and ascending

@@ -16,6 +16,7 @@ from fenchel.kernel_methods.scores import kernel_scores
 from fenchel.models.check import good_names
 from fenchel.models.model import Scored, current_versions, plain_label
 from fenchel.models.parts import family_of, model_rows
+from fenchel.regularizers import L2
 from fenchel.result import Certificate, Result, Status
 
 
@@ -200,7 +201,7 @@ def _check(model: KernelModel) -> None:
         f"certificates, statuses, solvers and digests must have {k} entries": {k}
         == {len(part) for part in (model.certificates, model.statuses, model.solvers, model.digests)},
         "tol must be a number greater than 0": 0.0 < model.tol < np.inf,
-        "the regularizer must be L2: that of a kernel's space": type(model.regularizer).__name__ == "L2",
+        "the regularizer must be L2: that of a kernel's space": isinstance(model.regularizer, L2),
         "dual_points must be None or have an entry per row": point is None
         or point.shape == ((model.n,) if k == 1 else (k, model.n)),
         f"feature_names must be None or {model.d} strings": model.feature_names is None

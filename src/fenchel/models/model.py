@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.errors import InputError
+from fenchel.losses.task import innermost, response_of, task_of
 from fenchel.models.check import check
 from fenchel.models.parts import (
     class_scores,
     classes_known,
     family_of,
-    innermost,
     linear_scores,
     model_rows,
     regularizer_of,
@@ -73,11 +73,10 @@ class Scored:
         z = self.scores(X)
         if self.labels is not None:
             return np.array(self.labels)[self._places(z)]
-        name = type(innermost(self.loss)).__name__
-        if name == "Novelty":
+        if task_of(self.loss) == "novelty":
             return np.where(z >= (1.0 if self.thresholds is None else self.thresholds[0]), 1, -1)
         with np.errstate(over="ignore"):
-            return np.exp(z) if name == "Poisson" else z
+            return np.exp(z) if response_of(innermost(self.loss)) == "exp" else z
 
     def _places(self, z: np.ndarray) -> np.ndarray:
         """Which label the scores mean."""

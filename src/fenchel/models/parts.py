@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from fenchel import losses, measures, multiclass
 from fenchel.errors import InputError, UnknownNameError
+from fenchel.losses.task import innermost
 
 FIELDS = {  # of the losses of several scores, as their constructors take them
     "cost_hinge": ["cost", "beta"],
@@ -33,13 +34,6 @@ def family_of(loss: Any) -> str:
     if multiclass.is_vector_loss(loss):
         return "vector"
     return "set" if measures.is_measure(loss) else "scalar"
-
-
-def innermost(loss: Any) -> Any:
-    """The loss inside any number of Moreau envelopes."""
-    while hasattr(loss, "loss"):
-        loss = loss.loss
-    return loss
 
 
 def class_scores(loss: Any, Z: np.ndarray) -> np.ndarray:

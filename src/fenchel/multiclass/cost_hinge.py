@@ -36,6 +36,7 @@ class CostHinge(ByContent, _Fields):
 
     __slots__ = ()
     nonnegative = True
+    task = "classes"
     sparse_duals = True
 
     def __new__(cls, cost: Any, beta: float = 0.0) -> CostHinge:

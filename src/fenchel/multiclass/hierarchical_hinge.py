@@ -59,6 +59,7 @@ class TreeLoss(ByContent):
 
     __slots__ = ()
     nonnegative = True
+    task = "classes"
     parent: np.ndarray
     leaf: np.ndarray
 

@@ -81,6 +81,7 @@ class MultivariateSquared(ByContent, _Fields):
 
     __slots__ = ()
     nonnegative = True
+    task = "regression"
     several_targets = True
     free_intercepts = True
 

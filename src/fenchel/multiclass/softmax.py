@@ -86,6 +86,8 @@ class Softmax(ByContent, _NoFields):
 
     __slots__ = ()
     nonnegative = True
+    task = "classes"
+    response = "softmax"
     free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 
     def outputs(self, y: Any) -> int:

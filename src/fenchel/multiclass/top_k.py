@@ -28,6 +28,7 @@ class TopK(ByContent, _Fields):
 
     __slots__ = ()
     nonnegative = True
+    task = "classes"
     sparse_duals = True
 
     def __new__(cls, k: int) -> TopK:

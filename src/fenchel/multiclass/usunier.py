@@ -26,6 +26,7 @@ class Usunier(ByContent, _Fields):
 
     __slots__ = ()
     nonnegative = True
+    task = "classes"
     sparse_duals = True
 
     def __new__(cls, k: int) -> Usunier:

@@ -30,6 +30,7 @@ class WeightedTopK(ByContent, _Fields):
 
     __slots__ = ()
     nonnegative = True
+    task = "classes"
     sparse_duals = True
 
     def __new__(cls, rho: Any) -> WeightedTopK:

@@ -29,6 +29,7 @@ class WeightedUsunier(ByContent, _Fields):
 
     __slots__ = ()
     nonnegative = True
+    task = "classes"
     sparse_duals = True
 
     def __new__(cls, rho: Any) -> WeightedUsunier:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator
 from functools import cached_property
 from types import CodeType, FunctionType
@@ -271,11 +272,12 @@ def _kind(X: Any, loss: Any) -> type[Problem]:
 
 
 def on_cluster(X: Any) -> bool:
-    """Whether the data are Dask's, or owners'; looks at names only, so that Dask is imported by those who use it."""
+    """Whether the data are Dask's, or owners'; Dask has been imported by whoever has any of its."""
     if getattr(type(X), "on_cluster", False):
         return True
     if isinstance(X, (list, tuple)) and len(X) > 0:
-        return type(X[0]).__name__ == "Future" and type(X[0]).__module__.startswith("distributed")
+        distributed: Any = sys.modules.get("distributed")
+        return distributed is not None and isinstance(X[0], distributed.Future)
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "to_delayed")
 
 

@@ -30,7 +30,7 @@ def run_of_estimator(model: Any, name: str, feature_names: Sequence[str] | None)
     names = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
     facts = {"Rows": int(solved["n"]), "Features": int(weights.shape[1]), "Labels": labels_shown(labels)}
     return Run(
-        name, solved["family"], task_of(solved["loss"], solved["family"], labels), solved["loss"], model.regularizer_,
+        name, solved["family"], task_of(solved["loss"], labels), solved["loss"], model.regularizer_,
         bool(solved["intercept"]), _solves(model, solved), weights, bias, labels, names_for(weights, names), facts,
         predict=getattr(model, "predict", None), scores=_scores(model), probabilities=getattr(model, "predict_proba", None),
     )  # fmt: skip

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.errors import InputError
+from fenchel.losses.task import innermost, response_of
 from fenchel.models.kernel import KernelModel
 from fenchel.models.model import Model
-from fenchel.models.parts import class_scores, classes_known, innermost, regularizer_of
+from fenchel.models.parts import class_scores, classes_known, regularizer_of
 from fenchel.models.structured import StructuredModel
 from fenchel.report.data_facts import data_facts, labels_shown, task_of
 from fenchel.result import Certificate, Result, Status, TracePoint
@@ -112,7 +113,7 @@ def run_of(given: Any, name: str, feature_names: Sequence[str] | None = None) ->
 def _of_result(result: Result, name: str, feature_names: Sequence[str] | None) -> Run:
     problem = result.problem
     family = problem.family
-    task = task_of(problem.loss, family, labels=None)
+    task = task_of(problem.loss, labels=None)
     plain = family in ("scalar", "vector", "set")
     weights = np.atleast_2d(result.coef) if plain else None
     bias = np.atleast_1d(np.asarray(result.intercept, dtype=float)) if problem.has_intercept else None
@@ -143,7 +144,7 @@ def linear_functions(loss: Any, family: str, task: str, coef: Any, intercept: An
             return np.array(labels)[np.argmax(z, axis=1) if z.ndim == 2 else (z > 0.0).astype(int)]
         if task == "novelty":
             return np.where(z >= 1.0, 1, -1)
-        return np.exp(z) if type(innermost(loss)).__name__ == "Poisson" else z
+        return np.exp(z) if response_of(innermost(loss)) == "exp" else z
 
     def probabilities(X: Any) -> np.ndarray:
         p = loss.probability(raw(X))
@@ -169,7 +170,7 @@ def _of_model(model: Model | KernelModel, name: str, feature_names: Sequence[str
         Solve(str(model.labels[k]) if several and model.labels else "", c, status, model.tol, solver, digest)
         for k, (c, status, solver, digest) in enumerate(parts)
     )
-    task = task_of(model.loss, model.family, model.labels)
+    task = task_of(model.loss, model.labels)
     weights = np.atleast_2d(model.coef) if isinstance(model, Model) else None
     facts = {"Rows": model.n, "Features": model.d, "Labels": labels_shown(model.labels)}
     if isinstance(model, KernelModel):
