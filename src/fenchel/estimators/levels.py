@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.data.dtypes import is_number_or_bool
 from fenchel.errors import InputError
 
 
@@ -44,7 +45,7 @@ def levelled(y: np.ndarray, order: list[Any] | None) -> tuple[np.ndarray, np.nda
     (array([ 9, 10]), array([1, 0, 1]))
     """
     if order is None:
-        if y.dtype.kind not in "biuf":
+        if not is_number_or_bool(y):
             some = ", ".join(str(label) for label in dict.fromkeys(y.tolist()[:100]))
             raise InputError(
                 f"y holds words ({some:.60}), and their order is not known: that of the alphabet is rarely meant. Name the "

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.accept import fault
+from fenchel.data.dtypes import is_signed_integer
 from fenchel.errors import InputError
 from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.kernel_methods.scores import kernel_scores
@@ -186,7 +187,7 @@ def _check(model: KernelModel) -> None:
         and bool(np.isfinite(coef).all()),
         "n must be at least 1": model.n >= 1,
         "support must be different rows of the n, ascending": model.support.ndim == 1
-        and model.support.dtype.kind == "i"
+        and is_signed_integer(model.support)
         and (
             s == 0 or bool(model.support[0] >= 0 and model.support[-1] < model.n and (np.diff(model.support) > 0).all())
         ),
