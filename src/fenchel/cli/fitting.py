@@ -123,7 +123,7 @@ def _thresholds(task: Task, result: Any) -> list[float] | None:
     from fenchel.estimators.cuts import best_threshold, best_thresholds, level_costs
 
     problem = result.problem
-    if problem.family != "set" or task.labels is None:
+    if not problem.is_measure or task.labels is None:
         return None
     z, y = np.asarray(problem.X @ result.coef), np.asarray(problem.y)
     if problem.loss.task != "ordinal":

@@ -76,7 +76,7 @@ def quality_of(model: Any, X: Any, y: np.ndarray, groups: Any = None) -> Quality
 
     if model.labels is not None:
         return Quality("classification", "rows", y.size, _classification(model, X, y.astype(int)))
-    if model.family == "set":
+    if model.is_measure:
         return _ranking(model.scores(X), y, groups, getattr(model.loss, "k", None))
     if task_of(model.loss) == "novelty":
         return Quality("novelty", "rows", y.size, [mean_of("novel", False, model.predict(X) < 0)])

@@ -69,6 +69,7 @@ class KernelModel(Scored):
     versions: dict[str, str] = field(default_factory=current_versions)
 
     family = "kernel"
+    is_kernel = True
     thresholds = None
     constant = None
     index_base = None
@@ -95,7 +96,7 @@ class KernelModel(Scored):
         """The model of one Result, or of one per label (one label against the rest, on the same rows and kernel)."""
         first: Any = results[0]
         problem, coef = first.problem, np.array([result.coef for result in results])
-        if problem.family != "kernel":
+        if not problem.is_kernel:
             raise InputError(
                 "KernelModel is for the Result of a KernelProblem; fenchel.Model is for those of a Problem"
             )

@@ -84,7 +84,7 @@ def classes_known(loss: Any) -> int | None:
 
 def regularizer_of(problem: Any) -> Any:
     """The regularizer as it was given: that of a problem with several scores is spread over all of them."""
-    return problem.given if problem.family == "vector" else problem.regularizer
+    return problem.given if problem.is_vector else problem.regularizer
 
 
 def loss_parameters(loss: Any) -> dict[str, Any]:
@@ -93,11 +93,10 @@ def loss_parameters(loss: Any) -> dict[str, Any]:
     >>> loss_parameters(multiclass.TopK(5)), loss_parameters(losses.Hinge())
     ({'name': 'top_k', 'k': 5}, {'name': 'hinge', 'margin': 1.0})
     """
-    family = family_of(loss)
-    if family == "set":
+    if measures.is_measure(loss):
         plain = measures.parameters(loss)
         return {key: np.array(value) if isinstance(value, tuple) else value for key, value in plain.items()}
-    if family == "scalar":
+    if not multiclass.is_vector_loss(loss):
         return losses.parameters(loss)
     name = next((key for key, kind in multiclass.LOSSES.items() if kind is type(loss)), None)
     if name not in FIELDS:

@@ -57,6 +57,13 @@ class Problem:
     """
 
     family = "scalar"
+    # What tells the families apart: a subclass says what differs.
+    is_scalar = True  # a loss of one linear score per row
+    is_vector = False  # a loss of several scores per row
+    is_measure = False  # a measure of all scores together
+    is_structured = False  # examples with structured outputs
+    is_kernel = False  # scores in the space of a kernel
+    is_linear = True  # scores are X w + b
     remote = False  # whether the data are on a cluster
 
     def __new__(cls, X: Any = None, y: Any = None, loss: Any = "hinge", *args: Any, **kwargs: Any) -> Problem:

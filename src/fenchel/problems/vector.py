@@ -31,6 +31,7 @@ class VectorProblem(Problem):
     """
 
     family = "vector"
+    is_scalar, is_vector = False, True
 
     def __init__(
         self, X: Any, y: Any = None, loss: Any = "max_hinge", regularizer: Any = "l2", alpha: float | None = None,

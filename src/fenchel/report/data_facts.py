@@ -32,7 +32,7 @@ def labels_shown(labels: Sequence[Any] | None) -> str | None:
 
 def data_facts(problem: Any, labels: Sequence[Any] | None = None) -> dict[str, Any]:
     """Rows, features, storage, weights, how many rows a label has: nothing of a row itself."""
-    structured = problem.family == "structured"
+    structured = problem.is_structured
     facts: dict[str, Any] = {"Examples" if structured else "Rows": int(problem.n)}
     if hasattr(problem, "gram"):
         facts["Kernel"] = f"{problem.kernel!r} {problem.kernel_params or ''}".strip()
@@ -55,11 +55,11 @@ def data_facts(problem: Any, labels: Sequence[Any] | None = None) -> dict[str, A
 
 def _class_counts(problem: Any, labels: Sequence[Any] | None) -> dict[str, Any]:
     """Rows per label; of one label against the rest there is nothing to count, only the labels."""
-    if problem.family not in ("scalar", "vector", "set", "kernel") or np.ndim(problem.y) != 1:
+    if problem.is_structured or np.ndim(problem.y) != 1:
         return {}
     predicted = task_of(problem.loss, labels)
     if predicted not in ("two classes", "classes") or (
-        predicted == "classes" and problem.family in ("scalar", "kernel")
+        predicted == "classes" and not (problem.is_vector or problem.is_measure)
     ):
         return {"Labels": labels_shown(labels)}
     values, counts = np.unique(problem.y, return_counts=True)

@@ -78,13 +78,20 @@ OBJECTIVES = {
     "structured": r"\min_w \; P(w) = \frac{1}{S} \sum_i s_i \, \ell(w; x_i, y_i) + R(w)",
     "kernel": r"\min_{f%s} \; P(f%s) = \frac{1}{S} \sum_i s_i \, \ell(z_i, y_i) + R(f), \quad z_i = f(x_i)%s",
 }
-KERNEL_NORM = r"\frac{\alpha}{2} \lVert f \rVert^2, \quad f = \sum_j c_j \, k(x_j, \cdot)"
+# Of other families the regularizer has a formula.
+PENALTIES = {"kernel": r"\frac{\alpha}{2} \lVert f \rVert^2, \quad f = \sum_j c_j \, k(x_j, \cdot)"}
+SYMBOLS = {"set": "The loss is of all scores together"}  # of other families: their weights
 
 
 def objective(family: str, intercept: bool) -> Markup:
     """What is minimised, over what."""
     tex = OBJECTIVES[family]
     return math(tex % ((", b", ", b", " + b") if intercept else ("", "", "")) if "%s" in tex else tex, block=True)
+
+
+def penalty(family: str, regularizer: Any) -> Markup:
+    """R, of what is minimised."""
+    return math(PENALTIES[family], block=True) if family in PENALTIES else formula(regularizer)
 
 
 def formula(thing: Any) -> Markup:

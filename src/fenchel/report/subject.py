@@ -10,6 +10,7 @@ import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.losses.task import innermost, response_of
+from fenchel.measures import is_measure
 from fenchel.models.kernel import KernelModel
 from fenchel.models.model import Model
 from fenchel.models.parts import class_scores, classes_known, regularizer_of
@@ -112,22 +113,21 @@ def run_of(given: Any, name: str, feature_names: Sequence[str] | None = None) ->
 
 def _of_result(result: Result, name: str, feature_names: Sequence[str] | None) -> Run:
     problem = result.problem
-    family = problem.family
     task = task_of(problem.loss, labels=None)
-    plain = family in ("scalar", "vector", "set")
+    plain = problem.is_linear
     weights = np.atleast_2d(result.coef) if plain else None
     bias = np.atleast_1d(np.asarray(result.intercept, dtype=float)) if problem.has_intercept else None
     labels: tuple[Any, ...] | None = (-1, 1) if task == "two classes" else None
     if task == "classes":
         labels = tuple(range(classes_known(problem.loss) or len(result.coef)))
     return Run(
-        name, family, task, problem.loss, regularizer_of(problem), problem.has_intercept, (solve_of(result),),
+        name, problem.family, task, problem.loss, regularizer_of(problem), problem.has_intercept, (solve_of(result),),
         weights, bias, labels, names_for(weights, feature_names), data_facts(problem),
-        **(linear_functions(problem.loss, family, task, result.coef, result.intercept, labels) if plain else {}),
+        **(linear_functions(problem.loss, task, result.coef, result.intercept, labels) if plain else {}),
     )  # fmt: skip
 
 
-def linear_functions(loss: Any, family: str, task: str, coef: Any, intercept: Any, labels: Any) -> dict[str, Any]:
+def linear_functions(loss: Any, task: str, coef: Any, intercept: Any, labels: Any) -> dict[str, Any]:
     """How weights score rows, and what the scores mean; labels of a measure need a threshold, which a Result has not."""
 
     def raw(X: Any) -> np.ndarray:
@@ -151,7 +151,7 @@ def linear_functions(loss: Any, family: str, task: str, coef: Any, intercept: An
         return p if p.ndim == 2 else np.column_stack([1.0 - p, p])
 
     has = hasattr(loss, "probability") and labels is not None
-    known = family != "set"
+    known = not is_measure(loss)
     return {"scores": scores, "predict": predict if known else None, "probabilities": probabilities if has else None}
 
 
@@ -189,7 +189,7 @@ def _of_model(model: Model | KernelModel, name: str, feature_names: Sequence[str
 
 def _model_functions(model: Model | KernelModel) -> dict[str, Any]:
     has = hasattr(model.loss, "probability") and model.labels is not None
-    known = model.family != "set" or model.thresholds is not None
+    known = not model.is_measure or model.thresholds is not None
     return {
         "scores": model.label_scores,
         "predict": model.predict if known else None,
