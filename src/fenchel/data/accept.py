@@ -162,10 +162,13 @@ def _within(index: np.ndarray, count: int) -> bool:
     return bool(index.min() >= 0 and index.max() < count)
 
 
+LINES = {"csr": ("row", "column"), "csc": ("column", "row")}  # what a format stores together, and what indices count
+
+
 def _compressed_fault(indptr: Any, indices: Any, data: Any, shape: tuple[int, int], kind: str) -> str:
     """What is wrong with the arrays of a compressed matrix; empty if nothing is."""
     n, d = shape
-    line, across = ("row", "column") if kind == "csr" else ("column", "row")
+    line, across = LINES[kind]
     if indptr.ndim != 1 or indices.ndim != 1 or data.ndim != 1:
         return "indptr, indices and data must be one-dimensional"
     if not is_signed_integer(indptr) or not is_signed_integer(indices):
