@@ -14,9 +14,11 @@ from fenchel.data.dtypes import is_signed_integer
 from fenchel.errors import InputError
 from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.kernel_methods.scores import kernel_scores
+from fenchel.measures import is_measure
 from fenchel.models.check import good_names
 from fenchel.models.model import Scored, current_versions, plain_label
-from fenchel.models.parts import family_of, model_rows
+from fenchel.models.parts import model_rows
+from fenchel.multiclass import is_vector_loss
 from fenchel.regularizers import L2
 from fenchel.result import Certificate, Result, Status
 
@@ -196,7 +198,7 @@ def _check(model: KernelModel) -> None:
         == (() if k == 1 else (k,))
         and bool(np.isfinite(intercept).all()),
         "intercept must be 0 when fit_intercept is False": model.fit_intercept or not intercept.any(),
-        "the loss must be one of a score per row": family_of(model.loss) == "scalar",
+        "the loss must be one of a score per row": not is_measure(model.loss) and not is_vector_loss(model.loss),
         "labels must be None or as many different numbers or strings as there are classes": k == 1
         if model.labels is None
         else good_names(model.labels, count),

@@ -11,18 +11,9 @@ from fenchel import losses, measures, multiclass
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.losses.task import innermost
 
-FIELDS = {  # of the losses of several scores, as their constructors take them
-    "cost_hinge": ["cost", "beta"],
-    "hierarchical_hinge": ["parent", "leaf", "cost"],
-    "hierarchical_softmax": ["parent", "leaf"],
-    "max_hinge": [],
-    "moreau_vector": ["loss", "gamma"],
-    "softmax": [],
-    "top_k": ["k"],
-    "usunier": ["k"],
-    "weighted_top_k": ["rho"],
-    "weighted_usunier": ["rho"],
-}
+JOINT: dict[str, Any] = dict(multiclass.LOSSES)
+# Of the losses of several scores that can be written to a file: what is written of them.
+FIELDS = {name: list(cls.saved_fields) for name, cls in JOINT.items() if hasattr(cls, "saved_fields")}
 
 
 def family_of(loss: Any) -> str:
@@ -131,8 +122,7 @@ def loss_from_parameters(data: dict[str, Any]) -> Any:
         return _of_tree(name, **values)
     if "loss" in values:
         values["loss"] = loss_from_parameters(dict(values["loss"]))
-    kind: Any = multiclass.LOSSES[name]
-    return kind(**values)
+    return JOINT[name](**values)
 
 
 def _of_tree(name: str, parent: Any, leaf: Any, **more: Any) -> Any:
@@ -140,5 +130,4 @@ def _of_tree(name: str, parent: Any, leaf: Any, **more: Any) -> Any:
     tree = multiclass.Tree(np.asarray(parent).tolist())
     if not (np.array_equal(tree.parent, parent) and np.array_equal(np.sort(leaf), np.sort(tree.leaf))):
         raise InputError(f"loss {name!r}: parent and leaf are not those of a tree with parents before children")
-    kind: Any = multiclass.LOSSES[name]
-    return kind(tree, **more)._replace(leaf=np.array(leaf, dtype=np.int64))
+    return JOINT[name](tree, **more)._replace(leaf=np.array(leaf, dtype=np.int64))

@@ -37,6 +37,7 @@ class CostHinge(ByContent, _Fields):
     __slots__ = ()
     nonnegative = True
     task = "classes"
+    saved_fields = ("cost", "beta")
     sparse_duals = True
 
     def __new__(cls, cost: Any, beta: float = 0.0) -> CostHinge:

@@ -136,6 +136,7 @@ class HierarchicalHinge(TreeLoss, _Fields):
     """
 
     __slots__ = ()
+    saved_fields = ("parent", "leaf", "cost")
     sparse_duals = True
 
     def __new__(cls, tree: Any, cost: Any = "tree") -> HierarchicalHinge:

@@ -39,6 +39,7 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
     """
 
     __slots__ = ()
+    saved_fields = ("parent", "leaf")
 
     def __new__(cls, tree: Any) -> HierarchicalSoftmax:
         tree = Tree(tree)

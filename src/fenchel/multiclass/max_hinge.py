@@ -29,6 +29,7 @@ class MaxHinge(ByContent, _NoFields):
     __slots__ = ()
     nonnegative = True
     task = "classes"
+    saved_fields = ()
     sparse_duals = True
     free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 

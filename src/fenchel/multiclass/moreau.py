@@ -40,6 +40,7 @@ class MoreauVector(ByContent, _Fields):
     """
 
     __slots__ = ()
+    saved_fields = ("loss", "gamma")
 
     def __new__(cls, loss: Any, gamma: float = 1.0) -> MoreauVector:
         if not hasattr(loss, "dual_prox"):

@@ -87,6 +87,7 @@ class Softmax(ByContent, _NoFields):
     __slots__ = ()
     nonnegative = True
     task = "classes"
+    saved_fields = ()
     response = "softmax"
     free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 

@@ -29,6 +29,7 @@ class TopK(ByContent, _Fields):
     __slots__ = ()
     nonnegative = True
     task = "classes"
+    saved_fields = ("k",)
     sparse_duals = True
 
     def __new__(cls, k: int) -> TopK:

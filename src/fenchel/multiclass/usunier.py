@@ -27,6 +27,7 @@ class Usunier(ByContent, _Fields):
     __slots__ = ()
     nonnegative = True
     task = "classes"
+    saved_fields = ("k",)
     sparse_duals = True
 
     def __new__(cls, k: int) -> Usunier:

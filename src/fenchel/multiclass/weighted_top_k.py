@@ -31,6 +31,7 @@ class WeightedTopK(ByContent, _Fields):
     __slots__ = ()
     nonnegative = True
     task = "classes"
+    saved_fields = ("rho",)
     sparse_duals = True
 
     def __new__(cls, rho: Any) -> WeightedTopK:

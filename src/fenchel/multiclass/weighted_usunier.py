@@ -30,6 +30,7 @@ class WeightedUsunier(ByContent, _Fields):
     __slots__ = ()
     nonnegative = True
     task = "classes"
+    saved_fields = ("rho",)
     sparse_duals = True
 
     def __new__(cls, rho: Any) -> WeightedUsunier:
