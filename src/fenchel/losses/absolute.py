@@ -17,6 +17,7 @@ class Absolute(NamedTuple):
     (2.0, 1.0)
     """
 
+    tex = r"\lvert z - y \rvert"
     valid_target = staticmethod(is_anything)
     target_rule = "any finite number"
     task = "regression"

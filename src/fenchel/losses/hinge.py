@@ -17,6 +17,8 @@ class Hinge(NamedTuple):
     (0.75, -1.0)
     """
 
+    tex = r"\max(0,\, \rho - y z)"
+    tex_where = "y = ±1, ρ the margin"
     margin: float = 1.0
 
     valid_target = staticmethod(is_sign)

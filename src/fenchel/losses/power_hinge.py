@@ -18,6 +18,8 @@ class PowerHinge(NamedTuple):
     (2.6666666666666665, -4.0)
     """
 
+    tex = r"\frac{1}{p} \max(0,\, 1 - y z)^p"
+    tex_where = "y = ±1"
     p: float = 1.5
 
     valid_target = staticmethod(is_sign)

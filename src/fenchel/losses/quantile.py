@@ -17,6 +17,8 @@ class Quantile(NamedTuple):
     (0.9, -0.9)
     """
 
+    tex = r"\max(\tau (y - z),\, (1 - \tau)(z - y))"
+    tex_where = "the τ-quantile"
     tau: float = 0.5
 
     valid_target = staticmethod(is_anything)

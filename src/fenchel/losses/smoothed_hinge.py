@@ -17,6 +17,8 @@ class SmoothedHinge(NamedTuple):
     (0.75, -0.5)
     """
 
+    tex = r"\min_x \max(0,\, 1 - y x) + \frac{1}{2\gamma}(x - z)^2"
+    tex_where = "y = ±1"
     gamma: float = 1.0
 
     valid_target = staticmethod(is_sign)

@@ -17,6 +17,7 @@ class Squared(NamedTuple):
     (2.0, 2.0)
     """
 
+    tex = r"\frac{1}{2}(z - y)^2"
     valid_target = staticmethod(is_anything)
     target_rule = "any finite number"
     task = "regression"

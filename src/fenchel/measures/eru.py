@@ -25,6 +25,8 @@ class ERU(RankingMeasure):
     (1.0, array([-0.75,  0.5 ,  0.25]))
     """
 
+    tex = r"\max_\pi \sum_i c_i z_{\pi(i)} - \sum_j \name{c̄}_j z_j + 1 - \name{ERU}(\pi)"
+    tex_where = "π an order of the documents of a query; the mean over queries"
     neutral: float
     half_life: float
     decay: float | None = None

@@ -23,6 +23,8 @@ class PrecisionAtK(TopKMeasure):
     (1.75, array([-0.5,  1. , -0.5]))
     """
 
+    tex = r"\max_{y'} \; 1 - \name{precision}(y') + s \sum_i (y'_i - \name{ȳ}_i) z_i"
+    tex_where = "y′ with k positives, ȳ the mean of the best of them, s the scale"
     k: int
     scale: float | None = None
 

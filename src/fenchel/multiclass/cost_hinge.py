@@ -35,6 +35,8 @@ class CostHinge(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\max(0,\, \max_{j \ne y} D_j^\beta (z_j - z_y) + D_j)"
+    tex_where = "Dⱼ what it costs to say j for y"
     nonnegative = True
     task = "classes"
     saved_fields = ("cost", "beta")

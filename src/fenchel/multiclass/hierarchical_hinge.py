@@ -136,6 +136,7 @@ class HierarchicalHinge(TreeLoss, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\max_c \cost(y, c) + \score_c - \score_y\quad \score_c = \sum_{v \in \text{path to } c} z_v"
     saved_fields = ("parent", "leaf", "cost")
     sparse_duals = True
 

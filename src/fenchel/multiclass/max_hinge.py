@@ -27,6 +27,8 @@ class MaxHinge(ByContent, _NoFields):
     """
 
     __slots__ = ()
+    tex = r"\max(0,\, \max_{j \ne y} 1 + z_j - z_y)"
+    tex_where = "y a class"
     nonnegative = True
     task = "classes"
     saved_fields = ()

@@ -81,6 +81,8 @@ class MultivariateSquared(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\frac{1}{2}(z - y)' M (z - y)"
+    tex_where = "y a vector"
     nonnegative = True
     task = "regression"
     several_targets = True

@@ -85,6 +85,8 @@ class Softmax(ByContent, _NoFields):
     """
 
     __slots__ = ()
+    tex = r"\log \sum_j \exp(z_j) - z_y"
+    tex_where = "y a class"
     nonnegative = True
     task = "classes"
     saved_fields = ()

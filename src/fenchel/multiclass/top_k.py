@@ -27,6 +27,8 @@ class TopK(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\max(0,\, \frac{1}{k} \sum_{j \le k} c_{[j]})"
+    tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, and 0 for y itself"
     nonnegative = True
     task = "classes"
     saved_fields = ("k",)

@@ -25,6 +25,8 @@ class Usunier(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\frac{1}{k} \sum_{j \le k} \max(0,\, c_{[j]})"
+    tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, j ≠ y"
     nonnegative = True
     task = "classes"
     saved_fields = ("k",)

@@ -29,6 +29,8 @@ class WeightedTopK(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\max(0,\, \sum_j \rho_j c_{[j]})"
+    tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, and 0 for y itself"
     nonnegative = True
     task = "classes"
     saved_fields = ("rho",)

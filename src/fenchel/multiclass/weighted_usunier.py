@@ -28,6 +28,8 @@ class WeightedUsunier(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\sum_j \rho_j \max(0,\, c_{[j]})"
+    tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, j ≠ y"
     nonnegative = True
     task = "classes"
     saved_fields = ("rho",)
