@@ -9,12 +9,8 @@ import numpy as np
 from fenchel.errors import InputError, UnknownNameError
 
 LARGEST = 10_000_000  # numbers in a sample
-CLASSES = 3
-PARAMETERS: dict[str, dict[str, Any]] = {  # for losses that have no defaults
-    "top_k": {"k": 2}, "usunier": {"k": 2}, "weighted_top_k": {"rho": [0.75, 0.25]}, "weighted_usunier": {"rho": [2.0, 1.0]},
-    "cost_hinge": {"cost": 1.0 - np.eye(CLASSES)}, "eru": {"neutral": 0.5, "half_life": 3.0}, "precision_at_k": {"k": 3},
-    "recall_at_k": {"k": 3}, "q_norm": {"q": 1.5},
-}  # fmt: skip
+CLASSES = 3  # as many as the examples of losses have
+PARAMETERS: dict[str, dict[str, Any]] = {"q_norm": {"q": 1.5}}  # of penalties that have no defaults
 CHAINS = {"chain": "hinge", "chain_log": "log"}
 
 
@@ -66,12 +62,9 @@ def _loss(name: str) -> Any:
     from fenchel.losses import LOSSES
     from fenchel.measures import MEASURES
     from fenchel.multiclass import LOSSES as JOINT
-    from fenchel.multiclass import Tree
 
     kind: Any = LOSSES.get(name) or JOINT.get(name) or MEASURES[name]
-    if name.startswith("hierarchical"):
-        return kind(Tree(["a/x", "a/y", "b"]))
-    return kind(**PARAMETERS.get(name, {}))
+    return kind.example() if hasattr(kind, "example") else kind()
 
 
 def _targets(loss: Any, rows: int) -> tuple[np.ndarray, np.ndarray | None]:

@@ -38,6 +38,11 @@ class ERU(RankingMeasure):
             raise InputError(f"half_life must be > 1 (a rank beyond the first), got {self.half_life!r}")
         self._check_decay()
 
+    @classmethod
+    def example(cls) -> ERU:
+        """One for trying things out."""
+        return cls(neutral=0.5, half_life=3.0)
+
     def gains(self, y: Vector, queries: Queries) -> Vector:
         """max(y - neutral, 0)."""
         return np.maximum(y - self.neutral, 0.0)

@@ -32,6 +32,11 @@ class PrecisionAtK(TopKMeasure):
         object.__setattr__(self, "k", rank("k", self.k))
         self._check_scale()
 
+    @classmethod
+    def example(cls) -> PrecisionAtK:
+        """One for trying things out."""
+        return cls(k=3)
+
     def depth(self, sizes: Counts, relevant: Counts) -> Counts:
         """k, or the whole query."""
         return np.minimum(self.k, sizes)

@@ -54,6 +54,11 @@ class CostHinge(ByContent, _Fields):
         scale.setflags(write=False)
         return super().__new__(cls, costs, float(beta), scale)
 
+    @classmethod
+    def example(cls) -> CostHinge:
+        """One for trying things out."""
+        return cls(1.0 - np.eye(3))
+
     def __getnewargs__(self) -> tuple[Any, ...]:
         return self.cost, self.beta
 

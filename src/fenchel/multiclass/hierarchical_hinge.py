@@ -148,6 +148,11 @@ class HierarchicalHinge(TreeLoss, _Fields):
         matrix = np.empty((0, 0)) if named else _cost_matrix(cost, tree.classes)
         return cls._make([tree.parent.copy(), tree.leaf.copy(), matrix, *(COSTS[cost] if named else (0.0, 0.0))])
 
+    @classmethod
+    def example(cls) -> HierarchicalHinge:
+        """One for trying things out."""
+        return cls(["a/x", "a/y", "b"])
+
     def __repr__(self):
         names = [repr(name) for name, pair in COSTS.items() if pair == (self.off_path, self.on_path)]
         return f"HierarchicalHinge({self._shown()}, cost={names[0] if names else '<matrix>'})"

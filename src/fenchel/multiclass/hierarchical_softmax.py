@@ -46,6 +46,11 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
         tree = Tree(tree)
         return cls._make([tree.parent.copy(), tree.leaf.copy()])
 
+    @classmethod
+    def example(cls) -> HierarchicalSoftmax:
+        """One for trying things out."""
+        return cls(["a/x", "a/y", "b"])
+
     def __repr__(self):
         return f"HierarchicalSoftmax({self._shown()})"
 

@@ -26,7 +26,8 @@ smoothness()                   Lipschitz constant of the slopes; None: they jump
 =============================  ====================================================================================
 
 `task` is "classes" or "regression" (see `fenchel.losses.task`), and `saved_fields` names the parameters that a model file
-keeps, as the constructor takes them; a loss without it cannot be written.
+keeps, as the constructor takes them; a loss without it cannot be written. A loss that cannot be made without parameters has
+`example()`, one for three classes.
 
 `sparse_duals = True` says that few entries of a `dual_prox` are not zero; with many scores, solvers then store no zeros.
 

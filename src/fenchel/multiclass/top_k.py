@@ -37,6 +37,11 @@ class TopK(ByContent, _Fields):
     def __new__(cls, k: int) -> TopK:
         return super().__new__(cls, rank_count(k))
 
+    @classmethod
+    def example(cls) -> TopK:
+        """One for trying things out."""
+        return cls(2)
+
     def outputs(self, y: Any) -> int:
         return fits(class_count(y), "k", self.k)
 

@@ -35,6 +35,11 @@ class Usunier(ByContent, _Fields):
     def __new__(cls, k: int) -> Usunier:
         return super().__new__(cls, rank_count(k))
 
+    @classmethod
+    def example(cls) -> Usunier:
+        """One for trying things out."""
+        return cls(2)
+
     def outputs(self, y: Any) -> int:
         return fits(class_count(y), "k", self.k)
 

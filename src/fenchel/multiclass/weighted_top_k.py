@@ -39,6 +39,11 @@ class WeightedTopK(ByContent, _Fields):
     def __new__(cls, rho: Any) -> WeightedTopK:
         return super().__new__(cls, rank_weights(rho))
 
+    @classmethod
+    def example(cls) -> WeightedTopK:
+        """One for trying things out."""
+        return cls([0.75, 0.25])
+
     def __repr__(self) -> str:
         return f"WeightedTopK(rho={np.array2string(self.rho, precision=4, threshold=8, separator=', ')})"
 

@@ -38,6 +38,11 @@ class WeightedUsunier(ByContent, _Fields):
     def __new__(cls, rho: Any) -> WeightedUsunier:
         return super().__new__(cls, rank_weights(rho))
 
+    @classmethod
+    def example(cls) -> WeightedUsunier:
+        """One for trying things out."""
+        return cls([2.0, 1.0])
+
     def __repr__(self) -> str:
         return f"WeightedUsunier(rho={np.array2string(self.rho, precision=4, threshold=8, separator=', ')})"
 
