@@ -33,8 +33,9 @@ LAYERS: list[tuple[str, list[str]]] = [
 WITHIN_A_LAYER = {
     ("cli", "report"), ("cluster", "solving"), ("compile", "deadline"), ("estimators", "models"),
     ("files", "errors"), ("kernel_methods", "solving"),
-    ("measures", "data"), ("metrics", "sequences"), ("mirror_maps", "data"), ("multiclass", "losses"), ("readers", "data"),
-    ("result", "result_html"), ("selection", "solvers"), ("structured", "data"), ("structured", "projections"),
+    ("measures", "data"), ("metrics", "data"), ("metrics", "sequences"), ("mirror_maps", "data"), ("multiclass", "data"),
+    ("multiclass", "losses"), ("readers", "data"), ("result", "result_html"), ("selection", "solvers"),
+    ("sequences", "data"), ("structured", "data"), ("structured", "projections"),
 }  # fmt: skip
 
 LAYER = {part: number for number, (_, parts) in enumerate(LAYERS) for part in parts}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fenchel.data.dtypes import is_integer
 from fenchel.errors import InputError
 from fenchel.sequences.metrics import (
     ChunkScores,
@@ -143,7 +144,7 @@ def tree_distance(y_true: ArrayLike, y_pred: ArrayLike, parent: ArrayLike) -> fl
     1.0
     """
     up = np.asarray(parent)
-    if up.ndim != 1 or up.dtype.kind not in "iu" or up.size == 0 or up.min() < -1 or up.max() >= up.size:
+    if up.ndim != 1 or not is_integer(up) or up.size == 0 or up.min() < -1 or up.max() >= up.size:
         raise InputError("parent must be a vector of node numbers, -1 for a root")
     true, predicted = _integers("y_true", y_true, up.size), _integers("y_pred", y_pred, up.size)
     _require_equal_length(true, predicted)

@@ -350,19 +350,37 @@ def certifier_of(problem: Any) -> Certifier:
     own = getattr(problem, "certifier", None)
     if own is not None:
         return own
-    if problem.family == "vector":
-        from fenchel.certificates import tangents
-        from fenchel.certificates import vector as vector_certificates
+    return CERTIFIERS[problem.family](problem)
 
-        return tangents.CERTIFIER if problem.own else vector_certificates.CERTIFIER
-    if problem.family == "set":
-        from fenchel.certificates import measure as measure_certificates
 
-        return measure_certificates.CERTIFIER
-    if problem.family == "structured":
-        from fenchel.certificates import structured as structured_certificates
-
-        return structured_certificates.CERTIFIER
+def _of_one_score(problem: Any) -> Certifier:
     from fenchel.certificates.best_dual_point import best_dual_point
 
     return Certifier(certificate, slopes_at, best_dual_point, lambda p, u: accept_vector(u, p.n, "dual_point"))
+
+
+def _of_several_scores(problem: Any) -> Certifier:
+    from fenchel.certificates import tangents
+    from fenchel.certificates import vector as vector_certificates
+
+    return tangents.CERTIFIER if problem.own else vector_certificates.CERTIFIER
+
+
+def _of_a_measure(problem: Any) -> Certifier:
+    from fenchel.certificates import measure as measure_certificates
+
+    return measure_certificates.CERTIFIER
+
+
+def _of_structured_outputs(problem: Any) -> Certifier:
+    from fenchel.certificates import structured as structured_certificates
+
+    return structured_certificates.CERTIFIER
+
+
+CERTIFIERS: dict[str, Callable[[Any], Certifier]] = {  # the modules of a family are imported when it is met
+    "scalar": _of_one_score,
+    "vector": _of_several_scores,
+    "set": _of_a_measure,
+    "structured": _of_structured_outputs,
+}

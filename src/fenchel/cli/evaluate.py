@@ -49,7 +49,7 @@ def run(arguments: Namespace) -> int:
     if arguments.seed < 0:
         raise InputError(f"--seed must be at least 0, got {arguments.seed}")
     model: Any = load(arguments.model)
-    quality = _of_sequences(model, arguments) if model.family == "structured" else _of_rows(model, arguments)
+    quality = _of_sequences(model, arguments) if model.is_structured else _of_rows(model, arguments)
     found = intervals(quality, arguments.resamples, arguments.seed, arguments.level)
     if arguments.json:
         about = {
@@ -77,13 +77,12 @@ def run(arguments: Namespace) -> int:
 
 
 def _of_rows(model: Any, arguments: Namespace) -> Any:
-    if model.family == "features":
+    if not hasattr(model, "predict"):
         raise InputError(f"{arguments.model} holds features of a kernel: they predict nothing that could be compared")
     from fenchel.cli.quality import quality_of
     from fenchel.cli.tasks import places_or_beyond
 
-    ranking = model.family == "set" and model.labels is None
-    data = read_for(model, arguments, qid=ranking)
+    data = read_for(model, arguments, qid=model.is_ranking)
     if data.y is None:
         raise InputError(f"{arguments.data} has no target to compare with: it has the features of the model only")
     if model.labels is None and data.words is not None:

@@ -47,8 +47,8 @@ def run(arguments: Namespace) -> int:
 
     check_output(arguments.output)
     model: Any = load(arguments.model)
-    if arguments.format != "json" and model.family in ("structured", "kernel", "features"):
-        what = f"model of {type(model.loss).__name__}" if model.family == "structured" else "kernel"
+    if arguments.format != "json" and not model.is_linear:
+        what = f"model of {type(model.loss).__name__}" if model.is_structured else "kernel"
         raise InputError(f"--format {arguments.format} has no place for a {what}: use json")
     if arguments.format == "liblinear":
         from fenchel.cli.export_liblinear import liblinear_text

@@ -14,15 +14,18 @@ import numpy as np
 
 from fenchel.cli.linear_form import linear_form
 from fenchel.errors import InputError
+from fenchel.losses import Logistic, Novelty, Poisson, SquaredHinge
+from fenchel.multiclass import MaxHinge
+from fenchel.regularizers import L1
 
 
 def liblinear_text(model: Any) -> str:
     """The model file."""
-    name = type(model.loss).__name__
-    if name in ("Poisson", "Novelty"):
+    if isinstance(model.loss, (Poisson, Novelty)):
+        name = type(model.loss).__name__
         raise InputError(f"liblinear has no model that predicts as {name} does; use --format json")
     form = linear_form(model)
-    lines = [f"solver_type {_solver_type(model, name)}", f"nr_class {max(2, len(model.labels or ()))}"]
+    lines = [f"solver_type {_solver_type(model)}", f"nr_class {max(2, len(model.labels or ()))}"]
     if model.labels is not None:
         lines.append("label " + " ".join(str(label) for label in _labels(model.labels)))
     weights = form.weights
@@ -41,12 +44,12 @@ def _labels(labels: Any) -> list[int]:
     return list(labels[::-1]) if len(labels) == 2 else list(labels)
 
 
-def _solver_type(model: Any, name: str) -> str:
+def _solver_type(model: Any) -> str:
     """The type of that loss; liblinear makes probabilities of scores only if it is a logistic one."""
     if model.labels is None:
         return "L2R_L2LOSS_SVR"
-    if name == "Logistic":
-        return "L1R_LR" if type(model.regularizer).__name__ == "L1" else "L2R_LR"
-    if name == "MaxHinge" and len(model.labels) > 2:
+    if isinstance(model.loss, Logistic):
+        return "L1R_LR" if isinstance(model.regularizer, L1) else "L2R_LR"
+    if isinstance(model.loss, MaxHinge) and len(model.labels) > 2:
         return "MCSVM_CS"
-    return "L2R_L2LOSS_SVC" if name == "SquaredHinge" else "L2R_L1LOSS_SVC_DUAL"
+    return "L2R_L2LOSS_SVC" if isinstance(model.loss, SquaredHinge) else "L2R_L1LOSS_SVC_DUAL"

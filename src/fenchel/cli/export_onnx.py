@@ -11,6 +11,8 @@ import numpy as np
 
 from fenchel.cli.linear_form import linear_form
 from fenchel.errors import InputError
+from fenchel.losses import Novelty
+from fenchel.losses.task import response_of
 
 OPSET = 17
 
@@ -21,7 +23,7 @@ def onnx_bytes(model: Any) -> bytes:
         import onnx
     except ImportError:
         raise InputError("writing ONNX needs the package onnx: pip install 'fenchel[onnx]'") from None
-    if type(model.loss).__name__ == "Novelty":
+    if isinstance(model.loss, Novelty):
         raise InputError("a model of Novelty is written as json only")
     proto = onnx.helper.make_model(
         _graph(onnx, model), opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=8, producer_name="fenchel"
@@ -49,7 +51,7 @@ def _graph(onnx: Any, model: Any) -> Any:
         whole = all(isinstance(label, int) for label in model.labels)
         kind = kinds.STRING if words else kinds.INT64 if whole else kinds.DOUBLE
         outputs.insert(0, make.make_tensor_value_info("label", kind, [None]))
-        if _has_probabilities(model):
+        if response_of(model.loss) in ("sigmoid", "softmax"):
             nodes += _probabilities(make, model)
             outputs.append(make.make_tensor_value_info("probabilities", kinds.DOUBLE, [None, len(model.labels)]))
     tensors = [onnx.numpy_helper.from_array(np.array(value), name) for name, value in constants.items()]
@@ -58,7 +60,7 @@ def _graph(onnx: Any, model: Any) -> Any:
 
 
 def _prediction(make: Any, model: Any) -> list[Any]:
-    return [make.make_node("Exp" if type(model.loss).__name__ == "Poisson" else "Identity", ["scores"], ["prediction"])]
+    return [make.make_node("Exp" if response_of(model.loss) == "exp" else "Identity", ["scores"], ["prediction"])]
 
 
 def _label_constants(model: Any) -> dict[str, Any]:
@@ -83,12 +85,8 @@ def _label(make: Any, two: bool) -> list[Any]:
     return [*places, make.make_node("Gather", ["labels", "place"], ["label"])]
 
 
-def _has_probabilities(model: Any) -> bool:
-    return type(model.loss).__name__ in ("Logistic", "Softmax")
-
-
 def _probabilities(make: Any, model: Any) -> list[Any]:
-    if type(model.loss).__name__ == "Softmax" and len(model.labels) > 2:
+    if response_of(model.loss) == "softmax" and len(model.labels) > 2:
         return [make.make_node("Softmax", ["scores"], ["probabilities"], axis=1)]
     positive = make.make_node("Sigmoid", ["scores"], ["positive"])
     if len(model.labels) == 2:

@@ -123,9 +123,9 @@ def _thresholds(task: Task, result: Any) -> list[float] | None:
     from fenchel.estimators.cuts import best_threshold, best_thresholds, level_costs
 
     problem = result.problem
-    if problem.family != "set" or task.labels is None:
+    if not problem.is_measure or task.labels is None:
         return None
     z, y = np.asarray(problem.X @ result.coef), np.asarray(problem.y)
-    if type(problem.loss).__name__ != "Ordinal":
+    if problem.loss.task != "ordinal":
         return [best_threshold(problem.loss, z, y > 0.0)]
     return best_thresholds(z, y.astype(int), level_costs(problem.loss, len(task.labels))).tolist()

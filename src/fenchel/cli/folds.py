@@ -11,6 +11,7 @@ from fenchel.cli.fitting import model_of, problems, solve_all, unstopped
 from fenchel.cli.problem_options import asked_constant
 from fenchel.cli.reading import Rows
 from fenchel.cli.tasks import Task
+from fenchel.data.dtypes import is_text
 from fenchel.errors import InputError
 
 SEED = 0
@@ -79,7 +80,7 @@ def cross_validate(arguments: Namespace, data: Rows, task: Task, weights: list[A
             X[rows]
         )
         if predicted is None:
-            predicted = np.empty(n, dtype=found.dtype if found.dtype.kind != "U" else object)
+            predicted = np.empty(n, dtype=found.dtype if not is_text(found) else object)
         predicted[rows] = found
     return predicted, gaps
 

@@ -74,8 +74,10 @@ def squares(loss: Any) -> float:
     >>> squares(Hinge()), squares(SquaredHinge())
     (1.0, 2.0)
     """
-    name = type(loss).__name__
-    return 2.0 if name in ("Squared", "SquaredHinge") or (name == "EpsilonInsensitive" and loss.p == 2.0) else 1.0
+    from fenchel.losses import EpsilonInsensitive, Squared, SquaredHinge
+
+    half = isinstance(loss, (Squared, SquaredHinge)) or (isinstance(loss, EpsilonInsensitive) and loss.p == 2.0)
+    return 2.0 if half else 1.0
 
 
 def class_weights(words: Iterable[str]) -> dict[str, float]:

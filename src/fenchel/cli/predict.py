@@ -53,11 +53,11 @@ def run(arguments: Namespace) -> int:
 
     check_output(arguments.output)
     model: Any = load(arguments.model)
-    if model.family == "structured":
+    if model.is_structured:
         from fenchel.cli import columns_use
 
         return columns_use.predict(model, arguments)
-    if model.family == "features":
+    if not hasattr(model, "predict"):
         from fenchel.errors import InputError
 
         raise InputError(

@@ -72,18 +72,19 @@ def _ratio(a: float, b: float) -> float:
 def quality_of(model: Any, X: Any, y: np.ndarray, groups: Any = None) -> Quality:
     """Metrics of a model; y holds the places of labels among `model.labels`, or targets. Places beyond are labels that
     the model does not know, which no prediction can meet."""
+    from fenchel.losses.task import task_of
+
     if model.labels is not None:
         return Quality("classification", "rows", y.size, _classification(model, X, y.astype(int)))
-    if model.family == "set":
+    if model.is_measure:
         return _ranking(model.scores(X), y, groups, getattr(model.loss, "k", None))
-    name = type(_inner(model.loss)).__name__
-    if name == "Novelty":
+    if task_of(model.loss) == "novelty":
         return Quality("novelty", "rows", y.size, [mean_of("novel", False, model.predict(X) < 0)])
     return Quality("regression", "rows", y.size, _regression(_inner(model.loss), model.predict(X), y))
 
 
 def _inner(loss: Any) -> Any:
-    from fenchel.models.parts import innermost
+    from fenchel.losses.task import innermost
 
     return innermost(loss)
 
@@ -162,6 +163,8 @@ def among_the_best(scores: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
 
 
 def _regression(loss: Any, found: np.ndarray, y: np.ndarray) -> list[Metric]:
+    from fenchel.losses import Poisson, Quantile
+
     error = found - y
 
     def r2(counts: Counts) -> float:
@@ -174,11 +177,10 @@ def _regression(loss: Any, found: np.ndarray, y: np.ndarray) -> list[Metric]:
         mean_of("mae", False, np.abs(error)),
         Metric("r2", True, r2),
     ]
-    name = type(loss).__name__
-    if name == "Quantile":
+    if isinstance(loss, Quantile):
         pinball = np.where(error < 0.0, -loss.tau * error, (1.0 - loss.tau) * error)
         return [mean_of("pinball_loss", False, pinball), mean_of("coverage", True, error >= 0.0), *common]
-    if name == "Poisson":
+    if isinstance(loss, Poisson):
         from scipy.special import xlogy
 
         return [mean_of("poisson_deviance", False, 2.0 * (xlogy(y, y) - xlogy(y, found) + error)), *common]

@@ -62,8 +62,7 @@ def read(arguments: Namespace, qid: Any = False) -> Rows:
     if os.path.isdir(path):
         _refuse_columns(arguments, "a folder of rows")
         return _read_folder(path, qid)
-    kind = _kind(arguments)
-    if kind != "svmlight":
+    if (kind := _table_kind(arguments)) is not None:
         if arguments.index_base != "auto" or arguments.n_features is not None:
             raise InputError("--index-base and --n-features are for svmlight text, but DATA is a table")
         return _read_table(arguments, kind, qid)
@@ -78,7 +77,7 @@ def read_for(model: Any, arguments: Namespace, qid: Any = False, need_target: bo
     if os.path.isdir(path):
         _refuse_columns(arguments, "a folder of rows")
         data = _read_folder(path, qid)
-    elif (kind := _kind(arguments)) != "svmlight":
+    elif (kind := _table_kind(arguments)) is not None:
         return _fitting(_read_table(arguments, kind, qid, model, need_target), model, arguments)
     else:
         _refuse_columns(arguments)
@@ -86,10 +85,12 @@ def read_for(model: Any, arguments: Namespace, qid: Any = False, need_target: bo
     return _fitting(data._replace(X=data.matrix), model, arguments)
 
 
-def _kind(arguments: Namespace) -> str:
-    from fenchel.readers.table.source import kind_of
+def _table_kind(arguments: Namespace) -> str | None:
+    """ "csv", "tsv" or "parquet"; None if the file is read as svmlight text."""
+    from fenchel.readers.table.source import TABLES, kind_of
 
-    return arguments.format or kind_of(arguments.data) or "svmlight"
+    kind = arguments.format or kind_of(arguments.data)
+    return kind if kind in TABLES else None
 
 
 def _refuse_columns(arguments: Namespace, what: str = "") -> None:

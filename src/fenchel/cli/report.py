@@ -52,12 +52,11 @@ def _rows(models: list[Any], arguments: Namespace) -> Any:
     for name, model in zip(arguments.models, models, strict=True):
         if not hasattr(model, "certificate"):
             raise InputError(f"{name} is no answer to a problem and has no certificate: there is nothing to report")
-        if model.family == "structured":
+        if model.is_structured:
             raise InputError(f"--data: {name} is a model of sequences; see fenchel evaluate")
         if (model.labels, model.d, model.feature_names) != (first.labels, first.d, first.feature_names):
             raise InputError(f"--data: {name} has other labels or features than {arguments.models[0]}: one page each")
-    ranking = first.family == "set" and first.labels is None
-    data = read_for(first, Namespace(**{**vars(arguments), "model": arguments.models[0]}), qid=ranking)
+    data = read_for(first, Namespace(**{**vars(arguments), "model": arguments.models[0]}), qid=first.is_ranking)
     if data.y is None:
         raise InputError(f"{arguments.data} has no target to compare with")
     return evaluated(first, data, arguments.data)

@@ -9,12 +9,8 @@ import numpy as np
 from fenchel.errors import InputError, UnknownNameError
 
 LARGEST = 10_000_000  # numbers in a sample
-CLASSES = 3
-PARAMETERS: dict[str, dict[str, Any]] = {  # for losses that have no defaults
-    "top_k": {"k": 2}, "usunier": {"k": 2}, "weighted_top_k": {"rho": [0.75, 0.25]}, "weighted_usunier": {"rho": [2.0, 1.0]},
-    "cost_hinge": {"cost": 1.0 - np.eye(CLASSES)}, "eru": {"neutral": 0.5, "half_life": 3.0}, "precision_at_k": {"k": 3},
-    "recall_at_k": {"k": 3}, "q_norm": {"q": 1.5},
-}  # fmt: skip
+CLASSES = 3  # as many as the examples of losses have
+PARAMETERS: dict[str, dict[str, Any]] = {"q_norm": {"q": 1.5}}  # of penalties that have no defaults
 CHAINS = {"chain": "hinge", "chain_log": "log"}
 
 
@@ -58,7 +54,7 @@ def sample(loss: str, penalty: str, rows: int = 24, features: int = 3, intercept
             [X[part] for part in cut], labels, loss=Chain(CLASSES, CHAINS[loss]), regularizer=_penalty(penalty, None)
         )
     made = _loss(loss)
-    y, groups = _targets(loss, made, rows)
+    y, groups = _targets(made, rows)
     return Problem(X, y, loss=made, regularizer=_penalty(penalty, features), fit_intercept=intercept, groups=groups)
 
 
@@ -66,25 +62,22 @@ def _loss(name: str) -> Any:
     from fenchel.losses import LOSSES
     from fenchel.measures import MEASURES
     from fenchel.multiclass import LOSSES as JOINT
-    from fenchel.multiclass import Tree
 
     kind: Any = LOSSES.get(name) or JOINT.get(name) or MEASURES[name]
-    if name.startswith("hierarchical"):
-        return kind(Tree(["a/x", "a/y", "b"]))
-    return kind(**PARAMETERS.get(name, {}))
+    return kind.example() if hasattr(kind, "example") else kind()
 
 
-def _targets(name: str, loss: Any, rows: int) -> tuple[np.ndarray, np.ndarray | None]:
-    from fenchel.models.parts import family_of
+def _targets(loss: Any, rows: int) -> tuple[np.ndarray, np.ndarray | None]:
+    from fenchel.losses.task import task_of
 
-    k, family = np.arange(rows), family_of(loss)
-    if name == "multivariate_squared":
+    k = np.arange(rows)
+    if getattr(loss, "several_targets", False):
         return np.column_stack([k % 2, k % 3]).astype(float), None
-    if family == "vector":
+    if task_of(loss) == "classes":
         return k % CLASSES, None
-    if family == "set" and loss.needs_groups:
+    if getattr(loss, "needs_groups", False):
         return (k % 3).astype(float), k // 6
-    if name == "ordinal" or (family == "scalar" and "+1" not in loss.target_rule):
+    if task_of(loss) in ("ordinal", "regression", "novelty"):
         return (k % 3).astype(float), None
     return np.where(k % 2 == 0, 1.0, -1.0), None
 

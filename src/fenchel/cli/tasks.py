@@ -36,33 +36,30 @@ def arrange(data: Any, loss: Any, path: str, labels: Sequence[Any] | None = None
     words = labels is not None and isinstance(labels[0], str)
     if words or data.words is not None:
         return _arrange_words(data, loss, path, labels, ranking)
-    from fenchel.models.parts import family_of
+    from fenchel.measures import is_measure
+    from fenchel.multiclass import is_vector_loss
 
-    family = family_of(loss)
-    if family == "set" and (data.qid is not None if ranking is None else ranking):
-        signs = type(loss).__name__ in ("FBeta", "ROCArea")  # they know two kinds of rows only
-        return Task(None, [np.where(data.y > 0.0, 1.0, -1.0) if signs else data.y], data.qid)
-    if family == "scalar":
+    if is_measure(loss) and (data.qid is not None if ranking is None else ranking):
+        return Task(None, [np.where(data.y > 0.0, 1.0, -1.0) if loss.signs_only else data.y], data.qid)
+    if not is_measure(loss) and not is_vector_loss(loss):
         task = task_of(loss)
         found = (labels or labels_of(data.y, path)) if task == "classification" else None
         return Task(None if found is None else list(found), targets(data.y, task, found, path))
     found = list(labels or _labels_for(loss, data.y, path))
     _require_labels(data.y, found, path)
     places = _places(data.y, found)
-    if family == "vector" or type(loss).__name__ == "Ordinal":
-        return Task(found, [places if family == "vector" else places.astype(float)])
-    return Task(found, [np.where(places == 1, 1.0, -1.0)])
+    if is_vector_loss(loss):
+        return Task(found, [places])
+    return Task(found, [places.astype(float) if loss.task == "ordinal" else np.where(places == 1, 1.0, -1.0)])
 
 
 def _arrange_words(data: Any, loss: Any, path: str, labels: Sequence[Any] | None, ranking: bool | None) -> Task:
     """The same for labels that are words: their numbers are arranged, and the words put in their place."""
-    from fenchel.models.parts import family_of
-
-    kind = task_of(loss) if family_of(loss) == "scalar" else "classification"
-    if kind == "novelty":
+    task = task_of(loss)
+    if task == "novelty":
         return Task(None, [None])
     words, y = data.words or list(labels or ()), data.y
-    if kind == "regression" or (ranking if ranking is not None else data.qid is not None):
+    if task == "regression" or (ranking if ranking is not None else data.qid is not None):
         raise InputError(
             f"{path}: the target holds words ({', '.join(words[:3])}, ...), but {type(loss).__name__} needs numbers"
         )
@@ -72,10 +69,10 @@ def _arrange_words(data: Any, loss: Any, path: str, labels: Sequence[Any] | None
         raise InputError(f"{path} has one label only ({words[0]!r}): a classifier needs two, or use --loss novelty")
     if labels is None:
         _require_unordered(loss, path, words)
-    task = arrange(
+    found = arrange(
         data._replace(words=None, y=y), loss, path, None if labels is None else list(range(len(words))), ranking
     )
-    return task._replace(labels=[words[k] for k in task.labels or ()])
+    return found._replace(labels=[words[k] for k in found.labels or ()])
 
 
 def places_of(data: Any, labels: Sequence[Any], path: str) -> np.ndarray:
@@ -115,17 +112,20 @@ def places_or_beyond(data: Any, labels: Sequence[Any], path: str) -> tuple[np.nd
 
 def _require_unordered(loss: Any, path: str, words: Sequence[str]) -> None:
     """The order of the alphabet is none that a measure or a tree can mean."""
-    from fenchel.models.parts import innermost
+    from fenchel.losses.task import innermost
+    from fenchel.losses.task import task_of as said_by
 
-    name = type(innermost(loss)).__name__
-    if name == "Ordinal" or hasattr(innermost(loss), "leaf"):
-        what = "in their order" if name == "Ordinal" else "as the tree numbers its leaves, 0, 1, 2, ..."
+    name, ordinal = type(innermost(loss)).__name__, said_by(loss) == "ordinal"
+    if ordinal or hasattr(innermost(loss), "leaf"):
+        what = "in their order" if ordinal else "as the tree numbers its leaves, 0, 1, 2, ..."
         raise InputError(f"{path} has words as labels ({', '.join(words[:3])}, ...): {name} needs numbers {what}")
 
 
 def _labels_for(loss: Any, y: np.ndarray, path: str) -> list[Any]:
     """The labels of a loss of several scores, or of a measure without queries."""
-    from fenchel.models.parts import classes_known, innermost
+    from fenchel.losses.task import innermost
+    from fenchel.measures import is_measure
+    from fenchel.models.parts import classes_known
 
     if hasattr(innermost(loss), "leaf"):
         leaves = list(range(classes_known(loss) or 0))
@@ -136,27 +136,26 @@ def _labels_for(loss: Any, y: np.ndarray, path: str) -> list[Any]:
             )
         return leaves
     found = labels_of(y, path)
-    name, cost = type(loss).__name__, getattr(innermost(loss), "cost", None)
+    cost = getattr(innermost(loss), "cost", None)
     known = len(cost) if cost is not None else len(found)
     if known != len(found):
         raise InputError(f"--cost is for {known} labels, but {path} has {len(found)}: {found[:10]}")
-    if getattr(loss, "needs_groups", None) is not None and name != "Ordinal" and len(found) != 2:
-        raise InputError(f"measure {name} is for two labels, but {path} has {len(found)}: {found[:10]}")
+    if is_measure(loss) and loss.task != "ordinal" and len(found) != 2:
+        raise InputError(f"measure {type(loss).__name__} is for two labels, but {path} has {len(found)}: {found[:10]}")
     return found
 
 
 def task_of(loss: Any) -> str:
-    """ "classification", "regression" or "novelty", by the targets that the loss takes.
+    """ "classification", "regression" or "novelty".
 
     >>> from fenchel.losses import Hinge, Moreau, Squared
     >>> task_of(Moreau(Hinge(), 0.1)), task_of(Squared())
     ('classification', 'regression')
     """
-    while hasattr(loss, "loss"):
-        loss = loss.loss
-    if "+1" in loss.target_rule:
-        return "classification"
-    return "novelty" if "not used" in loss.target_rule else "regression"
+    from fenchel.losses.task import task_of as said_by
+
+    said = said_by(loss)
+    return said if said in ("regression", "novelty") else "classification"
 
 
 def labels_of(y: np.ndarray, path: str) -> list[Any]:

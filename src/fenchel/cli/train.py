@@ -182,9 +182,9 @@ def _as_text(model: Any, results: list[Any], arguments: Namespace, problem: str)
         "dual": f"{worst.dual:.12g}",
         "gap": f"{worst.gap:.3g}, relative {worst.relative_gap:.3g}, asked {model.tol:g}",
     }
-    if model.family == "vector":
+    if model.is_vector:
         lines["scores"] = f"{model.k} scores per row, {len(model.labels)} labels, one problem"
-    elif model.family != "structured" and model.k > 1:
+    elif not model.is_structured and model.k > 1:
         lines["scores"] = f"{model.k} labels, one against the rest; primal, dual and gap are those of the widest gap"
     if model.labels is not None:
         lines["labels"] = _some(model.labels)

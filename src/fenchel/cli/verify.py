@@ -57,12 +57,13 @@ def run(arguments: Namespace) -> int:
 
     model: Any = load(arguments.model)
     if not hasattr(model, "tol"):
-        what = "the weights of an online learner" if model.family == "online" else "features of a kernel"
-        raise InputError(f"{arguments.model} holds {what}: they minimise nothing, so there is no certificate to verify")
+        raise InputError(
+            f"{arguments.model} holds {model.content}: they minimise nothing, so there is no certificate to verify"
+        )
     tol = model.tol if arguments.tol is None else arguments.tol
     if not 0.0 < tol < math.inf:
         raise InputError(f"--tol must be a number greater than 0, got {tol!r}")
-    sequences = model.family == "structured"
+    sequences = model.is_structured
     if (model.weighted and (sequences or not arguments.class_weight)) or (not sequences and model.offset):
         what = "sample weights" if model.weighted else "an offset"
         raise InputError(
@@ -76,9 +77,8 @@ def run(arguments: Namespace) -> int:
 
 
 def _checks(model: Any, arguments: Namespace, tol: float) -> list[Check]:
-    ranking = model.family == "set" and model.labels is None
-    data = read_for(model, arguments, qid=ranking)
-    task = arrange(data, model.loss, arguments.data, model.labels, ranking)
+    data = read_for(model, arguments, qid=model.is_ranking)
+    task = arrange(data, model.loss, arguments.data, model.labels, model.is_ranking)
     _require_all_labels(model, task, arguments.data)
     X, weights = with_constant(data.X, model.constant), asked_weights(arguments, task)
     return [_check(model, X, y, task.groups, weights[j], j, tol) for j, y in enumerate(task.targets)]
@@ -88,7 +88,7 @@ def _require_all_labels(model: Any, task: Any, path: str) -> None:
     """A joint loss has a score for every label up to the last that it meets: without that one it is another problem."""
     from fenchel.errors import InputError
 
-    if model.family == "vector" and int(task.targets[0].max()) + 1 < len(model.labels):
+    if model.is_vector and int(task.targets[0].max()) + 1 < len(model.labels):
         raise InputError(f"{path} has no row with the label {model.labels[-1]!r}: these are not the rows of the model")
 
 
@@ -114,7 +114,7 @@ def _check(model: Any, X: Any, y: Any, groups: Any, weight: Any, j: int, tol: fl
 def _problem(model: Any, X: Any, y: Any, groups: Any, weight: Any) -> Any:
     from fenchel.errors import InputError
 
-    if model.family != "kernel":
+    if not model.is_kernel:
         from fenchel.problems.scalar import Problem
 
         return Problem(
@@ -136,10 +136,10 @@ def _problem(model: Any, X: Any, y: Any, groups: Any, weight: Any) -> Any:
 def _fit(model: Any, j: int) -> tuple[Any, Any, Any]:
     """(coefficients, intercept, dual point) of problem j."""
     point = model.dual_points
-    if model.family == "set" and point is not None:
+    if model.is_measure and point is not None:
         point = (point[:, 0], point[:, 1:])
-    coef = model.full_coef if model.family == "kernel" else model.coef
-    if model.k == 1 or model.family == "vector":
+    coef = model.full_coef if model.is_kernel else model.coef
+    if model.k == 1 or model.is_vector:
         return coef, model.intercept, point
     return coef[j], float(model.intercept[j]), None if point is None else point[j]
 
@@ -159,7 +159,7 @@ def agrees(stated: Any, found: Any, same_point: bool) -> bool:
 
 
 def _as_text(model: Any, checks: list[Check], tol: float, status: int) -> str:
-    size = "sequences, {} weights" if model.family == "structured" else "rows, {} features"
+    size = "sequences, {} weights" if model.is_structured else "rows, {} features"
     lines = [f"model    {model.n} {size.format(model.d)}: {model.loss!r} + {model.regularizer!r}"]
     for j, check in enumerate(checks):
         if len(checks) > 1:

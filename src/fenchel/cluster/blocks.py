@@ -60,11 +60,11 @@ def look(spec: Spec, number: int, whole: Any, *parts: Any) -> Facts:
     except InputError as error:
         raise InputError(f"block {number} of the data: {error}") from None
     largest = 1.0 if s is None else float(np.max(s))
-    if problem.family in ("structured", "set"):
+    if problem.is_structured or problem.is_measure:
         return Facts(problem.n, problem.d, 0, np.zeros(0), largest, s is not None)
     targets = np.unique(problem.y)
     few = np.unique(np.append(targets[:SAMPLE], targets[-1:])) if problem.y.ndim == 1 else np.zeros(0)
-    classes = problem.outputs if problem.family == "vector" else 0
+    classes = problem.outputs if problem.is_vector else 0
     return Facts(problem.n, problem.X.shape[1], classes, few, largest, s is not None)
 
 
@@ -84,7 +84,7 @@ def make(spec: Spec, facts: Facts, whole: Any, *parts: Any) -> Holder:
         own["weights"] = read_only(relative / facts.largest / facts.total)
     else:
         own["weights"] = read_only(np.full(problem.n, 1.0 / facts.n))
-    if problem.family == "vector":
+    if problem.is_vector:
         own["outputs"] = facts.classes
         own["penalty"] = for_outputs(problem.given, problem.features, facts.classes)
         own["free"] = spec.fit_intercept

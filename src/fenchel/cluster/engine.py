@@ -60,7 +60,7 @@ class Dask:
         """The blocks of a problem, placed."""
         if hasattr(problem, "team"):  # its rows are on a cluster
             return problem.team(self)
-        if problem.family == "structured":
+        if problem.is_structured:
             return self._structured(problem)
         spans = list(pairwise(Local(cut=self.cut).edges(problem)))
 

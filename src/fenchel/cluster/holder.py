@@ -24,7 +24,7 @@ class Whole:
     threads = 1
 
     def blocks(self, problem: Any) -> list[Any]:
-        if problem.family == "structured":
+        if problem.is_structured:
             return problem.cut((0, problem.n))
         return [Block(problem.rows, problem.y, problem.weights, problem.offset, 0, problem.n)]
 
@@ -41,7 +41,7 @@ class Holder:
 
     def __init__(self, problem: Any):
         self.problem = problem
-        family = "scalar" if problem.family == "set" else problem.family  # of a measure's rows only scores are asked
+        family = "scalar" if problem.is_measure else problem.family  # of a measure's rows only scores are asked
         module, name = ORACLES[family].split(".")
         self.oracle = getattr(import_module(f"fenchel.oracles.{module}"), name)(problem, Whole())
         self.kept: dict[str, Any] = {}

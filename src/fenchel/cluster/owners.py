@@ -113,7 +113,7 @@ class OwnedBlock(Holder):
     @cached_property
     def at_zero(self) -> float:
         """The owner's own loss at w = 0."""
-        question = "risk_alone" if self.problem.family == "vector" else "risk"
+        question = "risk_alone" if self.problem.is_vector else "risk"
         return abs(float(super().answer(question, np.zeros(self.problem.d))[0]))
 
     def answer(self, question: str, *arguments: Any) -> Any:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from fenchel.data.csr import CSR, csr_block, csr_take, unsigned
 from fenchel.data.dense import Dense, dense_block, dense_take
+from fenchel.data.dtypes import is_complex, is_number_or_bool, is_signed_integer, is_time
 from fenchel.data.stored import Stored
 from fenchel.errors import InputError
 
@@ -75,11 +76,11 @@ def size(rows: Any) -> int:
 def _floating(values: np.ndarray, name: str) -> np.ndarray:
     if values.dtype in (np.float32, np.float64) and values.dtype.isnative:
         return values
-    if values.dtype.kind in "biuf":
+    if is_number_or_bool(values):
         return values.astype(np.float64)
-    if values.dtype.kind == "c":
+    if is_complex(values):
         raise InputError(f"Complex data not supported: {name} has dtype {values.dtype}")
-    if values.dtype.kind in "mM":  # numpy would count the seconds
+    if is_time(values):  # numpy would count the seconds
         raise InputError(f"{name} must hold numbers, got dtype {values.dtype}: convert times to numbers first")
     try:
         return values.astype(np.float64)
@@ -156,18 +157,21 @@ def _within(index: np.ndarray, count: int) -> bool:
     """Whether 0 <= index < count."""
     if index.ndim != 1 or index.size == 0:
         return index.ndim == 1
-    if index.dtype.kind == "i":  # seen as unsigned, negative numbers are larger than any count
+    if is_signed_integer(index):  # seen as unsigned, negative numbers are larger than any count
         return bool(index.view(index.dtype.str.replace("i", "u")).max() < count)
     return bool(index.min() >= 0 and index.max() < count)
+
+
+LINES = {"csr": ("row", "column"), "csc": ("column", "row")}  # what a format stores together, and what indices count
 
 
 def _compressed_fault(indptr: Any, indices: Any, data: Any, shape: tuple[int, int], kind: str) -> str:
     """What is wrong with the arrays of a compressed matrix; empty if nothing is."""
     n, d = shape
-    line, across = ("row", "column") if kind == "csr" else ("column", "row")
+    line, across = LINES[kind]
     if indptr.ndim != 1 or indices.ndim != 1 or data.ndim != 1:
         return "indptr, indices and data must be one-dimensional"
-    if indptr.dtype.kind != "i" or indices.dtype.kind != "i":
+    if not is_signed_integer(indptr) or not is_signed_integer(indices):
         return f"indptr and indices must be integers, got {indptr.dtype} and {indices.dtype}"
     if indptr.size != n + 1:
         return f"indptr has {indptr.size} entries, {n} {line}s need {n + 1}"

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.accept import fault
+from fenchel.data.dtypes import is_number_or_bool
 from fenchel.errors import InputError
 
 NUMBERS = 1 << 18  # that are written out at a time
@@ -25,7 +26,7 @@ def accept_dual_matrix(problem: Any, dual_point: Any) -> Any:
     if U.shape != problem.dual_shape:
         raise InputError(f"{what}, got shape {U.shape}")
     if sparse:
-        if U.dtype.kind not in "fiub":
+        if not is_number_or_bool(U):
             raise InputError(f"{what}, got one of {U.dtype}")
         if why := fault(U):
             raise InputError(f"dual_point is not a sound {U.format.upper()} matrix: {why}")

@@ -27,6 +27,7 @@ from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, View, with
 from fenchel.estimators.plain_state import PlainState
 from fenchel.models.model import Model, plain_label
 from fenchel.models.parts import linear_scores
+from fenchel.multiclass import is_vector_loss
 from fenchel.problems.scalar import Problem
 from fenchel.result import Result
 from fenchel.solving.solve import solve
@@ -234,7 +235,7 @@ class LinearEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         solved, listed = self._solved, len(self._solved["work"]) > 1
         coef, intercept = np.asarray(self.coef_), np.asarray(self.intercept_, dtype=float)
-        if coef.ndim == 2 and not listed and solved["family"] != "vector":
+        if coef.ndim == 2 and not listed and not is_vector_loss(solved["loss"]):
             coef, intercept = coef[0], intercept.reshape(-1)[0]
         about: dict[str, Any] = {"labels": getattr(self, "classes_", None), "thresholds": None} | self._meaning()
         labels, cuts = about["labels"], about["thresholds"]
@@ -268,7 +269,7 @@ class LinearEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
     def _dual_points(self) -> Any:
         """The dual points of the certificates as a model has them; None if there is none."""
         u: Any = self.dual_coef_
-        if self._solved["family"] == "vector":
+        if is_vector_loss(self._solved["loss"]):
             u = u.T.tocsr() if sp.issparse(u) else np.ascontiguousarray(u.T)
         elif u.ndim == 2 and len(self._solved["work"]) == 1:
             u = u[0]

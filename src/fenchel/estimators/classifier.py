@@ -21,7 +21,7 @@ from fenchel.estimators.probability import has_probability, probabilities
 from fenchel.models.parts import class_scores, classes_known
 from fenchel.problems.scalar import Problem
 
-NAMES = sorted({name for name, cls in losses.LOSSES.items() if "+1" in getattr(cls, "target_rule", "")} | {"squared"})
+NAMES = sorted({name for name, cls in losses.LOSSES.items() if getattr(cls, "task", None) == "binary"} | {"squared"})
 JOINT_NAMES = ["max_hinge", "softmax"]  # those that need no parameters; the others are given as objects
 
 

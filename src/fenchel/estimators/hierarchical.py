@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from fenchel.data.dtypes import is_number_or_bool
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import accept_weights, total_weight
 from fenchel.estimators.joint import JointEstimator, best
@@ -166,7 +167,7 @@ def leaves_of(tree: Tree, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> leaves_of(Tree(["a/x", "a/y", "b"]), np.array(["b", "a/x"]))
     (array(['a/x', 'a/y', 'b'], dtype='<U3'), array([2, 0]))
     """
-    if y.dtype.kind in "iufb":
+    if is_number_or_bool(y):
         good = (y == np.floor(y)) & (y >= 0) & (y < tree.classes)
         if not good.all():
             row = int(np.argmin(good))

@@ -29,9 +29,9 @@ from fenchel.estimators.regressor import NAMES as REGRESSION_NAMES
 from fenchel.kernel_methods import KernelProblem, solve_kernel
 from fenchel.kernel_methods.problem import make_gram
 from fenchel.kernel_methods.scores import kernel_scores
+from fenchel.losses.task import innermost, response_of
 from fenchel.models.kernel import KernelModel
 from fenchel.models.model import plain_label
-from fenchel.models.parts import innermost
 from fenchel.regularizers import DEFAULT_ALPHA, L2
 from fenchel.result import Result
 
@@ -339,7 +339,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     def predict(self, X):
         """f(x) + b; for the Poisson loss the mean exp(f(x) + b)."""
         scores = self._scores(X)[:, 0]
-        if not isinstance(innermost(losses.make(self.loss)), losses.Poisson):
+        if response_of(innermost(losses.make(self.loss))) != "exp":
             return scores
         with np.errstate(over="ignore"):
             return np.exp(scores)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from fenchel.data.dtypes import is_number_or_bool
 from fenchel.errors import InputError
 
 
@@ -28,7 +30,8 @@ def level_order(y: Any, levels: Any) -> list[Any] | None:
     kind: Any = getattr(y, "dtype", None)
     if getattr(kind, "ordered", False) and hasattr(kind, "categories"):
         return list(kind.categories)
-    if type(kind).__name__ == "Enum" and type(kind).__module__.startswith("polars"):
+    polars: Any = sys.modules.get("polars")  # it has been imported by whoever has data of its kind
+    if polars is not None and isinstance(kind, polars.Enum):
         return list(kind.categories)
     return None
 
@@ -42,7 +45,7 @@ def levelled(y: np.ndarray, order: list[Any] | None) -> tuple[np.ndarray, np.nda
     (array([ 9, 10]), array([1, 0, 1]))
     """
     if order is None:
-        if y.dtype.kind not in "biuf":
+        if not is_number_or_bool(y):
             some = ", ".join(str(label) for label in dict.fromkeys(y.tolist()[:100]))
             raise InputError(
                 f"y holds words ({some:.60}), and their order is not known: that of the alphabet is rarely meant. Name the "

@@ -144,7 +144,7 @@ def accept_alphas(alphas: Any) -> np.ndarray:
 def _rescaled(problem: Problem) -> Callable[[float], Problem]:
     given = regularizer_of(problem)
     rest: dict[str, Any] = {"fit_intercept": problem.has_intercept, "sample_weight": problem.weights}
-    if problem.family == "set":
+    if problem.is_measure:
         rest = {"groups": problem.groups}  # type: ignore[attr-defined]
     elif problem.has_offset:
         rest["offset"] = problem.offset

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel.data.dtypes import is_object
 from fenchel.errors import InputError
 from fenchel.sequences.attributes import Attributes, has_names
 
@@ -146,7 +147,7 @@ def _named(sequence: Any) -> bool:
 
 
 def _numeric(sequence: Any) -> bool:
-    return sp.issparse(sequence) or (hasattr(sequence, "dtype") and sequence.dtype.kind != "O")
+    return sp.issparse(sequence) or (hasattr(sequence, "dtype") and not is_object(sequence))
 
 
 def _numbers(i: int, sequence: Any, what: str) -> Any:

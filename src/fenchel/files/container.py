@@ -33,6 +33,7 @@ PRELUDE = struct.Struct("<8sII")
 DIGEST = hashlib.sha256().digest_size
 DTYPES = ("<f8", "<i8")
 ITEM = 8
+STORED = {"f": "<f8", "i": "<i8", "u": "<i8"}  # how numbers are written, by the kind of their dtype
 LONGEST_HEADER = 1 << 24
 DEEPEST_HEADER = 16
 LONGEST_AXIS = 1 << 40
@@ -95,9 +96,10 @@ def _exactly(file: BinaryIO, count: int, what: str) -> bytes:
 
 
 def _dtype_of(name: str, array: np.ndarray) -> str:
-    if array.dtype.kind not in "fiu" or array.dtype.itemsize > ITEM:
+    stored = STORED.get(array.dtype.kind)
+    if stored is None or array.dtype.itemsize > ITEM:
         raise ModelFileError(f"{name} has dtype {array.dtype}, and only real numbers of at most 64 bits can be written")
-    return "<f8" if array.dtype.kind == "f" else "<i8"
+    return stored
 
 
 def _canonical(content: Any) -> bytes:

@@ -48,6 +48,7 @@ class KernelProblem(Problem):
     """
 
     family = "kernel"
+    is_scalar, is_kernel, is_linear = False, True, False
 
     def __init__(
         self, X: Any, y: Any = None, loss: Any = "hinge", alpha: float | None = None, fit_intercept: bool = False,

@@ -17,8 +17,10 @@ class Absolute(NamedTuple):
     (2.0, 1.0)
     """
 
+    tex = r"\lvert z - y \rvert"
     valid_target = staticmethod(is_anything)
     target_rule = "any finite number"
+    task = "regression"
     nonnegative = True
 
     def value(self, z, y):

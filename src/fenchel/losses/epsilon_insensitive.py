@@ -43,11 +43,13 @@ class EpsilonInsensitive(NamedTuple):
     (1.5, 1.125)
     """
 
+    tex = r"\frac{1}{p} \max(0,\, \lvert z - y \rvert - \epsilon)^p"
     epsilon: float = 0.1
     p: float = 1.0
 
     valid_target = staticmethod(is_anything)
     target_rule = "any finite number"
+    task = "regression"
     nonnegative = True
 
     def in_kernels(self):

@@ -19,8 +19,11 @@ class Exponential(NamedTuple):
     (1.0, 1.0)
     """
 
+    tex = r"\exp(-y z)"
+    tex_where = "y = ±1"
     valid_target = staticmethod(is_sign)
     target_rule = "-1 or +1"
+    task = "binary"
     nonnegative = True
     grows_exponentially = True
 

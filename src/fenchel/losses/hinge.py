@@ -17,10 +17,13 @@ class Hinge(NamedTuple):
     (0.75, -1.0)
     """
 
+    tex = r"\max(0,\, \rho - y z)"
+    tex_where = "y = ±1, ρ the margin"
     margin: float = 1.0
 
     valid_target = staticmethod(is_sign)
     target_rule = "-1 or +1"
+    task = "binary"
     nonnegative = True
 
     def parameters_ok(self):

@@ -17,10 +17,12 @@ class Huber(NamedTuple):
     (1.5, 1.0)
     """
 
+    tex = r"\min_x \frac{1}{2}(z - y - x)^2 + \delta \lvert x \rvert"
     delta: float = 1.0
 
     valid_target = staticmethod(is_anything)
     target_rule = "any finite number"
+    task = "regression"
     nonnegative = True
 
     def parameters_ok(self):

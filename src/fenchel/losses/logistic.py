@@ -71,8 +71,12 @@ class Logistic(NamedTuple):
     (0.693147, -0.5)
     """
 
+    tex = r"\log(1 + \exp(-y z))"
+    tex_where = "y = ±1"
     valid_target = staticmethod(is_sign)
     target_rule = "-1 or +1"
+    task = "binary"
+    response = "sigmoid"
     nonnegative = True
 
     def value(self, z, y):

@@ -20,6 +20,8 @@ class Moreau(NamedTuple):
     (0.75, -0.5)
     """
 
+    tex = r"\min_x \ell(x, y) + \frac{1}{2\gamma}(x - z)^2"
+    tex_where = "ℓ the loss inside"
     loss: Any
     gamma: float = 1.0
 

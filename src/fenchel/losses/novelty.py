@@ -17,8 +17,10 @@ class Novelty(NamedTuple):
     (0.75, -1.0)
     """
 
+    tex = r"\max(0,\, 1 - z)"
     valid_target = staticmethod(is_anything)
     target_rule = "anything (it is not used)"
+    task = "novelty"
     nonnegative = True
 
     def value(self, z, y):

@@ -32,8 +32,12 @@ class Poisson(NamedTuple):
     (0.0, -2.0)
     """
 
+    tex = r"\exp(z) - y z + y \log(y) - y"
+    tex_where = "half the deviance"
     valid_target = staticmethod(is_nonnegative)
     target_rule = "at least 0"
+    task = "regression"
+    response = "exp"
     nonnegative = True
     grows_exponentially = True
 

@@ -18,10 +18,13 @@ class PowerHinge(NamedTuple):
     (2.6666666666666665, -4.0)
     """
 
+    tex = r"\frac{1}{p} \max(0,\, 1 - y z)^p"
+    tex_where = "y = ±1"
     p: float = 1.5
 
     valid_target = staticmethod(is_sign)
     target_rule = "-1 or +1"
+    task = "binary"
     nonnegative = True
 
     def parameters_ok(self):

@@ -16,6 +16,9 @@ in_runs()              whether values of several rows at a time take less time e
 in_kernels()           a simpler loss that is the same (of Fenchel's own losses only)   the loss itself
 smoothness()           Lipschitz constant of the slope; inf: none; None: it jumps       derived.is_differentiable
 valid_target(y)        which targets are allowed (on arrays)                            every finite number is
+task                   "binary", "regression" or "novelty" (fenchel.losses.task)        by valid_target
+response               what a score predicts: "identity", "exp", "sigmoid", "softmax"   "identity"
+tex, tex_where         the formula for reports, and where its letters come from         the docstring's first line
 =====================  ===============================================================  ==========================
 
 `dual_step` is the exact maximisation of the dual over one row: z is the row's present score, u its present dual

@@ -17,10 +17,13 @@ class Quantile(NamedTuple):
     (0.9, -0.9)
     """
 
+    tex = r"\max(\tau (y - z),\, (1 - \tau)(z - y))"
+    tex_where = "the τ-quantile"
     tau: float = 0.5
 
     valid_target = staticmethod(is_anything)
     target_rule = "any finite number"
+    task = "regression"
     nonnegative = True
 
     def parameters_ok(self):

@@ -17,10 +17,13 @@ class SmoothedHinge(NamedTuple):
     (0.75, -0.5)
     """
 
+    tex = r"\min_x \max(0,\, 1 - y x) + \frac{1}{2\gamma}(x - z)^2"
+    tex_where = "y = ±1"
     gamma: float = 1.0
 
     valid_target = staticmethod(is_sign)
     target_rule = "-1 or +1"
+    task = "binary"
     nonnegative = True
 
     def parameters_ok(self):

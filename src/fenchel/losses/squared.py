@@ -17,8 +17,10 @@ class Squared(NamedTuple):
     (2.0, 2.0)
     """
 
+    tex = r"\frac{1}{2}(z - y)^2"
     valid_target = staticmethod(is_anything)
     target_rule = "any finite number"
+    task = "regression"
     nonnegative = True
 
     def value(self, z, y):

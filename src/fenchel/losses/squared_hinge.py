@@ -17,10 +17,13 @@ class SquaredHinge(NamedTuple):
     (0.5, -1.0)
     """
 
+    tex = r"\frac{1}{2} \max(0,\, \rho - y z)^2"
+    tex_where = "y = ±1, ρ the margin"
     margin: float = 1.0
 
     valid_target = staticmethod(is_sign)
     target_rule = "-1 or +1"
+    task = "binary"
     nonnegative = True
 
     def parameters_ok(self):

@@ -20,6 +20,8 @@ class BreakEven(TopKMeasure):
     (1.0, array([ 0. ,  0.5, -0.5]))
     """
 
+    tex = r"\max_{y'} \; 1 - \name{precision}(y') + s \sum_i (y'_i - y_i) z_i"
+    tex_where = "y′ with as many positives as y, s the scale"
     scale: float | None = None
 
     def __post_init__(self) -> None:

@@ -25,6 +25,8 @@ class ERU(RankingMeasure):
     (1.0, array([-0.75,  0.5 ,  0.25]))
     """
 
+    tex = r"\max_\pi \sum_i c_i z_{\pi(i)} - \sum_j \name{c̄}_j z_j + 1 - \name{ERU}(\pi)"
+    tex_where = "π an order of the documents of a query; the mean over queries"
     neutral: float
     half_life: float
     decay: float | None = None
@@ -35,6 +37,11 @@ class ERU(RankingMeasure):
         if self.half_life <= 1.0:
             raise InputError(f"half_life must be > 1 (a rank beyond the first), got {self.half_life!r}")
         self._check_decay()
+
+    @classmethod
+    def example(cls) -> ERU:
+        """One for trying things out."""
+        return cls(neutral=0.5, half_life=3.0)
 
     def gains(self, y: Vector, queries: Queries) -> Vector:
         """max(y - neutral, 0)."""

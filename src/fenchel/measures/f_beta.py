@@ -41,11 +41,15 @@ class FBeta(Measure):
     (1.5, array([-1.,  1.,  0.]))
     """
 
+    tex = r"\max_{y'} \; 1 - \name{F}(y') + s \sum_i (y'_i - y_i) z_i"
+    tex_where = "y′ any labels of the rows, F the F-measure of y′, s the scale"
     beta: float = 1.0
     scale: float | None = None
 
     shift_invariant: ClassVar[bool] = False
     nonnegative: ClassVar[bool] = True
+    task: ClassVar[str] = "binary"
+    signs_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "beta", positive("beta", self.beta))

@@ -41,6 +41,8 @@ class MRR(Measure):
     (1.0, array([-0.5,  0.5]))
     """
 
+    tex = r"\max_\pi \sum_i c_i z_{\pi(i)} - \sum_j \name{c̄}_j z_j + 1 - \frac{1}{\rank(\pi)}"
+    tex_where = "rank: that of the first relevant document; the mean over queries"
     decay: float = 1.0
 
     needs_groups: ClassVar[bool] = True

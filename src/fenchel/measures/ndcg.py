@@ -27,6 +27,8 @@ class NDCG(RankingMeasure):
     (0.4305, array([-0.5   ,  0.3691,  0.1309]))
     """
 
+    tex = r"\max_\pi \sum_i c_i z_{\pi(i)} - \sum_j \name{c̄}_j z_j + 1 - \name{NDCG}(\pi)"
+    tex_where = "π an order of the documents of a query; the mean over queries"
     k: int | None = None
     decay: float | None = None
 

@@ -43,10 +43,13 @@ class Ordinal(Measure):
     array([ 0.67,  0.33, -1.  ])
     """
 
+    tex = r"\frac{1}{M} \sum_{y_i < y_j} \cost(y_i, y_j) \max(0,\, 1 - z_j + z_i)"
+    tex_where = "M the number of such pairs"
     cost: Any = None
 
     shift_invariant: ClassVar[bool] = True
     nonnegative: ClassVar[bool] = True
+    task: ClassVar[str] = "ordinal"
 
     def __post_init__(self) -> None:
         if self.cost is not None:

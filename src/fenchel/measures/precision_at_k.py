@@ -23,12 +23,19 @@ class PrecisionAtK(TopKMeasure):
     (1.75, array([-0.5,  1. , -0.5]))
     """
 
+    tex = r"\max_{y'} \; 1 - \name{precision}(y') + s \sum_i (y'_i - \name{ȳ}_i) z_i"
+    tex_where = "y′ with k positives, ȳ the mean of the best of them, s the scale"
     k: int
     scale: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", rank("k", self.k))
         self._check_scale()
+
+    @classmethod
+    def example(cls) -> PrecisionAtK:
+        """One for trying things out."""
+        return cls(k=3)
 
     def depth(self, sizes: Counts, relevant: Counts) -> Counts:
         """k, or the whole query."""

@@ -8,6 +8,8 @@ value_and_slope(z, prepared, out)        the loss of the scores z; out = a subgr
 needs_groups                             the measure is defined within queries: groups must be given
 shift_invariant                          adding a constant to all scores changes nothing (so an intercept is idle)
 nonnegative                              the loss is never negative (all built-in ones are not)
+task                                     what the scores are for: "ranking", "binary" (two kinds of rows) or "ordinal"
+signs_only                               targets are -1 or +1 also where groups are given
 =======================================  ==========================================================================
 
 Every measure is the greatest of finitely many affine functions: value = <slope, z> + constant, and the constant depends
@@ -55,6 +57,8 @@ class Measure(ABC):
     needs_groups: ClassVar[bool] = False
     shift_invariant: ClassVar[bool] = False
     nonnegative: ClassVar[bool] = False
+    task: ClassVar[str] = "ranking"
+    signs_only: ClassVar[bool] = False
 
     @abstractmethod
     def prepare(self, y: ArrayLike, groups: ArrayLike | None = None, weights: ArrayLike | None = None) -> Any:

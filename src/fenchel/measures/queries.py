@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.data.accept import accept_vector
+from fenchel.data.dtypes import is_floating
 from fenchel.errors import InputError
 
 
@@ -48,7 +49,7 @@ def split(n: int, groups: ArrayLike | None) -> Queries:
     names = np.asarray(groups)
     if names.shape != (n,):
         raise InputError(f"groups has the shape {names.shape}, but there are {n} targets: give one query per row")
-    if names.dtype.kind == "f" and not np.isfinite(names).all():
+    if is_floating(names) and not np.isfinite(names).all():
         row = int(np.argmin(np.isfinite(names)))
         raise InputError(f"groups of row {row} is {names[row]!r}: every row needs a query")
     try:

@@ -21,6 +21,9 @@ class RecallAtK(PrecisionAtK):
     (1.375, array([-0.25,  0.5 , -0.25]))
     """
 
+    tex = r"\max_{y'} \; 1 - \name{recall}(y') + s \sum_i (y'_i - \name{ȳ}_i) z_i"
+    tex_where = "y′ with k positives, ȳ the mean of the best of them, s the scale"
+
     def divisor(self, depth: Counts, relevant: Counts, whole: bool) -> Counts:
         """The number of relevant rows."""
         return np.asarray(relevant)

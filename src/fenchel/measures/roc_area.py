@@ -34,10 +34,14 @@ class ROCArea(Measure):
     (0.75, array([ 0. ,  0.5, -0.5]))
     """
 
+    tex = r"\frac{1}{n_+ n_-} \sum_{i \text{ positive},\, j \text{ negative}} \max(0,\, \rho - z_i + z_j)"
+    tex_where = "ρ the margin"
     margin: float = 1.0
 
     shift_invariant: ClassVar[bool] = True
     nonnegative: ClassVar[bool] = True
+    task: ClassVar[str] = "binary"
+    signs_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "margin", positive("margin", self.margin))

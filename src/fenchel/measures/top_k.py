@@ -35,6 +35,7 @@ class TopKMeasure(Measure):
 
     shift_invariant: ClassVar[bool] = True
     nonnegative: ClassVar[bool] = True
+    task: ClassVar[str] = "binary"
     scale: float | None
 
     @abstractmethod

@@ -21,6 +21,8 @@ class WinnerTakesAll(RankingMeasure):
     (1.5, array([-1.,  1.,  0.]))
     """
 
+    tex = r"\max_\pi \sum_i c_i z_{\pi(i)} - \sum_j \name{c̄}_j z_j + 1 - \name{best}(\pi)"
+    tex_where = "best: 1 if the first document is one; the mean over queries"
     decay: float | None = None
 
     def __post_init__(self) -> None:

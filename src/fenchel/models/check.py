@@ -9,21 +9,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.errors import InputError
-from fenchel.models.parts import classes_known, innermost
+from fenchel.losses.task import innermost, task_of
+from fenchel.models.parts import classes_known
 
 
 def check(model: Any) -> None:
     """Raise InputError unless the parts of a model fit together."""
-    coef, k, family = np.asarray(model.coef), model.k, model.family
+    coef, k = np.asarray(model.coef), model.k
     intercept = np.asarray(model.intercept)
-    fits = 1 if family == "vector" else k
+    fits = 1 if model.is_vector else k
     rules = {
         "coef must be a finite float64 array of shape (d,) or (k, d) with k > 1": coef.ndim in (1, 2)
         and coef.dtype == np.float64
         and coef.size > 0
         and (coef.ndim == 1 or k > 1)
         and bool(np.isfinite(coef).all()),
-        "the scores must be as many as the loss has": _good_scores(model.loss, family, coef.ndim, k),
+        "the scores must be as many as the loss has": _good_scores(model, coef.ndim),
         f"intercept must be {'a finite number' if k == 1 else f'{k} finite numbers'}": intercept.shape
         == (() if k == 1 else (k,))
         and bool(np.isfinite(intercept).all()),
@@ -52,12 +53,12 @@ def check(model: Any) -> None:
     model.regularizer.validate(coef.shape[-1])
 
 
-def _good_scores(loss: Any, family: str, ndim: int, k: int) -> bool:
-    if family != "vector":
-        return family == "scalar" or ndim == 1
-    inner = innermost(loss)
+def _good_scores(model: Any, ndim: int) -> bool:
+    if not model.is_vector:
+        return not model.is_measure or ndim == 1
+    inner = innermost(model.loss)
     wanted = inner.parent.size - 1 if hasattr(inner, "leaf") else classes_known(inner)
-    return ndim == 2 and wanted in (None, k)
+    return ndim == 2 and wanted in (None, model.k)
 
 
 def _good_labels(model: Any) -> bool:
@@ -65,9 +66,9 @@ def _good_labels(model: Any) -> bool:
     if labels is None:
         return k == 1
     count = k if k > 1 else 2
-    if model.family == "vector":
+    if model.is_vector:
         count = classes_known(model.loss) or k
-    elif model.family == "set":
+    elif model.is_measure:
         count = len(model.thresholds or ()) + 1
     return good_names(labels, count)
 
@@ -82,18 +83,18 @@ def good_names(labels: Any, count: int) -> bool:
 def _good_thresholds(model: Any) -> bool:
     cuts = model.thresholds
     if cuts is None:
-        return model.family != "set" or model.labels is None
-    if type(innermost(model.loss)).__name__ == "Novelty":
+        return not model.is_measure or model.labels is None
+    if task_of(model.loss) == "novelty":
         return len(cuts) == 1 and bool(np.isfinite(cuts[0]))
     ascending = bool(np.isfinite(cuts).all()) and all(a <= b for a, b in pairwise(cuts))
-    return model.family == "set" and model.labels is not None and len(cuts) > 0 and ascending
+    return model.is_measure and model.labels is not None and len(cuts) > 0 and ascending
 
 
 def _good_dual(points: Any, model: Any, k: int) -> bool:
-    if sp.issparse(points) and (model.family != "vector" or points.format != "csr"):
+    if sp.issparse(points) and (not model.is_vector or points.format != "csr"):
         return False
-    if model.family == "set":
+    if model.is_measure:
         return points.ndim == 2 and points.shape[0] > 0 and points.shape[1] == 1 + model.n
-    if model.family == "vector":
+    if model.is_vector:
         return points.shape == (model.n, k)
     return points.shape == ((model.n,) if k == 1 else (k, model.n))

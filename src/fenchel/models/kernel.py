@@ -10,12 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.accept import fault
+from fenchel.data.dtypes import is_signed_integer
 from fenchel.errors import InputError
 from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.kernel_methods.scores import kernel_scores
+from fenchel.measures import is_measure
 from fenchel.models.check import good_names
 from fenchel.models.model import Scored, current_versions, plain_label
-from fenchel.models.parts import family_of, model_rows
+from fenchel.models.parts import model_rows
+from fenchel.multiclass import is_vector_loss
+from fenchel.regularizers import L2
 from fenchel.result import Certificate, Result, Status
 
 
@@ -67,6 +71,7 @@ class KernelModel(Scored):
     versions: dict[str, str] = field(default_factory=current_versions)
 
     family = "kernel"
+    is_kernel = True
     thresholds = None
     constant = None
     index_base = None
@@ -93,7 +98,7 @@ class KernelModel(Scored):
         """The model of one Result, or of one per label (one label against the rest, on the same rows and kernel)."""
         first: Any = results[0]
         problem, coef = first.problem, np.array([result.coef for result in results])
-        if problem.family != "kernel":
+        if not problem.is_kernel:
             raise InputError(
                 "KernelModel is for the Result of a KernelProblem; fenchel.Model is for those of a Problem"
             )
@@ -185,7 +190,7 @@ def _check(model: KernelModel) -> None:
         and bool(np.isfinite(coef).all()),
         "n must be at least 1": model.n >= 1,
         "support must be different rows of the n, ascending": model.support.ndim == 1
-        and model.support.dtype.kind == "i"
+        and is_signed_integer(model.support)
         and (
             s == 0 or bool(model.support[0] >= 0 and model.support[-1] < model.n and (np.diff(model.support) > 0).all())
         ),
@@ -193,14 +198,14 @@ def _check(model: KernelModel) -> None:
         == (() if k == 1 else (k,))
         and bool(np.isfinite(intercept).all()),
         "intercept must be 0 when fit_intercept is False": model.fit_intercept or not intercept.any(),
-        "the loss must be one of a score per row": family_of(model.loss) == "scalar",
+        "the loss must be one of a score per row": not is_measure(model.loss) and not is_vector_loss(model.loss),
         "labels must be None or as many different numbers or strings as there are classes": k == 1
         if model.labels is None
         else good_names(model.labels, count),
         f"certificates, statuses, solvers and digests must have {k} entries": {k}
         == {len(part) for part in (model.certificates, model.statuses, model.solvers, model.digests)},
         "tol must be a number greater than 0": 0.0 < model.tol < np.inf,
-        "the regularizer must be L2: that of a kernel's space": type(model.regularizer).__name__ == "L2",
+        "the regularizer must be L2: that of a kernel's space": isinstance(model.regularizer, L2),
         "dual_points must be None or have an entry per row": point is None
         or point.shape == ((model.n,) if k == 1 else (k, model.n)),
         f"feature_names must be None or {model.d} strings": model.feature_names is None

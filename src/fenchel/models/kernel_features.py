@@ -13,10 +13,11 @@ from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.models.kernel import plain_params
 from fenchel.models.model import current_versions
 from fenchel.models.parts import model_rows
+from fenchel.models.traits import Traits
 
 
 @dataclass(frozen=True, eq=False)
-class KernelFeatures:
+class KernelFeatures(Traits):
     """L^-1 k(pivots, x) for every row x: the features of `fenchel.IncompleteCholesky`.
 
     Attributes
@@ -47,6 +48,8 @@ class KernelFeatures:
     versions: dict[str, str] = field(default_factory=current_versions)
 
     family = "features"
+    is_kernel = True
+    content = "features of a kernel"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel_params", plain_params(self.kernel, self.kernel_params))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.data.dtypes import is_signed_integer
 from fenchel.errors import ModelFileError
 from fenchel.models.kernel import KernelModel
 from fenchel.models.kernel_features import KernelFeatures
@@ -140,7 +141,7 @@ def features_from_plain(header: dict[str, Any], arrays: Arrays) -> KernelFeature
     )  # fmt: skip
     _require(
         type(model.trace) is type(model.trace_error) is float
-        and model.pivots.dtype.kind == "i"
+        and is_signed_integer(model.pivots)
         and all(type(name) is str for name in model.versions.values())
     )
     return model

@@ -10,16 +10,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.errors import InputError
+from fenchel.losses.task import innermost, response_of, task_of
+from fenchel.measures import is_measure
 from fenchel.models.check import check
 from fenchel.models.parts import (
     class_scores,
     classes_known,
     family_of,
-    innermost,
     linear_scores,
     model_rows,
     regularizer_of,
 )
+from fenchel.models.traits import Traits
+from fenchel.multiclass import is_vector_loss
 from fenchel.result import Certificate, Result, Status
 
 SEVERITY = [
@@ -33,7 +36,7 @@ SEVERITY = [
 ]
 
 
-class Scored:
+class Scored(Traits):
     """What the scores of a model mean: shared by linear models and models with a kernel, which have `scores(X)`."""
 
     loss: Any
@@ -73,11 +76,10 @@ class Scored:
         z = self.scores(X)
         if self.labels is not None:
             return np.array(self.labels)[self._places(z)]
-        name = type(innermost(self.loss)).__name__
-        if name == "Novelty":
+        if task_of(self.loss) == "novelty":
             return np.where(z >= (1.0 if self.thresholds is None else self.thresholds[0]), 1, -1)
         with np.errstate(over="ignore"):
-            return np.exp(z) if name == "Poisson" else z
+            return np.exp(z) if response_of(innermost(self.loss)) == "exp" else z
 
     def _places(self, z: np.ndarray) -> np.ndarray:
         """Which label the scores mean."""
@@ -93,7 +95,7 @@ class Scored:
             raise InputError(
                 f"loss {type(self.loss).__name__} has no probabilities; fit with loss 'logistic' or 'softmax'"
             )
-        if self.family == "vector":
+        if self.is_vector:
             return self.loss.probability(self.scores(X))
         z = self.scores(X)
         positive = self.loss.probability(z)
@@ -194,16 +196,16 @@ class Model(Scored):
             raise InputError("results: there must be at least one Result")
         first, several = results[0], len(results) > 1
         problem = first.problem
-        if problem.family in ("kernel", "structured"):
-            right = "KernelModel" if problem.family == "kernel" else "StructuredModel"
+        if not problem.is_linear:
+            right = "KernelModel" if problem.is_kernel else "StructuredModel"
             raise InputError(f"this Result has no weights of features: fenchel.{right}.from_result makes its model")
-        if labels is None and problem.family == "vector":
+        if labels is None and problem.is_vector:
             labels = range(classes_known(problem.loss) or len(first.coef))
         points = [_dual_array(result) if keep_dual else None for result in results]
         intercepts = np.array([result.intercept for result in results])
         return cls(
             coef=np.array([result.coef for result in results]) if several else np.array(first.coef),
-            intercept=intercepts if several else intercepts[0] if problem.family == "vector" else float(intercepts[0]),
+            intercept=intercepts if several else intercepts[0] if problem.is_vector else float(intercepts[0]),
             loss=problem.loss,
             regularizer=regularizer_of(problem),
             fit_intercept=problem.has_intercept,
@@ -229,6 +231,23 @@ class Model(Scored):
     def family(self) -> str:
         """ "scalar", "vector" (a loss of several scores) or "set" (a measure of all rows)."""
         return family_of(self.loss)
+
+    is_linear = True
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether the loss is one of several scores per row."""
+        return is_vector_loss(self.loss)
+
+    @property
+    def is_measure(self) -> bool:
+        """Whether the loss is a measure of all scores together."""
+        return is_measure(self.loss)
+
+    @property
+    def is_ranking(self) -> bool:
+        """Whether the loss is a measure, and scores rank rows without meaning labels."""
+        return self.is_measure and self.labels is None
 
     @property
     def d(self) -> int:
@@ -260,7 +279,7 @@ def _dual_array(result: Result) -> Any:
     point: Any = result.dual_point
     if sp.issparse(point):
         return point.copy()
-    if point is None or result.problem.family != "set":
+    if point is None or not result.problem.is_measure:
         return None if point is None else np.array(point)
     return np.column_stack([point.weights, point.scores])
 

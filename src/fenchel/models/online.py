@@ -11,10 +11,11 @@ from fenchel.errors import InputError
 from fenchel.models.check import good_names
 from fenchel.models.model import current_versions
 from fenchel.models.parts import linear_scores, model_rows
+from fenchel.models.traits import Traits
 
 
 @dataclass(frozen=True, eq=False)
-class OnlineModel:
+class OnlineModel(Traits):
     """The scores X coef' + intercept of an `OnlineClassifier`, and what they mean.
 
     Attributes
@@ -42,6 +43,8 @@ class OnlineModel:
     versions: dict[str, str] = field(default_factory=current_versions)
 
     family = "online"
+    is_linear = True
+    content = "the weights of an online learner"
     loss = None
     thresholds = None
     constant = None

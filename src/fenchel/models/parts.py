@@ -9,19 +9,11 @@ import scipy.sparse as sp
 
 from fenchel import losses, measures, multiclass
 from fenchel.errors import InputError, UnknownNameError
+from fenchel.losses.task import innermost
 
-FIELDS = {  # of the losses of several scores, as their constructors take them
-    "cost_hinge": ["cost", "beta"],
-    "hierarchical_hinge": ["parent", "leaf", "cost"],
-    "hierarchical_softmax": ["parent", "leaf"],
-    "max_hinge": [],
-    "moreau_vector": ["loss", "gamma"],
-    "softmax": [],
-    "top_k": ["k"],
-    "usunier": ["k"],
-    "weighted_top_k": ["rho"],
-    "weighted_usunier": ["rho"],
-}
+JOINT: dict[str, Any] = dict(multiclass.LOSSES)
+# Of the losses of several scores that can be written to a file: what is written of them.
+FIELDS = {name: list(cls.saved_fields) for name, cls in JOINT.items() if hasattr(cls, "saved_fields")}
 
 
 def family_of(loss: Any) -> str:
@@ -33,13 +25,6 @@ def family_of(loss: Any) -> str:
     if multiclass.is_vector_loss(loss):
         return "vector"
     return "set" if measures.is_measure(loss) else "scalar"
-
-
-def innermost(loss: Any) -> Any:
-    """The loss inside any number of Moreau envelopes."""
-    while hasattr(loss, "loss"):
-        loss = loss.loss
-    return loss
 
 
 def class_scores(loss: Any, Z: np.ndarray) -> np.ndarray:
@@ -90,7 +75,7 @@ def classes_known(loss: Any) -> int | None:
 
 def regularizer_of(problem: Any) -> Any:
     """The regularizer as it was given: that of a problem with several scores is spread over all of them."""
-    return problem.given if problem.family == "vector" else problem.regularizer
+    return problem.given if problem.is_vector else problem.regularizer
 
 
 def loss_parameters(loss: Any) -> dict[str, Any]:
@@ -99,11 +84,10 @@ def loss_parameters(loss: Any) -> dict[str, Any]:
     >>> loss_parameters(multiclass.TopK(5)), loss_parameters(losses.Hinge())
     ({'name': 'top_k', 'k': 5}, {'name': 'hinge', 'margin': 1.0})
     """
-    family = family_of(loss)
-    if family == "set":
+    if measures.is_measure(loss):
         plain = measures.parameters(loss)
         return {key: np.array(value) if isinstance(value, tuple) else value for key, value in plain.items()}
-    if family == "scalar":
+    if not multiclass.is_vector_loss(loss):
         return losses.parameters(loss)
     name = next((key for key, kind in multiclass.LOSSES.items() if kind is type(loss)), None)
     if name not in FIELDS:
@@ -138,8 +122,7 @@ def loss_from_parameters(data: dict[str, Any]) -> Any:
         return _of_tree(name, **values)
     if "loss" in values:
         values["loss"] = loss_from_parameters(dict(values["loss"]))
-    kind: Any = multiclass.LOSSES[name]
-    return kind(**values)
+    return JOINT[name](**values)
 
 
 def _of_tree(name: str, parent: Any, leaf: Any, **more: Any) -> Any:
@@ -147,5 +130,4 @@ def _of_tree(name: str, parent: Any, leaf: Any, **more: Any) -> Any:
     tree = multiclass.Tree(np.asarray(parent).tolist())
     if not (np.array_equal(tree.parent, parent) and np.array_equal(np.sort(leaf), np.sort(tree.leaf))):
         raise InputError(f"loss {name!r}: parent and leaf are not those of a tree with parents before children")
-    kind: Any = multiclass.LOSSES[name]
-    return kind(tree, **more)._replace(leaf=np.array(leaf, dtype=np.int64))
+    return JOINT[name](tree, **more)._replace(leaf=np.array(leaf, dtype=np.int64))

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from fenchel.errors import InputError
 from fenchel.models.model import current_versions
 from fenchel.models.structured_check import Shape, check, coefficients
+from fenchel.models.traits import Traits
 from fenchel.result import Certificate, Result, Status
 from fenchel.sequences.attributes import Attributes, has_names
 from fenchel.sequences.templates import Templates
@@ -22,7 +23,7 @@ from fenchel.structured.pool import enlarged
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredModel:
+class StructuredModel(Traits):
     """The coefficients of a model of `fenchel.structured` with their certificate and where they come from.
 
     Attributes
@@ -72,6 +73,7 @@ class StructuredModel:
     versions: dict[str, str] = field(default_factory=current_versions)
 
     family = "structured"
+    is_structured = True
 
     def __post_init__(self) -> None:
         check(self)

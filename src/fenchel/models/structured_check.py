@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.data.dtypes import is_signed_integer
 from fenchel.errors import InputError
 from fenchel.sequences.templates import Templates
 from fenchel.structured import MODELS, Chain, Gibbs, Marginals, Matching, PairwiseLabels, Pool, Tree
@@ -66,7 +67,7 @@ def _rules(model: Any) -> dict[str, bool]:
         and m >= 1
         and model.n >= 1,
         "the features and labels must be those of the loss": _good_shape(model.loss, links, m),
-        "coef must be a finite float64 array of as many entries as features and labels make": _vector(model.coef, "f")
+        "coef must be a finite float64 array of as many entries as features and labels make": _finite_vector(model.coef)
         and model.coef.size > 0
         and _good_places(model),
         f"labels must be None or {m} different strings or numbers": model.labels is None or _good_labels(model, m),
@@ -106,19 +107,25 @@ def _has_links(loss: Any) -> bool:
     return isinstance(loss, Chain) and loss.edge_features
 
 
-def _vector(array: Any, kind: str) -> bool:
-    """Whether it is a vector of finite float64 ("f") or of integers ("i")."""
-    sound = isinstance(array, np.ndarray) and array.ndim == 1
-    return sound and (
-        array.dtype == np.float64 and bool(np.isfinite(array).all()) if kind == "f" else array.dtype.kind == "i"
-    )
+def _is_vector(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.ndim == 1
+
+
+def _finite_vector(array: Any) -> bool:
+    """Whether it is a vector of finite float64."""
+    return _is_vector(array) and array.dtype == np.float64 and bool(np.isfinite(array).all())
+
+
+def _integer_vector(array: Any) -> bool:
+    """Whether it is a vector of integers."""
+    return _is_vector(array) and is_signed_integer(array)
 
 
 def _good_places(model: Any) -> bool:
     full, places = coefficients(model.loss, model.shape), model.places
     if not (isinstance(model.loss, Chain) and model.loss.observed_only):
         return places is None and model.coef.size == full
-    return _vector(places, "i") and places.size == model.coef.size and _ascending(places, strictly=True, below=full)
+    return _integer_vector(places) and places.size == model.coef.size and _ascending(places, strictly=True, below=full)
 
 
 def _ascending(numbers: np.ndarray, strictly: bool, below: int) -> bool:
@@ -144,7 +151,7 @@ def _good_dual(model: Any) -> bool:
     log = model.loss.loss == "log"
     match model.dual_point:
         case Gibbs(weights, coefs):
-            sound = log and _vector(weights, "f") and isinstance(coefs, np.ndarray) and coefs.dtype == np.float64
+            sound = log and _finite_vector(weights) and isinstance(coefs, np.ndarray) and coefs.dtype == np.float64
             return bool(
                 sound
                 and coefs.shape == (weights.size, model.coef.size)
@@ -154,9 +161,9 @@ def _good_dual(model: Any) -> bool:
             )
         case Pool(start, weights, offsets, labels):
             sound = not log and _starts(start, model.n, weights) and _starts(offsets, weights.size, labels)
-            return bool(sound and _vector(weights, "f") and (weights >= 0.0).all() and labels.dtype == np.int32)
+            return bool(sound and _finite_vector(weights) and (weights >= 0.0).all() and labels.dtype == np.int32)
         case Marginals(start, values, scale):
-            sound = not log and _starts(start, model.n, values) and _vector(values, "f")
+            sound = not log and _starts(start, model.n, values) and _finite_vector(values)
             return bool(sound and type(scale) is float and 0.0 <= scale <= 1.0)
         case _:
             return False
@@ -165,7 +172,7 @@ def _good_dual(model: Any) -> bool:
 def _starts(start: Any, count: int, entries: Any) -> bool:
     """Whether start[i] .. start[i+1] are consecutive parts of the entries."""
     return bool(
-        _vector(start, "i")
+        _integer_vector(start)
         and isinstance(entries, np.ndarray)
         and entries.ndim == 1
         and start.size == count + 1

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.data.dtypes import is_signed_integer
 from fenchel.errors import InputError, ModelFileError, UnknownNameError
 from fenchel.models.structured import StructuredModel
 from fenchel.models.structured_check import KINDS, Shape
@@ -137,7 +138,7 @@ def _take_names(key: str, count: Any, arrays: dict[str, np.ndarray], known: set[
         return None
     known.add(key)
     array = arrays[key]
-    if type(count) is not int or array.ndim != 1 or array.dtype.kind != "i":
+    if type(count) is not int or array.ndim != 1 or not is_signed_integer(array):
         raise ModelFileError(f"its {key} are not names")
     content = array.astype("<i8", copy=False).tobytes()
     texts = content.split(END)[:-1]
@@ -186,6 +187,6 @@ def _take_point(plain: Any, arrays: dict[str, np.ndarray], known: set[str]) -> A
 def _small_integers(array: np.ndarray) -> np.ndarray:
     """int64 as it is stored to int32 as labels are."""
     limits = np.iinfo(np.int32)
-    if array.dtype.kind != "i" or (array.size and not (array.min() >= limits.min and array.max() <= limits.max)):
+    if not is_signed_integer(array) or (array.size and not (array.min() >= limits.min and array.max() <= limits.max)):
         raise ModelFileError("its dual point has labels that are none")
     return array.astype(np.int32)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.data.dtypes import is_number
 from fenchel.errors import InputError
 
 
@@ -18,7 +19,7 @@ def class_count(y: Any, known: int | None = None) -> int:
     classes = np.asarray(y)
     if classes.ndim != 1 or classes.size == 0:
         raise InputError(f"y must be a vector with one class per row, got an array of shape {classes.shape}")
-    if classes.dtype.kind not in "iuf":
+    if not is_number(classes):
         raise InputError(f"y must hold classes 0 .. m - 1 as integers, got {classes[0]!r} first: number the classes")
     bad = ~((classes >= 0) & (classes == np.floor(classes)) & np.isfinite(classes))
     if bad.any():

@@ -35,7 +35,11 @@ class CostHinge(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\max(0,\, \max_{j \ne y} D_j^\beta (z_j - z_y) + D_j)"
+    tex_where = "Dⱼ what it costs to say j for y"
     nonnegative = True
+    task = "classes"
+    saved_fields = ("cost", "beta")
     sparse_duals = True
 
     def __new__(cls, cost: Any, beta: float = 0.0) -> CostHinge:
@@ -49,6 +53,11 @@ class CostHinge(ByContent, _Fields):
         scale = others**beta
         scale.setflags(write=False)
         return super().__new__(cls, costs, float(beta), scale)
+
+    @classmethod
+    def example(cls) -> CostHinge:
+        """One for trying things out."""
+        return cls(1.0 - np.eye(3))
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return self.cost, self.beta

@@ -59,6 +59,7 @@ class TreeLoss(ByContent):
 
     __slots__ = ()
     nonnegative = True
+    task = "classes"
     parent: np.ndarray
     leaf: np.ndarray
 
@@ -135,6 +136,8 @@ class HierarchicalHinge(TreeLoss, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\max_c \cost(y, c) + \score_c - \score_y\quad \score_c = \sum_{v \in \text{path to } c} z_v"
+    saved_fields = ("parent", "leaf", "cost")
     sparse_duals = True
 
     def __new__(cls, tree: Any, cost: Any = "tree") -> HierarchicalHinge:
@@ -144,6 +147,11 @@ class HierarchicalHinge(TreeLoss, _Fields):
             raise InputError(f'cost must be "tree", "lca" or a matrix, got {cost!r}')
         matrix = np.empty((0, 0)) if named else _cost_matrix(cost, tree.classes)
         return cls._make([tree.parent.copy(), tree.leaf.copy(), matrix, *(COSTS[cost] if named else (0.0, 0.0))])
+
+    @classmethod
+    def example(cls) -> HierarchicalHinge:
+        """One for trying things out."""
+        return cls(["a/x", "a/y", "b"])
 
     def __repr__(self):
         names = [repr(name) for name, pair in COSTS.items() if pair == (self.off_path, self.on_path)]

@@ -39,10 +39,17 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\log \sum_c \exp(\score_c) - \score_y\quad \score_c = \sum_{v \in \text{path to } c} z_v"
+    saved_fields = ("parent", "leaf")
 
     def __new__(cls, tree: Any) -> HierarchicalSoftmax:
         tree = Tree(tree)
         return cls._make([tree.parent.copy(), tree.leaf.copy()])
+
+    @classmethod
+    def example(cls) -> HierarchicalSoftmax:
+        """One for trying things out."""
+        return cls(["a/x", "a/y", "b"])
 
     def __repr__(self):
         return f"HierarchicalSoftmax({self._shown()})"

@@ -27,7 +27,11 @@ class MaxHinge(ByContent, _NoFields):
     """
 
     __slots__ = ()
+    tex = r"\max(0,\, \max_{j \ne y} 1 + z_j - z_y)"
+    tex_where = "y a class"
     nonnegative = True
+    task = "classes"
+    saved_fields = ()
     sparse_duals = True
     free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.compile.dispatch import helper
+from fenchel.data.dtypes import is_number
 from fenchel.errors import InputError
 from fenchel.multiclass.parameters import ByContent
 from fenchel.multiclass.softmax import ROUNDING
@@ -80,7 +81,10 @@ class MultivariateSquared(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\frac{1}{2}(z - y)' M (z - y)"
+    tex_where = "y a vector"
     nonnegative = True
+    task = "regression"
     several_targets = True
     free_intercepts = True
 
@@ -106,7 +110,7 @@ class MultivariateSquared(ByContent, _Fields):
 
     def outputs(self, y: Any) -> int:
         y = np.asarray(y)
-        if y.ndim != 2 or y.size == 0 or y.dtype.kind not in "iuf":
+        if y.ndim != 2 or y.size == 0 or not is_number(y):
             raise InputError(
                 f"y must be a matrix of numbers with a row per row of X, got {y.dtype} of shape {y.shape}; "
                 "for one target use fenchel.losses.Squared"

@@ -25,6 +25,10 @@ largest_slope()                the most that |u|_2 can be in the domain of loss*
 smoothness()                   Lipschitz constant of the slopes; None: they jump. Found by trying if it is absent
 =============================  ====================================================================================
 
+`task` is "classes" or "regression" (see `fenchel.losses.task`), and `saved_fields` names the parameters that a model file
+keeps, as the constructor takes them; a loss without it cannot be written. A loss that cannot be made without parameters has
+`example()`, one for three classes.
+
 `sparse_duals = True` says that few entries of a `dual_prox` are not zero; with many scores, solvers then store no zeros.
 
 y is a class 0 .. m - 1 (an integer), or for regression on several targets a vector. `dual_prox` is the exact maximisation

@@ -85,7 +85,12 @@ class Softmax(ByContent, _NoFields):
     """
 
     __slots__ = ()
+    tex = r"\log \sum_j \exp(z_j) - z_y"
+    tex_where = "y a class"
     nonnegative = True
+    task = "classes"
+    saved_fields = ()
+    response = "softmax"
     free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 
     def outputs(self, y: Any) -> int:

@@ -27,11 +27,20 @@ class TopK(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\max(0,\, \frac{1}{k} \sum_{j \le k} c_{[j]})"
+    tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, and 0 for y itself"
     nonnegative = True
+    task = "classes"
+    saved_fields = ("k",)
     sparse_duals = True
 
     def __new__(cls, k: int) -> TopK:
         return super().__new__(cls, rank_count(k))
+
+    @classmethod
+    def example(cls) -> TopK:
+        """One for trying things out."""
+        return cls(2)
 
     def outputs(self, y: Any) -> int:
         return fits(class_count(y), "k", self.k)

@@ -25,11 +25,20 @@ class Usunier(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\frac{1}{k} \sum_{j \le k} \max(0,\, c_{[j]})"
+    tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, j ≠ y"
     nonnegative = True
+    task = "classes"
+    saved_fields = ("k",)
     sparse_duals = True
 
     def __new__(cls, k: int) -> Usunier:
         return super().__new__(cls, rank_count(k))
+
+    @classmethod
+    def example(cls) -> Usunier:
+        """One for trying things out."""
+        return cls(2)
 
     def outputs(self, y: Any) -> int:
         return fits(class_count(y), "k", self.k)

@@ -29,11 +29,20 @@ class WeightedTopK(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\max(0,\, \sum_j \rho_j c_{[j]})"
+    tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, and 0 for y itself"
     nonnegative = True
+    task = "classes"
+    saved_fields = ("rho",)
     sparse_duals = True
 
     def __new__(cls, rho: Any) -> WeightedTopK:
         return super().__new__(cls, rank_weights(rho))
+
+    @classmethod
+    def example(cls) -> WeightedTopK:
+        """One for trying things out."""
+        return cls([0.75, 0.25])
 
     def __repr__(self) -> str:
         return f"WeightedTopK(rho={np.array2string(self.rho, precision=4, threshold=8, separator=', ')})"

@@ -28,11 +28,20 @@ class WeightedUsunier(ByContent, _Fields):
     """
 
     __slots__ = ()
+    tex = r"\sum_j \rho_j \max(0,\, c_{[j]})"
+    tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, j ≠ y"
     nonnegative = True
+    task = "classes"
+    saved_fields = ("rho",)
     sparse_duals = True
 
     def __new__(cls, rho: Any) -> WeightedUsunier:
         return super().__new__(cls, rank_weights(rho))
+
+    @classmethod
+    def example(cls) -> WeightedUsunier:
+        """One for trying things out."""
+        return cls([2.0, 1.0])
 
     def __repr__(self) -> str:
         return f"WeightedUsunier(rho={np.array2string(self.rho, precision=4, threshold=8, separator=', ')})"

@@ -22,6 +22,7 @@ import numpy as np
 from fenchel.compile.dispatch import is_builtin
 from fenchel.errors import InputError
 from fenchel.losses.protocol import curvature
+from fenchel.losses.task import task_of
 
 ROUNDING = 1e-12  # |S| up to this share of sum p |slope| counts as 0
 NARROW = 1e-8  # intervals up to this share of the size of the scores count as one point: the solver's is kept
@@ -135,8 +136,8 @@ def refuse_without_minimum(loss: Any, targets: np.ndarray, falls: float, rises: 
     for limit, side in ((falls, -1.0), (rises, 1.0)):
         if side * limit > 0.0 or (limit == 0.0 and all(_reaches_0(loss, y, side) for y in targets)):
             continue
-        name, rule = type(loss).__name__, getattr(loss, "target_rule", "")
-        if "+1" in rule:
+        name = type(loss).__name__
+        if task_of(loss) == "binary":
             what = f"all rows that count have the label {targets[0]:+.0f}"
             advice = "pass fit_intercept=False, or rows of both labels"
         else:

@@ -35,6 +35,7 @@ class SetProblem(Problem):
     """
 
     family = "set"
+    is_scalar, is_measure = False, True
 
     def __init__(
         self, X: Any, y: Any = None, loss: Any = "roc_area", regularizer: Any = "l2", alpha: float | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator
 from functools import cached_property
 from types import CodeType, FunctionType
@@ -56,6 +57,13 @@ class Problem:
     """
 
     family = "scalar"
+    # What tells the families apart: a subclass says what differs.
+    is_scalar = True  # a loss of one linear score per row
+    is_vector = False  # a loss of several scores per row
+    is_measure = False  # a measure of all scores together
+    is_structured = False  # examples with structured outputs
+    is_kernel = False  # scores in the space of a kernel
+    is_linear = True  # scores are X w + b
     remote = False  # whether the data are on a cluster
 
     def __new__(cls, X: Any = None, y: Any = None, loss: Any = "hinge", *args: Any, **kwargs: Any) -> Problem:
@@ -271,11 +279,12 @@ def _kind(X: Any, loss: Any) -> type[Problem]:
 
 
 def on_cluster(X: Any) -> bool:
-    """Whether the data are Dask's, or owners'; looks at names only, so that Dask is imported by those who use it."""
+    """Whether the data are Dask's, or owners'; Dask has been imported by whoever has any of its."""
     if getattr(type(X), "on_cluster", False):
         return True
     if isinstance(X, (list, tuple)) and len(X) > 0:
-        return type(X[0]).__name__ == "Future" and type(X[0]).__module__.startswith("distributed")
+        distributed: Any = sys.modules.get("distributed")
+        return distributed is not None and isinstance(X[0], distributed.Future)
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "to_delayed")
 
 

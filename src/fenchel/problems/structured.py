@@ -43,6 +43,7 @@ class StructuredProblem(Problem):
     """
 
     family = "structured"
+    is_scalar, is_structured, is_linear = False, True, False
 
     def __init__(
         self, X: Any, y: Any = None, loss: Any = None, regularizer: Any = "l2", alpha: float | None = None,

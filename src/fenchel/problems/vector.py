@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from fenchel import multiclass, regularizers
 from fenchel.compile.dispatch import compilable, is_builtin
 from fenchel.data.accept import accept_matrix, read_only
+from fenchel.data.dtypes import is_number_or_bool
 from fenchel.data.dual_matrix import accept_dual_matrix
 from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
@@ -30,6 +31,7 @@ class VectorProblem(Problem):
     """
 
     family = "vector"
+    is_scalar, is_vector = False, True
 
     def __init__(
         self, X: Any, y: Any = None, loss: Any = "max_hinge", regularizer: Any = "l2", alpha: float | None = None,
@@ -77,7 +79,7 @@ class VectorProblem(Problem):
         y = np.asarray(y)
         if y.shape != (self.n,):
             raise InputError(f"y must have one entry per row of X ({self.n}), got shape {y.shape}")
-        if y.dtype.kind not in "iufb" or not np.all(np.equal(np.floor(y.astype(float)), y)) or y.min() < 0:
+        if not is_number_or_bool(y) or not np.all(np.equal(np.floor(y.astype(float)), y)) or y.min() < 0:
             raise InputError(
                 f"loss {name} needs classes 0, 1, 2, ... as targets (fenchel.Classifier maps any labels for you)"
             )

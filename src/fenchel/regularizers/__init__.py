@@ -50,8 +50,8 @@ def _snake_case(name: str) -> str:
 
 
 REGULARIZERS: dict[str, type[Regularizer]] = {
-    _snake_case(kind.__name__): kind
-    for kind in (L1, L2, BalancedEntropy, ElasticNet, Entropy, QNorm, Quadratic, UnnormalisedEntropy)
+    _snake_case(cls.__name__): cls
+    for cls in (L1, L2, BalancedEntropy, ElasticNet, Entropy, QNorm, Quadratic, UnnormalisedEntropy)
 }
 
 

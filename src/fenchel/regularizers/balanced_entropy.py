@@ -32,6 +32,8 @@ class BalancedEntropy(Regularizer):
     inf
     """
 
+    tex = r"\alpha \sum_j (w_j \asinh \frac{w_j}{2 p_j} - \sqrt{w_j^2 + 4 p_j^2} + 2 p_j)"
+    tex_where = "p the prior"
     prior: Prior = None
     total: float | None = None
 

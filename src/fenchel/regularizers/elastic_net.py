@@ -24,6 +24,8 @@ class ElasticNet(Regularizer):
     (19.5, 2.0, array([ 2., -0.]))
     """
 
+    tex = r"\alpha \sum_j (r \lvert w_j \rvert + \frac{1 - r}{2} w_j^2)"
+    tex_where = "r the L1 ratio"
     l1_ratio: float = 0.5
 
     formula: ClassVar[str] = "alpha (l1_ratio sum_j |w_j| + (1 - l1_ratio)/2 sum_j w_j^2)"

@@ -28,6 +28,8 @@ class Entropy(Regularizer):
     (0.0, inf, array([0.5, 0.5]))
     """
 
+    tex = r"\alpha \sum_j w_j \log \frac{w_j}{p_j}"
+    tex_where = "w ≥ 0 with a given sum, p the prior"
     prior: Prior = None
     total: float = 1.0
 

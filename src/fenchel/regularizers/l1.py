@@ -23,6 +23,7 @@ class L1(Regularizer):
     (3.5, 0.0, 0.25)
     """
 
+    tex = r"\alpha \sum_j \lvert w_j \rvert"
     formula: ClassVar[str] = "alpha sum_j |w_j|"
 
     @quiet

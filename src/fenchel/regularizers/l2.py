@@ -20,6 +20,7 @@ class L2(Regularizer):
     (6.25, 25.0, array([2., 4.]))
     """
 
+    tex = r"\frac{\alpha}{2} \sum_j w_j^2"
     formula: ClassVar[str] = "alpha/2 sum_j w_j^2"
     smooth: ClassVar[bool] = True
     strongly_convex: ClassVar[bool] = True

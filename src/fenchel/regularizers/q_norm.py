@@ -27,6 +27,8 @@ class QNorm(Regularizer):
     (25.0, 6.25, array([0., 2.]))
     """
 
+    tex = r"\frac{\alpha}{s} \lVert w \rVert_q^s"
+    tex_where = "s the power"
     q: float
     power: float = 2.0
 

@@ -27,6 +27,7 @@ class Quadratic(Regularizer):
     (5.0, 2.0, array([1. , 0.5]))
     """
 
+    tex = r"\frac{\alpha}{2} w' K w"
     K: Any
 
     formula: ClassVar[str] = "alpha/2 sum_ij K_ij w_i w_j"

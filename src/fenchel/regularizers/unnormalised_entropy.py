@@ -25,6 +25,8 @@ class UnnormalisedEntropy(Regularizer):
     (2.0, 0.0, array([1., 1.]))
     """
 
+    tex = r"\alpha \sum_j (w_j \log \frac{w_j}{p_j} - w_j + p_j)"
+    tex_where = "w ≥ 0, p the prior"
     prior: Prior = None
 
     formula: ClassVar[str] = "alpha sum_j (w_j ln(w_j / prior_j) - w_j + prior_j), w >= 0"

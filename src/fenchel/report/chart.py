@@ -152,8 +152,9 @@ def _stairs(places: list[tuple[float, float]]) -> list[tuple[float, float]]:
 def marker(style: int, x: float, y: float) -> Markup:
     """The marker of a style at a place."""
     kind, r = MARKERS[style % STYLES], 3.6
-    if kind in ("circle", "ring"):
-        return shape("circle", class_="hollow" if kind == "ring" else "mark", cx=x, cy=y, r=r)
+    circles = {"circle": "mark", "ring": "hollow"}
+    if kind in circles:
+        return shape("circle", class_=circles[kind], cx=x, cy=y, r=r)
     outlines = {
         "square": [(-r, -r), (r, -r), (r, r), (-r, r)],
         "triangle": [(0, -4.4), (4.2, 3.2), (-4.2, 3.2)],
@@ -163,7 +164,8 @@ def marker(style: int, x: float, y: float) -> Markup:
     if kind in outlines:
         text = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in outlines[kind])
         return shape("polygon", class_="mark", points=text)
-    ends = [(-r, -r, r, r), (-r, r, r, -r)] if kind == "cross" else [(-4.6, 0, 4.6, 0), (0, -4.6, 0, 4.6)]
+    strokes = {"cross": [(-r, -r, r, r), (-r, r, r, -r)], "plus": [(-4.6, 0, 4.6, 0), (0, -4.6, 0, 4.6)]}
+    ends = strokes[kind]
     return inside([shape("line", class_="stroke", x1=x + a, y1=y + b, x2=x + c, y2=y + d) for a, b, c, d in ends])
 
 

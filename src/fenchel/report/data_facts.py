@@ -7,24 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.models.parts import innermost
+from fenchel.losses import task
+from fenchel.structured import is_structured
 
 
-def task_of(loss: Any, family: str, labels: Sequence[Any] | None) -> str:
+def task_of(loss: Any, labels: Sequence[Any] | None) -> str:
     """What is predicted."""
-    if family == "structured":
+    if is_structured(loss):
         return "structured"
-    if family == "vector" or (labels is not None and len(labels) > 2):
-        return "regression" if type(innermost(loss)).__name__ == "MultivariateSquared" else "classes"
-    if type(innermost(loss)).__name__ == "Novelty":
-        return "novelty"
-    if labels is not None or "+1" in getattr(innermost(loss), "target_rule", "") or _signs(loss, family):
+    said = task.task_of(loss)
+    if said == "classes" or (labels is not None and len(labels) > 2):
+        return "classes"
+    if labels is not None and said != "novelty":
         return "two classes"
-    return "ranking" if family == "set" else "regression"
-
-
-def _signs(loss: Any, family: str) -> bool:
-    return family == "set" and type(loss).__name__ in ("BreakEven", "FBeta", "PrecisionAtK", "RecallAtK", "ROCArea")
+    return {"binary": "two classes", "ordinal": "ranking"}.get(said, said)
 
 
 def labels_shown(labels: Sequence[Any] | None) -> str | None:
@@ -36,7 +32,7 @@ def labels_shown(labels: Sequence[Any] | None) -> str | None:
 
 def data_facts(problem: Any, labels: Sequence[Any] | None = None) -> dict[str, Any]:
     """Rows, features, storage, weights, how many rows a label has: nothing of a row itself."""
-    structured = problem.family == "structured"
+    structured = problem.is_structured
     facts: dict[str, Any] = {"Examples" if structured else "Rows": int(problem.n)}
     if hasattr(problem, "gram"):
         facts["Kernel"] = f"{problem.kernel!r} {problem.kernel_params or ''}".strip()
@@ -59,13 +55,15 @@ def data_facts(problem: Any, labels: Sequence[Any] | None = None) -> dict[str, A
 
 def _class_counts(problem: Any, labels: Sequence[Any] | None) -> dict[str, Any]:
     """Rows per label; of one label against the rest there is nothing to count, only the labels."""
-    if problem.family not in ("scalar", "vector", "set", "kernel") or np.ndim(problem.y) != 1:
+    if problem.is_structured or np.ndim(problem.y) != 1:
         return {}
-    task = task_of(problem.loss, problem.family, labels)
-    if task not in ("two classes", "classes") or (task == "classes" and problem.family in ("scalar", "kernel")):
+    predicted = task_of(problem.loss, labels)
+    if predicted not in ("two classes", "classes") or (
+        predicted == "classes" and not (problem.is_vector or problem.is_measure)
+    ):
         return {"Labels": labels_shown(labels)}
     values, counts = np.unique(problem.y, return_counts=True)
-    places = [int(value > 0) if task == "two classes" else int(value) for value in values]
+    places = [int(value > 0) if predicted == "two classes" else int(value) for value in values]
     names = [f"{value:g}" if labels is None else str(labels[k]) for value, k in zip(values, places, strict=True)]
     pairs = [f"{name}: {count:,}" for name, count in zip(names[:12], counts[:12], strict=True)]
     return {"Rows per label": "; ".join(pairs) + (f"; … ({len(names)} labels)" if len(names) > 12 else "")}

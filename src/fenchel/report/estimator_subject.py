@@ -11,6 +11,7 @@ import numpy as np
 from fenchel.errors import InputError
 from fenchel.report.data_facts import labels_shown, task_of
 from fenchel.report.subject import Run, Solve, names_for, run_of
+from fenchel.structured import is_structured
 
 
 def run_of_estimator(model: Any, name: str, feature_names: Sequence[str] | None) -> Run:
@@ -20,7 +21,7 @@ def run_of_estimator(model: Any, name: str, feature_names: Sequence[str] | None)
         raise InputError(f"a {type(model).__name__} keeps no account of its solve for a report; give a Result instead")
     if "work" not in solved:  # with a kernel
         return run_of(model.to_model(), name, feature_names)
-    if solved["family"] == "structured":
+    if is_structured(solved["loss"]):
         run = run_of(model.to_model(), name)
         solves = tuple(replace(one, digest=run.solves[0].digest) for one in _solves(model, solved))
         return replace(run, solves=solves, predict=model.predict)
@@ -30,7 +31,7 @@ def run_of_estimator(model: Any, name: str, feature_names: Sequence[str] | None)
     names = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
     facts = {"Rows": int(solved["n"]), "Features": int(weights.shape[1]), "Labels": labels_shown(labels)}
     return Run(
-        name, solved["family"], task_of(solved["loss"], solved["family"], labels), solved["loss"], model.regularizer_,
+        name, solved["family"], task_of(solved["loss"], labels), solved["loss"], model.regularizer_,
         bool(solved["intercept"]), _solves(model, solved), weights, bias, labels, names_for(weights, names), facts,
         predict=getattr(model, "predict", None), scores=_scores(model), probabilities=getattr(model, "predict_proba", None),
     )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.errors import InputError
+from fenchel.multiclass import is_vector_loss
 from fenchel.report.subject import Run
 
 Z95 = 1.959963984540054
@@ -70,7 +71,7 @@ def _classes(run: Run, X: Any, y: np.ndarray) -> Evaluation:
         numbers["Balanced accuracy"] = (_balanced(counts),)
         confusion = ([str(label) for label in labels], counts)
     p = None if run.probabilities is None else np.asarray(run.probabilities(X))
-    curves = _rocs(_separate(z, joint=run.family == "vector") if p is None or len(labels) == 2 else p, true, labels)
+    curves = _rocs(_separate(z, joint=is_vector_loss(run.loss)) if p is None or len(labels) == 2 else p, true, labels)
     if curves:
         mean = "Area under the ROC curve" + (", mean over labels" if len(labels) > 2 else "")
         numbers[mean] = (float(np.mean([area for _, area in curves.values()])),)

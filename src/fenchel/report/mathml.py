@@ -18,6 +18,7 @@ OPERATORS = {
 LARGE = {"sum": "∑", "max": "max", "min": "min"}  # what stands below them is set below
 FUNCTIONS = {"log", "exp", "asinh", "score", "cost", "rank"}
 FENCES = frozenset("()[]{}|‖⟨⟩")
+WORDS = {"text": "mtext", "name": "mi"}  # the element of letters between braces
 SPACES = {",": "0.17em", ";": "0.28em", "quad": "1em"}
 TOKEN = re.compile(r"\\([A-Za-z]+|[,;])|(\d+(?:\.\d+)?)|([A-Za-z])|(\S)|\s+")
 
@@ -93,8 +94,8 @@ class _Reader:
             return element("mfrac", self.atom()[0], self.atom()[0]), False
         if name == "sqrt":
             return element("msqrt", self.atom()[0]), False
-        if name in ("text", "name"):
-            return self.words(name), False
+        if name in WORDS:
+            return self.words(WORDS[name]), False
         if name in SPACES:
             return element("mspace", width=SPACES[name]), False
         if name in LARGE:
@@ -106,11 +107,11 @@ class _Reader:
         form = {"l": "prefix", "r": "postfix"}.get(name[0]) if name.lower().endswith("vert") else None
         return element("mo", OPERATORS[name], form=form, stretchy=_kept_small(OPERATORS[name])), False
 
-    def words(self, kind: str) -> Markup:
+    def words(self, tag: str) -> Markup:
         """The letters between braces, as they are."""
         start, end = self.place + 1, self.tex.index("}", self.place)
         self.place = end + 1
-        return element("mtext" if kind == "text" else "mi", self.tex[start:end])
+        return element(tag, self.tex[start:end])
 
     def scripts(self, base: Markup, below: bool) -> Markup:
         low = high = None

@@ -87,7 +87,8 @@ def _columns(choice: PathChoice, order: np.ndarray) -> dict[str, list[float]]:
 
 def _weights(choice: PathChoice, order: np.ndarray, names: Any, tables: Any, charts: Any) -> Markup | None:
     """The weights that are largest at the chosen point (else at the weakest penalty)."""
-    if choice.path[0].problem.family not in ("scalar", "set"):
+    problem = choice.path[0].problem
+    if problem.is_vector or not problem.is_linear:
         return None
     coefs = choice.path.coefs[order]
     at = choice.path.coefs[choice.place if choice.place is not None else order[0]]

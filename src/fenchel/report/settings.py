@@ -36,18 +36,27 @@ def call(run: Run) -> str:
     rest += ", groups=groups" if run.facts.get("Queries") else ""
     rest += ", sample_weight=sample_weight" if run.facts.get("Row weights") else ""
     rest += ", offset=offset" if run.facts.get("Offset") else ""
+    return POSED.get(run.family, _posed)(run, rest)
+
+
+def _posed(run: Run, rest: str) -> str:
     solve = run.solves[0]
     asked = (solve.reason or "").endswith(": asked for") and solve.settings.get("solvers")
     wanted = f", solver=fenchel.solvers.{solve.settings['solvers'][0]!r}" if asked else ""
-    if run.family == "kernel":
-        kernel = f"loss={_qualified(run.loss)}, alpha={run.regularizer.alpha!r}, kernel=..., kernel_params=...{rest}"
-        first = f"problem = fenchel.kernel_methods.KernelProblem(X, y, {kernel})"
-        return f"{first}\nresult = fenchel.solve(problem, tol={run.worst.tol!r})"
     return (
         f"problem = fenchel.Problem(\n    X, y, loss={_qualified(run.loss)},\n"
         f"    regularizer={_qualified(run.regularizer)}{rest},\n)\n"
         f"result = fenchel.solve(problem{wanted}, tol={run.worst.tol!r})"
     )
+
+
+def _posed_with_kernel(run: Run, rest: str) -> str:
+    kernel = f"loss={_qualified(run.loss)}, alpha={run.regularizer.alpha!r}, kernel=..., kernel_params=...{rest}"
+    first = f"problem = fenchel.kernel_methods.KernelProblem(X, y, {kernel})"
+    return f"{first}\nresult = fenchel.solve(problem, tol={run.worst.tol!r})"
+
+
+POSED = {"kernel": _posed_with_kernel}  # the other families are posed as a Problem
 
 
 def _qualified(thing: Any) -> str:

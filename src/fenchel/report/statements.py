@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fenchel.report.formulas import KERNEL_NORM, formula, objective
+from fenchel.report.formulas import SYMBOLS, formula, objective, penalty
 from fenchel.report.markup import Markup, element, facts, inside, number, shown, table
-from fenchel.report.mathml import math
 from fenchel.report.subject import Run
 from fenchel.report.words import certificate, status_pill
 
@@ -46,11 +45,10 @@ def problems(runs: Sequence[Run]) -> Markup:
     parts = []
     for same in groups.values():
         run = same[0]
-        penalty = math(KERNEL_NORM, block=True) if run.family == "kernel" else formula(run.regularizer)
-        terms = {"Loss ℓ": formula(run.loss), "Penalty R": penalty}
+        terms = {"Loss ℓ": formula(run.loss), "Penalty R": penalty(run.family, run.regularizer)}
         digest = element("code", run.solves[0].digest) if run.solves[0].digest else None
         heading = element("h3", ", ".join(one.name for one in same)) if len(groups) > 1 else None
-        where = "The loss is of all scores together" if run.family == "set" else "S is the sum of the weights sᵢ"
+        where = SYMBOLS.get(run.family, "S is the sum of the weights sᵢ")
         where += "; the intercept b is free and not penalised" if run.intercept else ""
         parts.append(element(
             "article", heading, element("div", objective(run.family, run.intercept), class_="scroll formula"),

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.errors import InputError
+from fenchel.losses.task import innermost, response_of
+from fenchel.measures import is_measure
 from fenchel.models.kernel import KernelModel
 from fenchel.models.model import Model
-from fenchel.models.parts import class_scores, classes_known, innermost, regularizer_of
+from fenchel.models.parts import class_scores, classes_known, regularizer_of
 from fenchel.models.structured import StructuredModel
 from fenchel.report.data_facts import data_facts, labels_shown, task_of
 from fenchel.result import Certificate, Result, Status, TracePoint
@@ -111,22 +113,21 @@ def run_of(given: Any, name: str, feature_names: Sequence[str] | None = None) ->
 
 def _of_result(result: Result, name: str, feature_names: Sequence[str] | None) -> Run:
     problem = result.problem
-    family = problem.family
-    task = task_of(problem.loss, family, labels=None)
-    plain = family in ("scalar", "vector", "set")
+    task = task_of(problem.loss, labels=None)
+    plain = problem.is_linear
     weights = np.atleast_2d(result.coef) if plain else None
     bias = np.atleast_1d(np.asarray(result.intercept, dtype=float)) if problem.has_intercept else None
     labels: tuple[Any, ...] | None = (-1, 1) if task == "two classes" else None
     if task == "classes":
         labels = tuple(range(classes_known(problem.loss) or len(result.coef)))
     return Run(
-        name, family, task, problem.loss, regularizer_of(problem), problem.has_intercept, (solve_of(result),),
+        name, problem.family, task, problem.loss, regularizer_of(problem), problem.has_intercept, (solve_of(result),),
         weights, bias, labels, names_for(weights, feature_names), data_facts(problem),
-        **(linear_functions(problem.loss, family, task, result.coef, result.intercept, labels) if plain else {}),
+        **(linear_functions(problem.loss, task, result.coef, result.intercept, labels) if plain else {}),
     )  # fmt: skip
 
 
-def linear_functions(loss: Any, family: str, task: str, coef: Any, intercept: Any, labels: Any) -> dict[str, Any]:
+def linear_functions(loss: Any, task: str, coef: Any, intercept: Any, labels: Any) -> dict[str, Any]:
     """How weights score rows, and what the scores mean; labels of a measure need a threshold, which a Result has not."""
 
     def raw(X: Any) -> np.ndarray:
@@ -143,14 +144,14 @@ def linear_functions(loss: Any, family: str, task: str, coef: Any, intercept: An
             return np.array(labels)[np.argmax(z, axis=1) if z.ndim == 2 else (z > 0.0).astype(int)]
         if task == "novelty":
             return np.where(z >= 1.0, 1, -1)
-        return np.exp(z) if type(innermost(loss)).__name__ == "Poisson" else z
+        return np.exp(z) if response_of(innermost(loss)) == "exp" else z
 
     def probabilities(X: Any) -> np.ndarray:
         p = loss.probability(raw(X))
         return p if p.ndim == 2 else np.column_stack([1.0 - p, p])
 
     has = hasattr(loss, "probability") and labels is not None
-    known = family != "set"
+    known = not is_measure(loss)
     return {"scores": scores, "predict": predict if known else None, "probabilities": probabilities if has else None}
 
 
@@ -169,7 +170,7 @@ def _of_model(model: Model | KernelModel, name: str, feature_names: Sequence[str
         Solve(str(model.labels[k]) if several and model.labels else "", c, status, model.tol, solver, digest)
         for k, (c, status, solver, digest) in enumerate(parts)
     )
-    task = task_of(model.loss, model.family, model.labels)
+    task = task_of(model.loss, model.labels)
     weights = np.atleast_2d(model.coef) if isinstance(model, Model) else None
     facts = {"Rows": model.n, "Features": model.d, "Labels": labels_shown(model.labels)}
     if isinstance(model, KernelModel):
@@ -188,7 +189,7 @@ def _of_model(model: Model | KernelModel, name: str, feature_names: Sequence[str
 
 def _model_functions(model: Model | KernelModel) -> dict[str, Any]:
     has = hasattr(model.loss, "probability") and model.labels is not None
-    known = model.family != "set" or model.thresholds is not None
+    known = not model.is_measure or model.thresholds is not None
     return {
         "scores": model.label_scores,
         "predict": model.predict if known else None,

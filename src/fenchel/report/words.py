@@ -24,6 +24,7 @@ BASES = {
     "R* as given": "the conjugate of a regularizer of your own",
     "R* from prox": "a conjugate derived from the proximal step of a regularizer of your own",
 }
+MINIMISERS = {"kernel": "this model's function"}  # of other families: coefficients
 PROOF = " This is a proof, not an estimate: it holds whatever the solver did."
 WEAKER = {
     "derived": " This is a proof if the loss is convex, which was tested on a grid and at the scores of all rows.",
@@ -75,7 +76,7 @@ def certificate(run: Run, solve: Solve, several: bool) -> Markup:
 def statement(solve: Solve, run: Run) -> Markup:
     """What is guaranteed, in one paragraph."""
     c = solve.certificate
-    what = "this model's function" if run.family == "kernel" else "these coefficients"
+    what = MINIMISERS.get(run.family, "these coefficients")
     value = ["The regularised objective at ", what, " is ", _strong(c.primal, 10), ". "]
     if not (math.isfinite(c.dual) and math.isfinite(c.primal)):
         open_end = "No finite lower bound is known: nothing is guaranteed about the distance to the optimum."

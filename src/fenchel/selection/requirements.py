@@ -43,7 +43,7 @@ def _steepest_slope(problem: Any) -> float:
 
 LOSS: dict[str, Requirement] = {
     "bounded_slopes": Requirement(
-        lambda problem: problem.family == "structured" or _steepest_slope(problem) < STEEPEST,
+        lambda problem: problem.is_structured or _steepest_slope(problem) < STEEPEST,
         "loss `{name}` has slopes without bound (the dual variables must lie in a bounded box)",
     ),
     "hinge": Requirement(
@@ -55,7 +55,7 @@ LOSS: dict[str, Requirement] = {
         "loss `{name}` has no `dual_prox` (the exact step on all scores of a row)",
     ),
     "curvature": Requirement(
-        lambda problem: problem.smooth_loss if problem.family == "scalar" else has_curvature(problem.loss),
+        lambda problem: problem.smooth_loss if problem.is_scalar else has_curvature(problem.loss),
         "the second derivative of loss `{name}` is not known (the method solves with it)",
     ),
     "differentiable": Requirement(
@@ -119,7 +119,7 @@ PROBLEM: dict[str, Requirement] = {
         "the intercept is free (the method keeps no balance of the dual variables)",
     ),
     "marginals": Requirement(
-        lambda problem: problem.family != "structured" or parts_of(problem.model) is not None,
+        lambda problem: not problem.is_structured or parts_of(problem.model) is not None,
         "the labels of this model are not made of parts whose marginals are known (the method steps on those)",
     ),
 }

@@ -110,7 +110,7 @@ def _cheap_factor(problem: Any) -> bool:
 
 def _wide_and_flat(problem: Any) -> bool:
     """A factor would cost more than the dual epochs, and rows may have no curvature (squared hinge, Huber, ...)."""
-    if problem.family != "scalar" or not problem.smooth_loss:
+    if not problem.is_scalar or not problem.smooth_loss:
         return False
     costs = costs_of(problem)
     ends = (curvature(problem.loss, z, float(y)) for y in problem.y[:FEW] for z in (-FAR, FAR))
@@ -126,13 +126,13 @@ def _wide_sparse_and_loose(problem: Any) -> bool:
 
 
 def _wide_within(problem: Any, far: float) -> bool:
-    if problem.family != "scalar" or not problem.smooth_loss or problem.d <= TINY_FACTOR:
+    if not problem.is_scalar or not problem.smooth_loss or problem.d <= TINY_FACTOR:
         return False
     return dual_start_pays(problem) and _reach(problem) <= far
 
 
 def _wide_scores(problem: Any) -> bool:
-    return problem.kind == "vector" and problem.features >= problem.n
+    return problem.is_vector and not (problem.own or problem.free) and problem.features >= problem.n
 
 
 def _pairs(problem: Any) -> bool:
@@ -140,7 +140,7 @@ def _pairs(problem: Any) -> bool:
 
 
 def _truncated_newton(problem: Any) -> bool:
-    if problem.family == "scalar":
+    if problem.is_scalar:
         return True
     if problem.free and not problem.smooth_loss:  # nobody else balances dual variables at nonsmooth points
         return True
@@ -189,7 +189,7 @@ RULES: list[Rule] = [
     Rule("semismooth_newton", _cheap_factor, "few features, so Newton steps are cheap", _several_newtons),
     Rule(
         "block_frank_wolfe",
-        lambda problem: problem.kind == "structured",
+        lambda problem: problem.is_structured and not problem.log,
         "steps on one example's labels need one call of its oracle, and none where known labels will do",
     ),
     Rule("block_ascent", _wide_scores, "at least as many features as rows, so few exact dual steps do it"),

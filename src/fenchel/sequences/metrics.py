@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.data.dtypes import is_integer
 from fenchel.errors import InputError
 
 __all__ = ["ChunkScores", "alignment_error_rate", "chunk_f1", "chunk_scores", "sequence_error", "token_error"]
@@ -157,7 +158,7 @@ def _links(name: str, i: int, links: Iterable[Any]) -> set[tuple[int, int]]:
     found = np.array(list(links))
     if found.size == 0:
         return set()
-    if found.dtype.kind not in "iu" or not (found.ndim == 1 or found.shape[1:] == (2,)):
+    if not is_integer(found) or not (found.ndim == 1 or found.shape[1:] == (2,)):
         raise InputError(
             f"the {name} links of sentence pair {i} must be pairs (i, j), or the j of every i, -1 for none"
         )

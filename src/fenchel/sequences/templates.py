@@ -184,17 +184,23 @@ def _cells(macro: Macro, sentence: Sequence[Sequence[str]]) -> list[str]:
     before = [f"_B{t + row}" for t in range(min(-row, size))]  # _B-1 is the place before the first token
     after = [f"_B+{k}" for k in range(row - min(row, size) + 1, row + 1)] if row > 0 else []
     inside = own[max(row, 0) : max(size + min(row, 0), 0)]
-    if macro.kind != "x" or macro.lower:
-        inside = list(map(_reader(macro), inside))
+    read = _READERS[macro.kind](macro)
+    if read is not None:
+        inside = list(map(read, inside))
     return before + inside + after
 
 
-def _reader(macro: Macro) -> Callable[[str], str]:
-    if macro.kind == "x":
-        return str.lower
+def _cell(macro: Macro) -> Callable[[str], str] | None:
+    return str.lower if macro.lower else None
+
+
+def _test(macro: Macro) -> Callable[[str], str]:
     search = re.compile(macro.pattern).search
-    if macro.kind == "t":
-        return lambda cell: "true" if search(cell) else "false"
+    return lambda cell: "true" if search(cell) else "false"
+
+
+def _match(macro: Macro) -> Callable[[str], str]:
+    search = re.compile(macro.pattern).search
 
     def matched(cell: str) -> str:
         found: Any = search(cell)
@@ -202,6 +208,10 @@ def _reader(macro: Macro) -> Callable[[str], str]:
         return text.lower() if macro.lower else text
 
     return matched
+
+
+# By the kind of a macro: the function of a cell that it stands for, None for the cell itself.
+_READERS: dict[str, Callable[[Macro], Callable[[str], str] | None]] = {"x": _cell, "t": _test, "m": _match}
 
 
 def _filled(item: Template, cells: list[list[str]], size: int) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fenchel.data.accept import accept_matrix, read_only
 from fenchel.data.dense import Dense
+from fenchel.data.dtypes import is_integer
 from fenchel.errors import InputError
 from fenchel.structured.stacked import stacked
 
@@ -88,7 +89,7 @@ def chain_labels(labels: list, first: np.ndarray, classes: int | None) -> tuple[
             raise InputError(
                 f"example {i} has {T} positions, but its labels have shape {y.shape}: one label per position"
             )
-        if y.dtype.kind not in "iu":
+        if not is_integer(y):
             raise InputError(f"the labels of example {i} have dtype {y.dtype}: they must be integers 0, 1, 2, ...")
         found.append(y)
     y = np.concatenate(found).astype(np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.accept import read_only
+from fenchel.data.dtypes import is_integer, is_number_or_bool
 from fenchel.errors import InputError
 from fenchel.structured.matching_assignment import heaviest
 from fenchel.structured.matching_encoded import EncodedMatchings
@@ -128,9 +129,9 @@ def _wish(name: str, label: Any, shape: tuple[int, int]) -> np.ndarray:
     """The edges of a label as a matrix of truth values, whether they are a matching or not."""
     rows, columns = shape
     y = np.asarray(label.toarray() if sp.issparse(label) else label)
-    if y.shape == shape and y.dtype.kind in "biuf" and np.isin(y, (0, 1)).all():
+    if y.shape == shape and is_number_or_bool(y) and np.isin(y, (0, 1)).all():
         return y.astype(bool)
-    if y.shape != (rows,) or y.dtype.kind not in "iu":
+    if y.shape != (rows,) or not is_integer(y):
         raise InputError(
             f"{name} has shape {y.shape}, type {y.dtype}: expected the column of each of {rows} rows, or a 0/1 matrix {shape}"
         )

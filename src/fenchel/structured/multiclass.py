@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.data.accept import accept_matrix, read_only, size
+from fenchel.data.dtypes import is_integer
 from fenchel.data.rows import row_column, row_entry, row_span
 from fenchel.errors import InputError
 from fenchel.structured.parameters import known_loss
@@ -38,7 +39,7 @@ class Multiclass:
         y = np.asarray(labels)
         if y.shape != (matrix.shape[0],):
             raise InputError(f"there are {matrix.shape[0]} examples, but the labels have shape {y.shape}")
-        if y.dtype.kind not in "iu" or y.min() < 0:
+        if not is_integer(y) or y.min() < 0:
             raise InputError("labels must be integers 0, 1, 2, ...")
         m = int(y.max()) + 1 if self.classes is None else int(self.classes)
         if y.max() >= m:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.accept import accept_matrix, read_only
+from fenchel.data.dtypes import is_number_or_bool
 from fenchel.errors import InputError
 from fenchel.structured.pairwise_encoded import EncodedSets, pair_matrix
 from fenchel.structured.pairwise_search import best_set
@@ -108,7 +109,7 @@ def _label_matrix(labels: Any, n: int) -> np.ndarray:
         raise InputError(f"labels are not a 0/1 matrix: {error}") from None
     if y.ndim != 2 or y.shape[0] != n or y.shape[1] == 0:
         raise InputError(f"labels must be a 0/1 matrix with a row for each of the {n} examples, got shape {y.shape}")
-    if y.dtype.kind not in "biuf":
+    if not is_number_or_bool(y):
         raise InputError(f"labels must be a 0/1 matrix, got type {y.dtype}")
     strange = np.argwhere((y != 0) & (y != 1))
     if strange.size:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.accept import read_only
+from fenchel.data.dtypes import is_integer
 from fenchel.errors import InputError
 from fenchel.structured.parameters import known_loss, same_count
 from fenchel.structured.stacked import stacked
@@ -108,7 +109,7 @@ def _parts(i: int, x: Any) -> tuple[Any, Any]:
 def _forest(i: int, parent: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
     """(parents, nodes in an order that has parents first)."""
     found = np.asarray(parent)
-    if found.shape != (count,) or found.dtype.kind not in "iu":
+    if found.shape != (count,) or not is_integer(found):
         raise InputError(f"example {i} has {count} nodes, but its parents have shape {found.shape}, type {found.dtype}")
     outside = np.flatnonzero((found < -1) | (found >= count))
     if outside.size:
@@ -124,7 +125,7 @@ def _forest(i: int, parent: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _labels(i: int, label: Any, count: int) -> np.ndarray:
     y = np.asarray(label)
-    if y.shape != (count,) or y.dtype.kind not in "iu":
+    if y.shape != (count,) or not is_integer(y):
         raise InputError(f"example {i} has {count} nodes, but its labels have shape {y.shape}, type {y.dtype}")
     if y.min() < 0:
         raise InputError(f"the label of node {int(np.argmin(y))} of example {i} is {y.min()}: labels are 0, 1, 2, ...")

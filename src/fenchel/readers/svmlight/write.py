@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from fenchel.data.dtypes import is_integer, is_number_or_bool
 from fenchel.errors import InputError
 
 
@@ -88,7 +89,7 @@ def _checked(X: Any, y: Any, qid: Any) -> tuple[csr_matrix, np.ndarray, np.ndarr
     if qid is None:
         return matrix, labels, None
     queries = np.asarray(qid)
-    if queries.shape != labels.shape or queries.dtype.kind not in "iu":
+    if queries.shape != labels.shape or not is_integer(queries):
         raise InputError(f"qid: must be {len(labels)} integers, got shape {queries.shape} of {queries.dtype}")
     return matrix, labels, queries
 
@@ -117,9 +118,9 @@ def _as_csr(X: Any) -> csr_matrix:
 
 
 def _real(name: str, values: np.ndarray) -> np.ndarray:
-    if values.dtype in (np.float32, np.float64) or values.dtype.kind in "iu":
+    if values.dtype in (np.float32, np.float64) or is_integer(values):
         return values
-    if values.dtype.kind in "bf" and values.dtype.itemsize <= 8:
+    if is_number_or_bool(values) and values.dtype.itemsize <= 8:
         return values.astype(np.float64)
     raise InputError(f"{name}: must hold real numbers of at most 64 bits, got {values.dtype}")
 

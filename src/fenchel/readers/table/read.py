@@ -56,7 +56,7 @@ class Table:
         trained_on: tuple[str | None, Sequence[str]] = (None, ()),
     ):
         self.source, self.dtype = TableSource(source, kind, name), np.dtype(dtype)
-        self.name, self.text = self.source.name, kind != "parquet"
+        self.name, self.text = self.source.name, self.source.is_text
         self.source.warn_of_a_cut()
         self._types: dict[str, Any] | None = None
         schema = next(self._batches()).schema

@@ -39,7 +39,8 @@ class TableSource:
     """A file that can be read several times; `name` is what messages call it."""
 
     def __init__(self, source: str | os.PathLike[str] | bytes, kind: str, name: str | None = None):
-        self.source, self.kind = source, kind
+        self.source, self.delimiter = source, TABLES[kind]
+        self.is_text = self.delimiter != ""  # Parquet has none
         self.name = name or ("<stream>" if isinstance(source, bytes) else os.fsdecode(source))
 
     def batches(self, types: Mapping[str, Any] | None = None) -> Iterator[Any]:
@@ -52,7 +53,7 @@ class TableSource:
             raise InputError(f"reading {self.name} needs pyarrow: pip install 'fenchel[tables]'") from None
         empty = True
         try:
-            for batch in self._parquet(pyarrow) if self.kind == "parquet" else self._lines(pyarrow, types):
+            for batch in self._lines(pyarrow, types) if self.is_text else self._parquet(pyarrow):
                 empty = False
                 yield batch
         except (pyarrow.ArrowException, OSError) as error:  # for damaged Parquet files it is a bare OSError
@@ -64,7 +65,7 @@ class TableSource:
 
     def warn_of_a_cut(self) -> None:
         """A text that was cut off inside its last number looks like one whose writer left out the last newline."""
-        if self.kind == "parquet":
+        if not self.is_text:
             return
         with io.BytesIO(self.source) if isinstance(self.source, bytes) else open(self.source, "rb") as file:
             packed = file.read(6).startswith(COMPRESSED)  # what is cut off there is noticed anyway
@@ -96,7 +97,7 @@ class TableSource:
             )
 
     def _lines(self, pyarrow: Any, types: Mapping[str, Any] | None) -> Iterator[Any]:
-        parse = pyarrow.csv.ParseOptions(delimiter=TABLES[self.kind], newlines_in_values=True)
+        parse = pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         convert = pyarrow.csv.ConvertOptions(
             column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False
         )
