@@ -252,8 +252,9 @@ class Oracle:
     def _intercept_may_vary(self) -> bool:
         """Whether the intercept is free, and several may be equally good."""
         problem = self.problem
-        strict = problem.smooth_loss and is_strictly_convex(problem.loss, problem.some_targets())
-        return problem.fit_intercept and not strict
+        if not problem.fit_intercept:
+            return False
+        return not (problem.smooth_loss and is_strictly_convex(problem.loss, problem.some_targets()))
 
     def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """(sum p slope, sum p |slope| at scores z + b for every b, sum p |z|): no pass over X."""
