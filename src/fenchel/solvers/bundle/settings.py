@@ -41,12 +41,13 @@ class Settings:
     # A plane of R without weight is dropped after this many iterations.
     max_idle_regularizer_plane_steps: int = 20
 
-    # The warm active-set method takes at most this many steps; one or two are usual, because a new plane changes little.
-    max_active_set_steps: int = 8
-    # A direction whose curvature is at most this fraction of the trace of its face has none: the step ends at the boundary.
-    zero_curvature_ratio: float = 1e-14
-    # The minimum over a face is factorized with the first of these ridges, relative to the mean diagonal, that suffices.
-    face_ridge_ratios: tuple[float, ...] = (1e-13, 1e-10, 1e-7)
+    # The warm active-set method takes at most this many steps for each plane; a few are usual, because a new plane changes
+    # little, and twice the number of planes are enough from a vertex.
+    active_set_steps_per_plane: int = 10
+    # A factor that has drifted is computed afresh: this many in all.
+    max_active_set_factors: int = 2
+    # The least square of a pivot of that factor, relative to the mean diagonal of the Gram matrix.
+    face_ridge_ratio: float = 1e-13
     # An interior-point solution drops weights up to the first of these thresholds that leaves its gap as it is.
     sparsity_thresholds: tuple[float, ...] = (1e-4, 1e-6, 1e-8)
     # The interior-point method on one simplex takes at most this many steps.

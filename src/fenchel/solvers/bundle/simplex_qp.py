@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fenchel.solvers.bundle.kernels import active_set
 from fenchel.solvers.bundle.settings import SETTINGS
 
 Evaluate = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -31,7 +32,7 @@ def gap_of(a: np.ndarray, gradient: np.ndarray) -> float:
 def quadratic(G: np.ndarray, c: np.ndarray, warm: np.ndarray, tol: float) -> np.ndarray:
     """argmin 1/2 a'Ga - c'a over the simplex, to a gap of tol.
 
-    One or two steps of the warm-started active-set method are usually enough, because a new plane changes little. It can stall
+    A few steps of the warm-started active-set method are usually enough, because a new plane changes little. It can stall
     where planes are nearly dependent; an interior-point method without a warm start is robust there.
     """
     a, gap = _active_set(G, c, warm, tol)
@@ -138,67 +139,14 @@ def _max_step(x: np.ndarray, dx: np.ndarray) -> float:
 
 
 def _active_set(G: np.ndarray, c: np.ndarray, start: np.ndarray, tol: float) -> tuple[np.ndarray, float]:
-    """Add the coordinate of the steepest descent, move to the minimum over the face, repeat: (point, gap)."""
-    a = start
-    best, best_gap = a, np.inf
-    for _ in range(SETTINGS.max_active_set_steps):
-        gradient = G @ a - c
-        gap = gap_of(a, gradient)
-        if gap < best_gap:
-            best, best_gap = a, gap
+    """(point, gap) of the compiled active-set method; where its factor has drifted, it goes on with a fresh one."""
+    a, scale, gap = np.array(start), float(np.trace(G)) / c.size or 1.0, np.inf
+    for _ in range(SETTINGS.max_active_set_factors):
+        steps = SETTINGS.active_set_steps_per_plane * (c.size + 1)
+        gap = active_set(G, c, a, tol, steps, scale, SETTINGS.face_ridge_ratio * scale)
         if gap <= tol:
             break
-        support = a > 0.0
-        support[int(np.argmin(gradient))] = True
-        a = _descend(G, c, a, support)
-    return best, best_gap
-
-
-def _descend(G: np.ndarray, c: np.ndarray, a: np.ndarray, support: np.ndarray) -> np.ndarray:
-    """Move to the minimum over the face of `support`, dropping coordinates that reach zero."""
-    a = a.copy()
-    while True:
-        index = np.flatnonzero(support)
-        face = G[np.ix_(index, index)]
-        direction = _face_minimum(face, c[index]) - a[index]
-        size = float(np.abs(direction).max())
-        if size == 0.0:
-            return a
-        direction /= size  # Along a null direction of the face the minimum is far away, and only the direction matters.
-        slope = float((G[index] @ a - c[index]) @ direction)
-        if not slope < 0.0:
-            return a
-        curve = float(direction @ face @ direction)
-        step = -slope / curve if curve > SETTINGS.zero_curvature_ratio * float(np.trace(face)) else np.inf
-        limits = np.full(index.size, np.inf)
-        falling = direction < 0.0
-        limits[falling] = -a[index][falling] / direction[falling]
-        first = int(np.argmin(limits))
-        a[index] = np.maximum(a[index] + min(step, limits[first]) * direction, 0.0)
-        if step < limits[first]:
-            return a / a.sum()
-        a[index[first]] = 0.0
-        support[index[first]] = False
-        a /= a.sum()
-        if support.sum() == 1:
-            return vertex(a.size, int(np.flatnonzero(support)[0]))
-
-
-def _face_minimum(G: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """argmin 1/2 x'Gx - c'x subject to sum x = 1, with as much ridge as its factorization needs."""
-    scale = float(np.trace(G)) / G.shape[0] or 1.0
-    ones = np.ones(c.size)
-    for ridge in SETTINGS.face_ridge_ratios:
-        try:
-            factor = np.linalg.cholesky(G + ridge * scale * np.eye(c.size))
-        except np.linalg.LinAlgError:
-            continue
-        x, e = np.linalg.solve(factor.T, np.linalg.solve(factor, np.column_stack([c, ones]))).T
-        shift = (1.0 - x.sum()) / e.sum()
-        result = x + shift * e
-        if np.isfinite(result).all():
-            return result
-    return np.full(c.size, 1.0 / c.size)
+    return a, gap
 
 
 def convex(evaluate: Evaluate, hessian: Hessian, warm: np.ndarray, tol: float) -> np.ndarray:
