@@ -39,7 +39,7 @@ class KernelOracle(Oracle):
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """K c."""
-        self.passes += np.count_nonzero(w) / self.problem.n
+        self.count_rows(int(np.count_nonzero(w)))
         return products(self.problem.gram, w[:, None])[0][:, 0]
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class State:
         """Recompute all scores, without the rounding errors of many updates."""
         c = self.coef
         self.z = products(self.problem.gram, c[:, None])[0][:, 0]
-        self.oracle.passes += np.count_nonzero(c) / self.problem.n
+        self.oracle.count_rows(int(np.count_nonzero(c)))
 
     def round(self, full: bool) -> None:
         """One working set."""
@@ -154,7 +154,7 @@ class State:
         step = -self.inverse_alpha * problem.weights[chosen] * (u - self.u[chosen])
         self.u[chosen] = u
         add_columns(store, slots, step, self.z)
-        self.oracle.passes += chosen.size / problem.n
+        self.oracle.count_rows(chosen.size)
 
     def check(self) -> Iterate:
         """P and D at the present u, in O(n)."""

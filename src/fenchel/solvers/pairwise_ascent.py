@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.data.accept import size
-from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernels.pair_epoch import pair_epoch
 from fenchel.result import Iterate
@@ -83,8 +82,7 @@ class Pairs(State):
         if full or self.active.size == 0:
             self.active = self.rows
         problem, order = self.oracle.problem, self.shuffle(rng, self.active)
-        self.oracle.passes += order.size / problem.n
-        for part in slices(order, size(self.change.rows) / problem.n):
+        for part in self.oracle.visits(order, size(self.change.rows) / problem.n):
             self.b = pair_epoch(
                 problem.compiled_loss, self.change.rows, problem.y, problem.weights, problem.offset, self.transfer, part,
                 self.bounds, self.typical, 1.0 / self.strength, self.b, self.u, self.v, self.idle, self.work, self.pool,

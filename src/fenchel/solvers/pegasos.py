@@ -19,7 +19,6 @@ import numpy as np
 
 from fenchel.certificates.scalar import feasible
 from fenchel.data.accept import size
-from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernels.pegasos_epoch import pegasos_epoch
 from fenchel.result import Iterate
@@ -109,12 +108,11 @@ def drawn_rows(oracle: Any, start: Start, radius: float, batch: int, rng: np.ran
     steps = problem.n // batch
     while True:
         order = rng.choice(problem.n, size=steps * batch, p=p).astype(np.uint64)
-        for part in slices(order, size(problem.rows) / problem.n, batch):
+        for part in oracle.visits(order, size(problem.rows) / problem.n, batch):
             t, factor, squares = pegasos_epoch(
                 problem.compiled_loss, problem.rows, problem.y, problem.offset, part, batch, alpha, radius,
                 t, factor, squares, V, A,
             )  # fmt: skip
-        oracle.passes += order.size / problem.n
         epoch += 1
         w = V * (factor / (alpha * t))
         if epoch < due:

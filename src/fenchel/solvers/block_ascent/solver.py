@@ -22,7 +22,6 @@ import scipy.sparse as sp
 
 from fenchel.data.accept import size
 from fenchel.data.dense import Dense
-from fenchel.data.row_blocks import slices
 from fenchel.kernels.sparse_duals import SparseDuals, as_csr, grown, stored
 from fenchel.kernels.vector_passes import block_epoch, row_curvatures
 from fenchel.mirror_maps.coordinatewise import Soft
@@ -158,10 +157,9 @@ class BlockState:
     def visit(self, order: np.ndarray) -> float:
         """A step on each of these rows; returns the total length of the steps."""
         problem, total = self.oracle.problem, 0.0
-        self.oracle.passes += order.size / problem.n
         self.visited += order.size / problem.n
         self.materialized = None
-        for part in slices(order, problem.outputs * size(problem.rows) / problem.n):
+        for part in self.oracle.visits(order, problem.outputs * size(problem.rows) / problem.n):
             while part.size:
                 done, moved = block_epoch(
                     problem.compiled_loss, problem.rows, problem.y, problem.weights, self.transfer, part,

@@ -23,7 +23,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.data.accept import size
-from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernels.block_frank_wolfe import AWAY, PAIRWISE, plain_epoch, vertex_epoch
 from fenchel.kernels.structured_epoch import ASK, CACHE_FIRST, PLAIN
@@ -150,8 +149,7 @@ def draw(rng: np.random.Generator, state: LabelState) -> np.ndarray:
 def sweep(state: BlockState, order: np.ndarray, kind: int) -> None:
     """One step for every row."""
     problem = state.oracle.problem
-    state.oracle.passes += order.size / problem.n
-    for part in slices(order, problem.outputs * size(problem.rows) / problem.n):
+    for part in state.oracle.visits(order, problem.outputs * size(problem.rows) / problem.n):
         arguments = (problem.compiled_loss, problem.rows, problem.y, problem.weights, part, 1.0 / state.strength)
         if kind == PLAIN:
             plain_epoch(*arguments, state.V, state.U)

@@ -85,7 +85,7 @@ class Newton:
                 subset.rows, free.p, free.q, shift, 1.0 / phases.strength, phases.inverse_bias,
                 free.rows, free.r, held, x, first, steps, SETTINGS.newton_cg_residual_ratio, self.zeros, work,
             )  # fmt: skip
-            phases.oracle.passes += (taken + 0.5) * phases.stored_fraction
+            phases.oracle.count((taken + 0.5) * phases.stored_fraction)
             move = free.projection(x)
             clipped = ~held & (np.abs(move - x) > rounding * (np.abs(move) + np.abs(x) + rounding * np.abs(free.u)))
             x[clipped] = move[clipped]

@@ -49,7 +49,7 @@ def copied(oracle: Any, rng: np.random.Generator) -> Copied:
     if is_mapped(problem.rows):
         return Copied(problem, np.arange(problem.n), Unchanged())
     columns, number = columns_of(problem.rows, problem.d, oracle.engine), rng.permutation(problem.n)
-    oracle.passes += 1.0
+    oracle.count()
     rows = take_rows(problem.rows, number, columns, oracle.engine, Workspace())
     y, p, offset = (read_only(field[number]) for field in (problem.y, problem.weights, problem.offset))
     shared = (problem.n, problem.d, problem.compiled_loss, problem.regularizer, problem.fit_intercept)
@@ -72,7 +72,7 @@ class DualEpochs:
         self.b = self.centre = self.inner.best_intercept(sample.offset, 0.0)
         self.work, self.state = np.empty((2, sample.n), dtype=np.uint64), rng.integers(1, 2**63, 1, dtype=np.uint64)
         self.gain, self.ratio, self.gains = np.inf, 0.0, np.zeros(sample.n)
-        oracle.passes += self.inner.passes
+        oracle.count_sample(self.inner, sample.n)
 
     def run(self, epochs: int = 1) -> None:
         """So many epochs; then `gain` estimates what the last one added to D, and `ratio` is that relative to the last call."""
@@ -82,7 +82,7 @@ class DualEpochs:
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, self.u, self.v, self.gains,
             WORTH[True], epochs, self.work, self.state,
         )  # fmt: skip
-        self.oracle.passes += steps / sample.n
+        self.oracle.count_rows(steps)
         gain = float(self.gains.sum())
         self.ratio, self.gain = gain / self.gain if self.gain > 0.0 else 0.0, gain
 

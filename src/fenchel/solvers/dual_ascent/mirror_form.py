@@ -98,7 +98,7 @@ def _typical(problem: Any, weights: np.ndarray) -> float:
 
 def _entropy(oracle: Any, regularizer: Entropy | UnnormalisedEntropy) -> Form:
     problem = oracle.problem
-    oracle.passes += 1.0
+    oracle.count()
     total = getattr(regularizer, "total", 0.0)
     prior = resolve_prior(regularizer.prior, (total or 1.0) / problem.d, problem.d)
     low, high = _extremes(problem.X)
@@ -114,7 +114,7 @@ def _entropy(oracle: Any, regularizer: Entropy | UnnormalisedEntropy) -> Form:
 
 def _balanced(oracle: Any, regularizer: BalancedEntropy) -> Form:
     problem = oracle.problem
-    oracle.passes += 1.0
+    oracle.count()
     total = regularizer.total or 0.0
     prior = resolve_prior(regularizer.prior, (total or 1.0) / (2 * problem.d), problem.d)
     low, high = _extremes(problem.X)
@@ -128,7 +128,7 @@ def _balanced(oracle: Any, regularizer: BalancedEntropy) -> Form:
 
 def _q_norm(oracle: Any, regularizer: QNorm) -> Form:
     problem = oracle.problem
-    oracle.passes += 0.5
+    oracle.count(directions=1)
     p = regularizer.q / (regularizer.q - 1.0)
     powers = by_blocks(problem.X, lambda X: (abs(X).power(p) if sp.issparse(X) else np.abs(X) ** p).sum(axis=1))
     bounds = max(p - 1.0, 1.0) * powers ** (2.0 / p)

@@ -80,7 +80,7 @@ class Phases:
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, subset.u, self.v, self.gains,
             self.repeat_rule, count, self.work, self.random,
         )  # fmt: skip
-        self.oracle.passes += steps / max(subset.n, 1) * self.stored_fraction
+        self.oracle.count(steps / max(subset.n, 1) * self.stored_fraction)
 
     def begin(self, most: int, tol: float) -> int:
         """At most so many epochs over all rows, fewer if the gain of one says that the gap may be tol; returns how many."""
@@ -120,14 +120,13 @@ class Phases:
             rows = block(subset.rows, span.start, span.stop)
             row_scores(self.transfer, rows, subset.p[span], subset.offset[span], self.b, self.v, self.subset_z[span])
 
-        self.oracle.engine.map(work, halves(subset.n, subset.stored))
-        self.oracle.passes += 0.5 * self.stored_fraction
+        self.oracle.map_blocks(work, halves(subset.n, subset.stored), self.stored_fraction, directions=1)
         return self._sums(subset, subset.p, self.subset_z)
 
     def _evaluate_all(self, p: np.ndarray, w: np.ndarray) -> Sums:
         """The same over all rows with p > 0."""
         self.oracle.scores_of(self.all_rows.rows, p, w, self.b, self.z)
-        self.oracle.passes += 0.5
+        self.oracle.count(directions=1)
         return self._sums(self.all_rows, p, self.z)
 
     def _sums(self, subset: RowSubset, p: np.ndarray, z: np.ndarray, b: float = 0.0) -> Sums:
@@ -182,7 +181,7 @@ class Phases:
             self.columns = self.renumbered
         self.stored_fraction = self.subset.stored / self.all_rows.stored
         if self.subset is not self.all_rows:
-            self.oracle.passes += 0.5 * self.stored_fraction
+            self.oracle.count(self.stored_fraction, directions=1)
         self.in_subset, self.outside = active, read_only(np.where(active, 0.0, self.all_rows.p))
         self.subset_z = self.z if self.subset is self.all_rows else np.zeros(self.subset.n)
         self.gains = np.zeros(self.subset.n)

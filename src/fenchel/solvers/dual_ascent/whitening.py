@@ -49,12 +49,12 @@ class Whitening:
         return solve_triangular(self.factor, right, lower=True, trans="T" if transposed else "N")
 
     def norms(self, oracle: Any) -> np.ndarray:
-        oracle.passes += 0.5
+        oracle.count(directions=1)
         squares = self.X.multiply(self.X) if sp.issparse(self.X) else self.X * self.X
         return np.asarray(squares.sum(axis=1), dtype=float).ravel()
 
     def combine(self, oracle: Any, u: np.ndarray) -> np.ndarray:
-        oracle.passes += 0.5
+        oracle.count(directions=1)
         return np.asarray(self.X.T @ (oracle.problem.weights * u), dtype=float)
 
     def coef(self, w: np.ndarray) -> np.ndarray:

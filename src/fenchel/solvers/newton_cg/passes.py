@@ -63,7 +63,6 @@ class Passes:
         z, h = self.workspaces.pop(0)
         self.workspaces.append((z, h))
         u = np.zeros(z.size)
-        oracle.passes += self.share
 
         def work(block):
             at = slice(block.start, block.stop)
@@ -75,7 +74,7 @@ class Passes:
             )  # fmt: skip
             return value, gradient, slopes, curvature_sum
 
-        risk, g, slopes, curvature_sum = oracle.engine.sum(work, self.blocks)
+        risk, g, slopes, curvature_sum = oracle.sum_blocks(work, self.blocks, self.share)
         value = risk + problem.regularizer.value(w)
         slopes = slopes if problem.fit_intercept else 0.0
         return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h, curvature_sum)
@@ -111,7 +110,6 @@ class Passes:
 
     def product(self, point: Point, v: np.ndarray, shift: float) -> np.ndarray:
         """sum_i h_i (<x_i, v> + shift) x_i."""
-        self.oracle.passes += self.share
         h = point.h
 
         def work(block):
@@ -119,12 +117,11 @@ class Passes:
             hessian_product_pass(block.rows, h[block.start : block.stop], v, shift, out)
             return (out,)
 
-        return self.oracle.engine.sum(work, self.blocks)[0]
+        return self.oracle.sum_blocks(work, self.blocks, self.share)[0]
 
     def gram(self, point: Point) -> np.ndarray:
         """sum_i h_i x_i x_i' on and above the diagonal."""
         d, rows, h = self.problem.d, self.sample.rows, point.h
-        self.oracle.passes += self.share
         small = d <= SETTINGS.max_small_features
         max_parts = SETTINGS.max_gram_parts if small else SETTINGS.max_large_gram_parts
         wanted = int(min(max(self.costs.gram // SETTINGS.min_gram_part_ns, 1), max_parts))
@@ -142,7 +139,7 @@ class Passes:
                 release(part)
             return (out,)
 
-        return self.oracle.engine.sum(work, list(range(parts)))[0]
+        return self.oracle.sum_blocks(work, list(range(parts)), self.share)[0]
 
 
 class Costs(NamedTuple):

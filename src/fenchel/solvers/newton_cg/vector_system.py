@@ -80,8 +80,7 @@ class System:
         oracle, problem = self.oracle, self.problem
         w = oracle.uncentred(v)
         V = oracle.matrix(w)
-        oracle.passes += self.share
-        out = oracle.engine.sum(lambda row_block: (self.product(row_block, V),), self.blocks)[0].ravel()
+        out = oracle.sum_blocks(lambda row_block: (self.product(row_block, V),), self.blocks, self.share)[0].ravel()
         found = oracle.centred_gradient(out + problem.regularizer.gradient(w))
         if self.damping > 0.0:
             oracle.matrix(found)[problem.features :] += self.damping * oracle.matrix(v)[problem.features :]

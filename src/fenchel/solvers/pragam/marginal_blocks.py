@@ -21,15 +21,14 @@ class Cliques:
         self.parts = parts_of(oracle.problem.model)
         self.start, self.workspace_size = part_starts(self.parts), self.parts.room
 
-    def _sum(self, cost: float, work: Any, *shapes: int) -> tuple[Any, ...]:
+    def _sum(self, directions: int, work: Any, *shapes: int) -> tuple[Any, ...]:
         """Sums over blocks, in block order, of what work(block, *zeros) returns and adds to arrays of these shapes."""
-        self.oracle.passes += cost
 
         def one(block: Any) -> tuple[Any, ...]:
             arrays = [np.zeros(n) for n in shapes]
             return sum(work(piece, *arrays) for piece in self._pieces(block)), *arrays
 
-        return self.oracle.engine.sum(one, self.oracle.blocks)
+        return self.oracle.sum_blocks(one, self.oracle.blocks, directions=directions)
 
     def _pieces(self, block: Any) -> Iterator[Any]:
         """A block in pieces of so few parts that each takes about a tenth of a second at most."""
@@ -45,7 +44,7 @@ class Cliques:
         def work(block: Any, out: np.ndarray) -> float:
             return passes.marginal_pass(self.parts, block.p, block.start, self.workspace_size, self.start, values, out)
 
-        return self._sum(0.5, work, self.problem.d)
+        return self._sum(1, work, self.problem.d)
 
     def proximal(self, w: np.ndarray, q: float, centre: np.ndarray) -> np.ndarray:
         """argmax of <theta, mu> - q/2 |mu - centre|^2 for every example, theta its scores at w."""
@@ -57,7 +56,7 @@ class Cliques:
             )
             return 0
 
-        self._sum(0.5, work)
+        self._sum(1, work)
         return values
 
     def uniform(self) -> np.ndarray:
@@ -68,7 +67,7 @@ class Cliques:
             passes.uniform_pass(self.parts, block.p, block.start, self.start, values)
             return 0
 
-        self._sum(0.0, work)
+        self._sum(0, work)
         return values
 
     def norm(self) -> float:
@@ -81,7 +80,7 @@ class Cliques:
         w, last = np.random.default_rng(0).normal(size=self.problem.d), 0.0
         for _ in range(SETTINGS.max_power_iterations):
             w /= np.linalg.norm(w)
-            _, w = self._sum(1.0, work, self.problem.d)
+            _, w = self._sum(2, work, self.problem.d)
             value = float(np.linalg.norm(w))
             if value <= (1.0 + SETTINGS.power_iteration_tolerance) * last:
                 break
@@ -90,7 +89,7 @@ class Cliques:
 
     def reach(self) -> float:
         """The square root of sum p (a bound on |phi(y) - phi(gold)|)^2."""
-        return float(np.sqrt(self._sum(0.0, lambda block: passes.reach_pass(self.parts, block.p, block.start))[0]))
+        return float(np.sqrt(self._sum(0, lambda block: passes.reach_pass(self.parts, block.p, block.start))[0]))
 
     def extragradient(
         self,
@@ -121,4 +120,4 @@ class Cliques:
                 keep,
             )
 
-        return self._sum(2.0, work, self.problem.d, self.problem.d)
+        return self._sum(4, work, self.problem.d, self.problem.d)

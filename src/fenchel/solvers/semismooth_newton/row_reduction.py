@@ -71,8 +71,7 @@ class Reduction:
     def count_passes(self) -> None:
         """Count the work on the kept rows, in passes over all rows."""
         if self.index is not None:
-            self.oracle.passes += self.work.oracle.passes * self.index.size / self.rows.u.size
-            self.work.oracle.passes = 0.0
+            self.oracle.count_sample(self.work.oracle, self.index.size)
 
     def scatter_back(self) -> None:
         """Write the state of the kept rows into that of all rows."""

@@ -41,7 +41,6 @@ def smoothed_sums(
 
     g += sum p (change of u) x, and border, if it has entries, becomes sum t x.
     """
-    oracle.passes += 1.0 if fresh else 0.5
     loss = oracle.problem.compiled_loss
 
     def work(block):
@@ -60,7 +59,7 @@ def smoothed_sums(
             combine_pass(block.rows, p, np.divide(t, np.maximum(p, SETTINGS.min_weight), out=step), curvature)
         return *sums, change, curvature
 
-    *sums, change, curvature = oracle.engine.sum(work, oracle.blocks)
+    *sums, change, curvature = oracle.sum_blocks(work, oracle.blocks, directions=2 if fresh else 1)
     g += change
     border[:] = curvature
     return Sums(*sums)

@@ -70,7 +70,7 @@ def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tu
         least = scale * smallest_gamma(problem.d, m)
         work = SmoothedProblem(sampled_oracle, w, b, max(gamma or scale, least), np.zeros(m))
         yield from solve_sample(work, least)
-        oracle.passes += sampled_oracle.passes * m / problem.n
+        oracle.count_sample(sampled_oracle, m)
         w, b, gamma = work.w, work.b, SETTINGS.gamma_shrink * work.gamma
     return w, b, gamma
 
