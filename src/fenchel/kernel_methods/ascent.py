@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,11 +29,14 @@ from fenchel.result import Iterate
 from fenchel.selection.rules import Choice, Choices
 from fenchel.solvers.base import Solver, Start
 
+if TYPE_CHECKING:
+    from fenchel.kernel_methods.problem import KernelProblem
+
 
 class KernelOracle(Oracle):
     """The oracle of a kernel problem; a pass reads all n^2 values of K once."""
 
-    def __init__(self, problem: Any):
+    def __init__(self, problem: KernelProblem):
         self.problem = problem
         self.passes = 0.0
 
@@ -67,7 +70,7 @@ class KernelAscent(Solver):
 
     kinds = ("kernel",)
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         rows = SETTINGS.smooth_set_rows if oracle.problem.smooth_loss else SETTINGS.nonsmooth_set_rows
         state = State(oracle, start, self.size or rows)
         yield state.check()
@@ -84,7 +87,7 @@ class KernelAscent(Solver):
 class State:
     """u, the scores z = K c without intercept, and the intercept."""
 
-    def __init__(self, oracle: Any, start: Start, size: int):
+    def __init__(self, oracle: Oracle, start: Start, size: int):
         problem = self.problem = oracle.problem
         self.oracle = oracle
         self.size = max(2, min(size, problem.gram.capacity))

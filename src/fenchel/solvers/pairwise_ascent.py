@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.dual_ascent.settings import SETTINGS
 from fenchel.solvers.dual_ascent.solver import State
 from fenchel.solvers.evaluation_schedule import checks
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class PairwiseAscent(Solver):
         if not self.waiting >= 1:
             raise InputError(f"waiting must be an integer of at least 1, got {self.waiting!r}")
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         free = oracle.problem.fit_intercept
         state = Pairs(oracle, start, self.waiting) if free else State(oracle, start)
         rng = np.random.default_rng(self.seed)
@@ -62,7 +65,7 @@ class PairwiseAscent(Solver):
 class Pairs(State):
     """Dual ascent's state without its penalty on the intercept, and the rows that wait for a partner."""
 
-    def __init__(self, oracle: Any, start: Start, waiting: int):
+    def __init__(self, oracle: Oracle, start: Start, waiting: int):
         super().__init__(oracle, start)
         self.inverse_bias = 0.0
         self.b = start.intercept

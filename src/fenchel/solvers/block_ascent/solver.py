@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +30,11 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.block_ascent.settings import SETTINGS
 from fenchel.solvers.row_order.orders import blocks
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.oracles.vector import VectorOracle
+    from fenchel.problems.vector import VectorProblem
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,8 @@ class BlockAscent(Solver):
     sparse_duals: ClassVar[bool] = True
     needs: ClassVar[Needs] = Needs(loss=("dual_prox",), regularizer=("separable_quadratic",))
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
-        state = BlockState(oracle, start, mostly_zero(oracle.problem))
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
+        state = BlockState(cast("VectorOracle", oracle), start, mostly_zero(oracle.problem))
         rng = np.random.default_rng(self.seed)
         latest = state.check()
         yield latest
@@ -62,7 +67,7 @@ class BlockAscent(Solver):
             yield latest
 
 
-def mostly_zero(problem: Any) -> bool:
+def mostly_zero(problem: VectorProblem) -> bool:
     """Whether the dual variables are stored without zeros."""
     return problem.outputs >= SETTINGS.min_sparse_scores and getattr(problem.loss, "sparse_duals", False)
 
@@ -70,7 +75,7 @@ def mostly_zero(problem: Any) -> bool:
 class BlockState:
     """U, and V = -sum p x u' / strength that goes with it."""
 
-    def __init__(self, oracle: Any, start: Start, sparse: bool = False):
+    def __init__(self, oracle: VectorOracle, start: Start, sparse: bool = False):
         self.oracle, problem = oracle, oracle.problem
         regularizer = problem.regularizer
         self.strength = regularizer.alpha

@@ -7,7 +7,7 @@ They visit a copy of the rows in random order, its columns by decreasing frequen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,11 @@ from fenchel.regularizers import L2
 from fenchel.solvers.dual_ascent.active_rows import Columns, Unchanged, Workspace, columns_of, take_rows
 from fenchel.solvers.dual_ascent.settings import SETTINGS
 
+if TYPE_CHECKING:
+    from fenchel.problems.scalar import Problem
 
-def dual_start_pays(problem: Any) -> bool:
+
+def dual_start_pays(problem: Problem) -> bool:
     """Sparse rows of many features, and a loss with an exact dual step of its own."""
     wide = not isinstance(problem.rows, Dense) and problem.n < SETTINGS.initial_max_rows_per_feature * problem.d
     return wide and isinstance(problem.regularizer, L2) and hasattr(problem.loss, "dual_step")
@@ -43,7 +46,7 @@ class Copied(NamedTuple):
         return out
 
 
-def copied(oracle: Any, rng: np.random.Generator) -> Copied:
+def copied(oracle: Oracle, rng: np.random.Generator) -> Copied:
     """A copy to visit many times. Rows on disk are not copied, as the copy might not fit into memory."""
     problem = oracle.problem
     if is_mapped(problem.rows):
@@ -61,7 +64,7 @@ class DualEpochs:
     w = 0.
     """
 
-    def __init__(self, oracle: Any, sample: Any, rng: np.random.Generator):
+    def __init__(self, oracle: Oracle, sample: SomeRows | Problem, rng: np.random.Generator):
         self.oracle, self.sample, self.inner = oracle, sample, Oracle(sample, oracle.engine)
         self.strength, norms = sample.regularizer.alpha, self.inner.norms()
         self.u = feasible(sample, np.zeros(sample.n))

@@ -15,7 +15,7 @@ nothing to the gap until its score has changed by the margin: the copy's own gap
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,13 +28,18 @@ from fenchel.solvers.dual_ascent.active_rows import Columns, RowSubset, Unchange
 from fenchel.solvers.dual_ascent.free_newton import Newton
 from fenchel.solvers.dual_ascent.settings import SETTINGS
 
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.problems.scalar import Problem
+    from fenchel.solvers.dual_ascent.mirror_form import Form
+
 Sums = tuple[float, float, float]
 
 
 class Phases:
     """u, v and b, and the rows to visit: `subset` is a copy of the active rows, or `all_rows`. v has the subset's columns."""
 
-    def __init__(self, oracle: Any, start: Start, form: Any, seed: int, inverse_bias: float):
+    def __init__(self, oracle: Oracle, start: Start, form: Form, seed: int, inverse_bias: float):
         problem = oracle.problem
         self.oracle, self.loss, self.form = oracle, problem.compiled_loss, form
         self.transfer, self.strength, self.inverse_bias = form.transfer, form.strength, inverse_bias
@@ -224,7 +229,7 @@ class EpochSchedule:
         return self.rate < SETTINGS.newton_max_log_gap_fall_per_epoch
 
 
-def inverse_bias_of(problem: Any, form: Any) -> float:
+def inverse_bias_of(problem: Problem, form: Form) -> float:
     """1 / strength of the proximal term in a free intercept (0: there is none).
 
     It weighs less than the features of a row, so that the intercept does not oscillate; as much as they do where they weigh
@@ -237,7 +242,7 @@ def inverse_bias_of(problem: Any, form: Any) -> float:
     return max(SETTINGS.intercept_ratio * features, min(features, 1.0)) + least
 
 
-def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterate]:
+def iterates(oracle: Oracle, start: Start, form: Any, seed: int) -> Iterator[Iterate]:
     """The iterates of all phases."""
     phases = Phases(oracle, start, form, seed, inverse_bias_of(oracle.problem, form))
     yield phases.first()

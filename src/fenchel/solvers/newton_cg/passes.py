@@ -7,7 +7,7 @@ their mean, weighted by curvature.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from fenchel.kernels.curvature_passes import hessian_product_pass, line_pass, ne
 from fenchel.kernels.gram import CHUNK, add_gram
 from fenchel.solvers.newton_cg.settings import SETTINGS
 from fenchel.solvers.subsampling.samples import drawn, sizes
+
+if TYPE_CHECKING:
+    from fenchel.engines.local import Block
+    from fenchel.oracles.scalar import Oracle, SomeRows
+    from fenchel.problems.scalar import Problem
 
 FACTOR = SETTINGS.factor_ns_per_product  # The working-set solver compares its own factorizations by the same number.
 
@@ -50,7 +55,7 @@ class Line(NamedTuple):
 class Passes:
     """Passes over the rows of a problem or of a sample of it."""
 
-    def __init__(self, oracle: Any, sample: Any):
+    def __init__(self, oracle: Oracle, sample: SomeRows | Problem):
         self.oracle, self.problem, self.sample = oracle, oracle.problem, sample
         self.blocks = oracle.engine.blocks(sample)
         self.share = sample.n / self.problem.n
@@ -64,7 +69,7 @@ class Passes:
         self.workspaces.append((z, h))
         u = np.zeros(z.size)
 
-        def work(block):
+        def work(block: Block) -> tuple[Any, ...]:
             at = slice(block.start, block.stop)
             sums = np.zeros((2, w.size))
             gradient, curvature_sum = sums[0], sums[1] if problem.fit_intercept else sums[1, :0]
@@ -112,7 +117,7 @@ class Passes:
         """sum_i h_i (<x_i, v> + shift) x_i."""
         h = point.h
 
-        def work(block):
+        def work(block: Block) -> tuple[Any, ...]:
             out = np.zeros(v.size)
             hessian_product_pass(block.rows, h[block.start : block.stop], v, shift, out)
             return (out,)
@@ -130,7 +135,7 @@ class Passes:
 
         step = max(CHUNK, int(SETTINGS.stored_values_per_release * self.sample.n / max(size(rows), 1)))
 
-        def work(k):
+        def work(k: int) -> tuple[np.ndarray]:
             out = np.zeros((d, d))
             for a in range(int(edges[k]), int(edges[k + 1]), step):
                 b = min(a + step, int(edges[k + 1]))
@@ -150,7 +155,7 @@ class Costs(NamedTuple):
     factor: float
 
 
-def costs_of(sample: Any) -> Costs:
+def costs_of(sample: SomeRows | Problem) -> Costs:
     """Estimated costs for a problem or a sample of it."""
     rows, d = sample.rows, float(sample.d)
     dense = isinstance(rows, Dense)
@@ -168,12 +173,12 @@ def costs_of(sample: Any) -> Costs:
     return Costs(product, gram, np.inf if too_large else gram + SETTINGS.factor_ns_per_product * d**3 / 3.0)
 
 
-def any_sample(problem: Any) -> bool:
+def any_sample(problem: Problem) -> bool:
     """Whether there are enough rows to begin with a sample of them."""
     return bool(sizes(problem.n, problem.d, size(problem.rows)))
 
 
-def samples(oracle: Any) -> Iterator[Any]:
+def samples(oracle: Oracle) -> Iterator[Any]:
     """Growing samples of the rows with weights that sum to 1; none if there are too few rows."""
     problem = oracle.problem
     for m in sizes(problem.n, problem.d, size(problem.rows)):

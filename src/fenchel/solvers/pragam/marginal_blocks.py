@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,25 +12,31 @@ from fenchel.kernels import marginal_passes as passes
 from fenchel.solvers.pragam.settings import SETTINGS
 from fenchel.structured.marginals import part_starts, parts_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fenchel.engines.local import Block
+    from fenchel.oracles.structured import StructuredOracle
+
 
 class Cliques:
     """The parts of a structured problem. A pass over the data is one call of scores and one of sums."""
 
-    def __init__(self, oracle: Any):
+    def __init__(self, oracle: StructuredOracle):
         self.oracle, self.problem = oracle, oracle.problem
         self.parts = parts_of(oracle.problem.model)
         self.start, self.workspace_size = part_starts(self.parts), self.parts.room
 
-    def _sum(self, directions: int, work: Any, *shapes: int) -> tuple[Any, ...]:
+    def _sum(self, directions: int, work: Callable[..., Any], *shapes: int) -> tuple[Any, ...]:
         """Sums over blocks, in block order, of what work(block, *zeros) returns and adds to arrays of these shapes."""
 
-        def one(block: Any) -> tuple[Any, ...]:
+        def one(block: Block) -> tuple[Any, ...]:
             arrays = [np.zeros(n) for n in shapes]
             return sum(work(piece, *arrays) for piece in self._pieces(block)), *arrays
 
         return self.oracle.sum_blocks(one, self.oracle.blocks, directions=directions)
 
-    def _pieces(self, block: Any) -> Iterator[Any]:
+    def _pieces(self, block: Block) -> Iterator[Any]:
         """A block in pieces of so few parts that each takes about a tenth of a second at most."""
         n = block.stop - block.start
         cost = SETTINGS.values_per_part_step * float(self.start[block.stop] - self.start[block.start]) / max(n, 1)
@@ -41,7 +47,7 @@ class Cliques:
     def combine(self, values: np.ndarray) -> tuple[float, np.ndarray]:
         """(sum p <c, mu>, sum p (F mu - phi(gold)))."""
 
-        def work(block: Any, out: np.ndarray) -> float:
+        def work(block: Block, out: np.ndarray) -> float:
             return passes.marginal_pass(self.parts, block.p, block.start, self.workspace_size, self.start, values, out)
 
         return self._sum(1, work, self.problem.d)
@@ -50,7 +56,7 @@ class Cliques:
         """argmax of <theta, mu> - q/2 |mu - centre|^2 for every example, theta its scores at w."""
         values = np.empty(int(self.start[-1]))
 
-        def work(block: Any) -> int:
+        def work(block: Block) -> int:
             passes.proximal_pass(
                 self.parts, block.p, block.start, self.workspace_size, w, q, self.start, centre, values
             )
@@ -63,7 +69,7 @@ class Cliques:
         """Marginals of uniform distributions."""
         values = np.empty(int(self.start[-1]))
 
-        def work(block: Any) -> int:
+        def work(block: Block) -> int:
             passes.uniform_pass(self.parts, block.p, block.start, self.start, values)
             return 0
 
@@ -73,7 +79,7 @@ class Cliques:
     def norm(self) -> float:
         """The square root of the largest eigenvalue of sum p F F', by power iteration, with a safety factor."""
 
-        def work(block: Any, out: np.ndarray) -> int:
+        def work(block: Block, out: np.ndarray) -> int:
             passes.square_pass(self.parts, block.p, block.start, self.workspace_size, w, out)
             return 0
 
@@ -103,7 +109,7 @@ class Cliques:
         """(sum p <c, u>, sum p (F v - phi(gold)), the same for u) of the two steps; u goes to `kept`."""
         keep = np.empty(0) if kept is None else kept
 
-        def work(block: Any, rough: np.ndarray, fine: np.ndarray) -> float:
+        def work(block: Block, rough: np.ndarray, fine: np.ndarray) -> float:
             return passes.extragradient_pass(
                 self.parts,
                 block.p,

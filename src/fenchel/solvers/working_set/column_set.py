@@ -7,7 +7,7 @@ threads, so that few partial Gram matrices exist at a time; the partition depend
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from fenchel.kernels import passes
 from fenchel.kernels.columns import count_columns, scatter_columns, select_columns
 from fenchel.kernels.gram import add_gram, squares_pass, symmetric
 from fenchel.solvers.working_set.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 class Part(NamedTuple):
@@ -44,7 +47,7 @@ def edges(rows: Any, n: int, chosen: int) -> list[int]:
 class ColumnSet:
     """The columns `chosen` (rising) of the oracle's data; None means all."""
 
-    def __init__(self, oracle: Any, chosen: np.ndarray | None):
+    def __init__(self, oracle: Oracle, chosen: np.ndarray | None):
         self.oracle, problem = oracle, oracle.problem
         self.chosen = chosen
         # The places of the columns in vectors of all columns.
@@ -89,7 +92,7 @@ class ColumnSet:
         """A x, A the columns."""
         z, none = np.empty(self.oracle.problem.n), np.zeros(self.oracle.problem.n)
 
-        def work(part):
+        def work(part: Part) -> None:
             passes.scores_pass(part.rows, none[part.start : part.stop], x, z[part.start : part.stop])
 
         self.oracle.map_blocks(work, self.parts, self.fraction, directions=1)
@@ -99,7 +102,7 @@ class ColumnSet:
         """A'(p u)."""
         p = self.oracle.problem.weights
 
-        def work(part):
+        def work(part: Part) -> tuple[np.ndarray]:
             out = np.zeros(self.size)
             passes.combine_pass(part.rows, p[part.start : part.stop], u[part.start : part.stop], out)
             return (out,)
@@ -109,7 +112,7 @@ class ColumnSet:
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """A' diag(weights) A, weights >= 0."""
 
-        def work(part):
+        def work(part: Part) -> tuple[np.ndarray]:
             out = np.zeros((self.size, self.size))
             add_gram(part.rows, weights[part.start : part.stop], out)
             return (out,)
@@ -119,7 +122,7 @@ class ColumnSet:
     def squares(self, weights: np.ndarray) -> np.ndarray:
         """The diagonal of A' diag(weights) A."""
 
-        def work(part):
+        def work(part: Part) -> tuple[np.ndarray]:
             out = np.zeros(self.size)
             squares_pass(part.rows, weights[part.start : part.stop], out)
             return (out,)
