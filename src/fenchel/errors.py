@@ -43,7 +43,7 @@ class IncompatibleError(FenchelError, ValueError):
 class SolveError(FenchelError, RuntimeError):
     """User code (a loss, a callback, an oracle) failed during a solve; `result` is the best certified iterate so far."""
 
-    def __init__(self, message: str, result: Any = None):
+    def __init__(self, message: str, result: object | None = None):
         super().__init__(message)
         self.result = result
 

@@ -116,7 +116,8 @@ class LowerBound:
         >>> bool(np.allclose(instance.gaps(4), [5.0, 2.5, 5 / 3, 1.25]))  # 1 / (2 alpha t)
         True
         """
-        iterates = (solver or Bundle()).iterates(self, Start(np.zeros(self.d)))
+        oracle: Any = self  # the part of an oracle that bundle methods use
+        iterates = (solver or Bundle()).iterates(oracle, Start(np.zeros(self.d)))
         best, bound, gaps = np.inf, -np.inf, []
         for _ in range(planes + 1):
             iterate = next(iterates)

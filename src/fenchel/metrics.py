@@ -186,7 +186,7 @@ def _share_of_ideal(gain: Vector, scores: Vector, discount: Vector) -> float | N
     return float(tied.sum()) / ideal
 
 
-def _mean_over_queries(one: Callable[[Vector, Vector], float | None], y: Any, scores: Any, groups: Any) -> float:
+def _mean_over_queries(one: Callable[[Vector, Vector], float | None], y: object, scores: Any, groups: Any) -> float:
     targets, z = _finite("y", y, 1), _finite("scores", scores, 1)
     _require_equal_length(targets, z)
     values = [one(targets[rows], z[rows]) for rows in _queries(groups, z.size)]

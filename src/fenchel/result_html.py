@@ -51,6 +51,6 @@ def _table(title: str, rows: Mapping[str, Any]) -> str:
     return f"<table><caption>{_text(title)}</caption><tbody>{lines}</tbody></table>"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     text = str(value)[:LONGEST]
     return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text), quote=True)

@@ -58,7 +58,7 @@ def is_ours(cls: type) -> bool:
     return cls.__module__.split(".")[0] == "fenchel"
 
 
-def is_builtin(value: Any) -> bool:
+def is_builtin(value: object) -> bool:
     """True if every NamedTuple class inside `value` is Fenchel's own (its kernels may be cached on disk)."""
     if isinstance(value, tuple):
         return (not hasattr(value, "_fields") or is_ours(type(value))) and all(map(is_builtin, value))
@@ -139,7 +139,7 @@ def _finder(name: str, default: Callable | None) -> Callable[[Any], Callable | N
     """Of the method of that name, by the numba type of the first argument."""
     from numba import types
 
-    def find(first: Any) -> Callable | None:
+    def find(first: object) -> Callable | None:
         if not isinstance(first, (types.NamedTuple, types.NamedUniTuple)):
             return None
         return getattr(first.instance_class, name, None) or default
@@ -171,7 +171,7 @@ def _callable_type() -> type:
             """What numba tells types apart by: two functions of one name are two."""
             return self.function
 
-        def dispatcher(self, first: Any) -> Any:
+        def dispatcher(self, first: object) -> Any:
             source = self.find(first)
             if source is None or hasattr(source, "py_func"):  # a user's own compiled function
                 return source

@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 IMPORT = re.compile(r"^[ \t]*from (fenchel[\w.]*) import (\([^)]*\)|[^\n(]*)", re.MULTILINE)
+TYPES_ONLY = re.compile(r"^if TYPE_CHECKING:\n(?:(?:[ \t]+[^\n]*)?\n)+", re.MULTILINE)  # imports that never run
 
 
 def digest(modules: Iterable[str]) -> str:
@@ -47,7 +48,7 @@ def _read(module: str) -> tuple[str, list[str]]:
         return "", []
     text = file.read_bytes()
     found: list[str] = []
-    for source, names in IMPORT.findall(text.decode()):
+    for source, names in IMPORT.findall(TYPES_ONLY.sub("", text.decode())):
         found += _imported(source, re.findall(r"(\w+)(?:\s+as\s+\w+)?", names))
     return hashlib.sha256(text).hexdigest(), found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,8 +13,13 @@ from fenchel.data.dtypes import is_complex, is_number_or_bool, is_signed_integer
 from fenchel.data.stored import Stored
 from fenchel.errors import InputError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def accept_matrix(X: Any, name: str = "X") -> tuple[Any, Any]:
+    from fenchel.data.types import Matrix, MatrixLike, Rows
+
+
+def accept_matrix(X: MatrixLike, name: str = "X") -> tuple[Any, Any]:
     """(matrix, rows): the matrix as kept (ndarray or scipy CSR) and the NamedTuple that kernels take.
 
     No copy is made of a C-contiguous float array or of a canonical CSR matrix. Other orders, integer and boolean values
@@ -47,18 +52,18 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def block(rows: Any, start: int, stop: int) -> Any:
+def block(rows: Rows, start: int, stop: int) -> Any:
     """Rows start..stop as a view."""
     return dense_block(rows, start, stop) if isinstance(rows, Dense) else csr_block(rows, start, stop)
 
 
-def take(rows: Any, index: np.ndarray) -> Any:
+def take(rows: Rows, index: np.ndarray) -> Any:
     """The rows of the numbers in `index`, copied together; those that are mapped from disk are let go of again."""
     taken = dense_take(rows, index) if isinstance(rows, Dense) else csr_take(rows, index)
     return type(taken)(*map(read_only, taken))
 
 
-def aligned(X: Any) -> Any:
+def aligned(X: Matrix) -> Any:
     """An array or CSR matrix whose numbers lie at addresses that are multiples of their sizes."""
     if isinstance(X, np.ndarray):
         return np.require(X, requirements=("C", "A"))
@@ -66,7 +71,7 @@ def aligned(X: Any) -> Any:
     return X
 
 
-def size(rows: Any) -> int:
+def size(rows: Rows) -> int:
     """How many stored values the rows have."""
     if isinstance(rows, Dense):
         return rows.values.size
@@ -88,14 +93,14 @@ def _floating(values: np.ndarray, name: str) -> np.ndarray:
         raise InputError(f"{name} must hold numbers, got dtype {values.dtype}: {error}") from None
 
 
-def _array(values: Any, name: str) -> np.ndarray:
+def _array(values: ArrayLike, name: str) -> np.ndarray:
     try:
         return np.asarray(values)
     except (TypeError, ValueError) as error:  # lists of different lengths
         raise InputError(f"{name} is not an array of numbers: {error}") from None
 
 
-def _dense(X: Any, name: str) -> np.ndarray:
+def _dense(X: Matrix, name: str) -> np.ndarray:
     values = _array(X, name)
     if values.ndim != 2:
         raise InputError(

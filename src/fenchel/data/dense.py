@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fenchel.compile.dispatch import helper
 from fenchel.data.mapped import release, runs
 from fenchel.data.rows import apply, axpy
+
+if TYPE_CHECKING:
+    from fenchel.data.types import Rows
 
 NARROW = 64  # columns: in wider rows it pays more to leave out those that do not count
 LONG = 1500  # columns, from which on vectors over them leave the nearest cache: see `kernels/long_rows.py`
@@ -125,7 +128,7 @@ class Dense(NamedTuple):
         return None, self.values[i]
 
 
-def is_long(rows: Any) -> bool:
+def is_long(rows: Rows) -> bool:
     """Whether rows are dense, and so long that passes go through several at a time."""
     return isinstance(rows, Dense) and rows.values.shape[1] >= LONG
 

@@ -6,7 +6,7 @@ Of a sparse one a few rows at a time are written out with their zeros, never all
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,10 +15,15 @@ from fenchel.data.accept import fault
 from fenchel.data.dtypes import is_number_or_bool
 from fenchel.errors import InputError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.problems.scalar import Problem
+
 NUMBERS = 1 << 18  # that are written out at a time
 
 
-def accept_dual_matrix(problem: Any, dual_point: Any) -> Any:
+def accept_dual_matrix(problem: Problem, dual_point: ArrayLike) -> Any:
     """A dual point, checked: a float64 array, or a CSR matrix if it is sparse."""
     sparse = sp.issparse(dual_point)
     U: Any = dual_point if sparse else np.ascontiguousarray(dual_point, dtype=np.float64)

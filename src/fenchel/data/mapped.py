@@ -7,25 +7,28 @@ here changes a value: arrays that are not mapped are left alone.
 from __future__ import annotations
 
 import mmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PAGE = mmap.PAGESIZE
 RUN = 1 << 10  # rows copied before what was touched of a mapped file is let go of: each may map 64 KB around it
 
 
-def fetch(rows: Any) -> None:
+def fetch(rows: Iterable[np.ndarray]) -> None:
     """Ask the system to read these rows."""
     _advise(rows, "MADV_WILLNEED")
 
 
-def release(rows: Any) -> None:
+def release(rows: Iterable[np.ndarray]) -> None:
     """Tell the system that these rows are not needed for now; they stay in its page cache if there is room."""
     _advise(rows, "MADV_DONTNEED")
 
 
-def runs(rows: Any, n: int) -> list[slice]:
+def runs(rows: Iterable[np.ndarray], n: int) -> list[slice]:
     """Numbers 0 .. n of rows to copy: in runs, after each of which they may be let go of, or at once if they are in memory.
 
     >>> runs((np.zeros(2000),), 1500)
@@ -35,12 +38,12 @@ def runs(rows: Any, n: int) -> list[slice]:
     return [slice(a, min(a + step, n)) for a in range(0, n, step)]
 
 
-def is_mapped(rows: Any) -> bool:
+def is_mapped(rows: Iterable[np.ndarray]) -> bool:
     """True if any array of the rows lies in a mapped file."""
     return any(_map_of(array) is not None for array in rows)
 
 
-def _advise(rows: Any, advice: str) -> None:
+def _advise(rows: Iterable[np.ndarray], advice: str) -> None:
     code = getattr(mmap, advice, None)
     if code is None:  # not this system's way
         return

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import release
 from fenchel.data.threads import cores, spread
+
+if TYPE_CHECKING:
+    from fenchel.data.types import Rows
 
 VALUES = 1 << 18  # stored values in a block, about: some tenths of a millisecond of work
 MIN_RANGE_ROWS = 1 << 15  # rows at least, for work on numbers that go with them: some hundredths of a millisecond
@@ -35,7 +38,7 @@ def at_most(threads: int | None) -> Iterator[None]:
 
 
 def map_row_blocks(
-    rows: Any, n: int, work: Callable[[slice, Any], Any], least: int = 0, values: int = VALUES
+    rows: Rows, n: int, work: Callable[[slice, Any], Any], least: int = 0, values: int = VALUES
 ) -> Iterator[Any]:
     """work(row numbers, those rows) for every block, in order; blocks that are mapped from disk are then let go of.
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
 
 
 class Stored(NamedTuple):
@@ -30,13 +35,13 @@ class Stored(NamedTuple):
         return self.X @ w
 
 
-def targets_of(X: Any, y: Any, groups: Any = None) -> tuple[Any, Any]:
+def targets_of(X: MatrixLike, y: ArrayLike | None, groups: ArrayLike | None = None) -> tuple[Any, Any]:
     """(y, groups), or those on disk where none are given."""
     if not isinstance(X, Stored):
         return y, groups
     return (X.y if y is None else y), (X.groups if groups is None else groups)
 
 
-def folder_of(X: Any) -> Path | None:
+def folder_of(X: MatrixLike) -> Path | None:
     """Where the data lie, if they are on disk."""
     return X.folder if isinstance(X, Stored) else None

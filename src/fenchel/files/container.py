@@ -102,7 +102,7 @@ def _dtype_of(name: str, array: np.ndarray) -> str:
     return stored
 
 
-def _canonical(content: Any) -> bytes:
+def _canonical(content: object) -> bytes:
     """The one way to write this content, padded so that the arrays behind it are aligned."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
     return text + b" " * (-len(text) % ITEM)
@@ -127,13 +127,13 @@ def _refuse(token: str) -> Any:
     raise ModelFileError(f"its header contains {token}, which is not JSON")
 
 
-def _depth(content: Any) -> int:
+def _depth(content: object) -> int:
     if isinstance(content, dict):
         content = list(content.values())
     return 1 + max((_depth(part) for part in content), default=0) if isinstance(content, list) else 0
 
 
-def _layout(listing: Any) -> list[tuple[str, str, tuple[int, ...], int]]:
+def _layout(listing: object) -> list[tuple[str, str, tuple[int, ...], int]]:
     """(name, dtype, shape, number of entries) of every array, or ModelFileError."""
     if not isinstance(listing, list):
         raise ModelFileError("its header has no list of arrays")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,17 +29,20 @@ from fenchel.result import Iterate
 from fenchel.selection.rules import Choice, Choices
 from fenchel.solvers.base import Solver, Start
 
+if TYPE_CHECKING:
+    from fenchel.kernel_methods.problem import KernelProblem
+
 
 class KernelOracle(Oracle):
     """The oracle of a kernel problem; a pass reads all n^2 values of K once."""
 
-    def __init__(self, problem: Any):
+    def __init__(self, problem: KernelProblem):
         self.problem = problem
         self.passes = 0.0
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """K c."""
-        self.passes += np.count_nonzero(w) / self.problem.n
+        self.count_rows(int(np.count_nonzero(w)))
         return products(self.problem.gram, w[:, None])[0][:, 0]
 
     def close(self) -> None:
@@ -67,7 +70,7 @@ class KernelAscent(Solver):
 
     kinds = ("kernel",)
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         rows = SETTINGS.smooth_set_rows if oracle.problem.smooth_loss else SETTINGS.nonsmooth_set_rows
         state = State(oracle, start, self.size or rows)
         yield state.check()
@@ -84,7 +87,7 @@ class KernelAscent(Solver):
 class State:
     """u, the scores z = K c without intercept, and the intercept."""
 
-    def __init__(self, oracle: Any, start: Start, size: int):
+    def __init__(self, oracle: Oracle, start: Start, size: int):
         problem = self.problem = oracle.problem
         self.oracle = oracle
         self.size = max(2, min(size, problem.gram.capacity))
@@ -107,7 +110,7 @@ class State:
         """Recompute all scores, without the rounding errors of many updates."""
         c = self.coef
         self.z = products(self.problem.gram, c[:, None])[0][:, 0]
-        self.oracle.passes += np.count_nonzero(c) / self.problem.n
+        self.oracle.count_rows(int(np.count_nonzero(c)))
 
     def round(self, full: bool) -> None:
         """One working set."""
@@ -154,7 +157,7 @@ class State:
         step = -self.inverse_alpha * problem.weights[chosen] * (u - self.u[chosen])
         self.u[chosen] = u
         add_columns(store, slots, step, self.z)
-        self.oracle.passes += chosen.size / problem.n
+        self.oracle.count_rows(chosen.size)
 
     def check(self) -> Iterate:
         """P and D at the present u, in O(n)."""

@@ -6,7 +6,7 @@ positive semi-definite, and says so when c'Kc or (p u)'K(p u) comes out negative
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,12 @@ from fenchel.errors import InputError
 from fenchel.kernel_methods.gram import refuse_indefinite
 from fenchel.losses.protocol import value
 from fenchel.result import Certificate
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.kernel_methods.gram import Gram
+    from fenchel.kernel_methods.problem import KernelProblem
 
 BLOCK = 1024  # rows of K in memory at once
 
@@ -36,7 +42,7 @@ def loss_pass(loss, y, p, z):
     return total + correction, magnitude
 
 
-def products(gram: Any, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def products(gram: Gram, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(K V, |K| |V|) for a few vectors as columns of V, block by block over the rows of K."""
     used = np.flatnonzero(vectors.any(axis=1))
     out, size = np.zeros((gram.n, vectors.shape[1])), np.zeros((gram.n, vectors.shape[1]))
@@ -78,7 +84,9 @@ def kernel_certificate(problem: Any, coef: np.ndarray, b: float, u: np.ndarray) 
     return Certificate(primal, dual, problem.basis, floor if np.isfinite(floor) else np.inf), u
 
 
-def certify_kernel(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = None) -> Certificate:
+def certify_kernel(
+    problem: KernelProblem, coef: ArrayLike, intercept: float = 0.0, dual_point: ArrayLike | None = None
+) -> Certificate:
     """How far f = sum_j coef_j k(x_j, .) + intercept is from the optimum, at most.
 
     Without a dual point, u = -alpha c / p is used where the intercept is fixed or the loss is nonsmooth (it is the dual
@@ -104,19 +112,19 @@ def kernel_slopes_at(problem: Any, coef: np.ndarray, b: float) -> np.ndarray:
     return u
 
 
-def best_kernel_dual(problem: Any, coef: np.ndarray, b: float) -> np.ndarray:
+def best_kernel_dual(problem: KernelProblem, coef: np.ndarray, b: float) -> np.ndarray:
     """The dual point that belongs to c, or the slopes at the scores if they are better."""
     candidates = (own_dual(problem, coef), kernel_slopes_at(problem, coef, b))
     return max(candidates, key=lambda u: kernel_certificate(problem, coef, b, u)[0].dual)
 
 
-def own_dual(problem: Any, coef: np.ndarray) -> np.ndarray:
+def own_dual(problem: KernelProblem, coef: np.ndarray) -> np.ndarray:
     """u = -alpha c / p: the dual point whose function is f."""
     p = problem.weights
     return np.divide(-problem.alpha * coef, p, out=np.zeros(problem.n), where=p > 0.0)
 
 
-def accept_kernel_dual(problem: Any, dual_point: Any) -> np.ndarray:
+def accept_kernel_dual(problem: KernelProblem, dual_point: ArrayLike) -> np.ndarray:
     """A user's dual point, checked."""
     return accept_vector(dual_point, problem.n, "dual_point")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -15,6 +15,9 @@ from fenchel.kernel_methods.gram import refuse_indefinite
 from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.problems.scalar import Problem
 from fenchel.structured import Chain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 RANK = 1e-12  # pivots below this share of the largest k(x, x) count as rounding
 
@@ -47,7 +50,8 @@ class SequenceProcess:
     """
 
     def __init__(
-        self, examples: Any, labels: Any, kernel: Any = "rbf", kernel_params: Mapping[str, Any] | None = None,
+        self, examples: Sequence[Any], labels: Sequence[Any], kernel: Any = "rbf",
+        kernel_params: Mapping[str, Any] | None = None,
         factor: float = 1.0, classes: int | None = None,
     ):  # fmt: skip
         if not 0.0 < factor < np.inf:
@@ -69,21 +73,21 @@ class SequenceProcess:
         self.model = Chain(classes=classes, loss="log", bias=False, ends=False)
         self.problem = Problem(np.split(phi, ends), labels, loss=self.model, alpha=2.0 * self.factor / len(blocks))
 
-    def features(self, x: Any) -> np.ndarray:
+    def features(self, x: Sequence[Any]) -> np.ndarray:
         """Rows phi(x_t) with <phi(x), phi(x')> = k(x, x'), for x' among the training positions."""
         k = self.function(self.pivots, _positions(x, 0))
         return np.ascontiguousarray(solve_triangular(self.root, k, lower=True).T)
 
-    def predict(self, w: np.ndarray, x: Any) -> np.ndarray:
+    def predict(self, w: np.ndarray, x: Sequence[Any]) -> np.ndarray:
         """The most probable labels of a sequence."""
         return self.model.predict(w, self.features(x))
 
-    def marginals(self, w: np.ndarray, x: Any) -> tuple[np.ndarray, np.ndarray]:
+    def marginals(self, w: np.ndarray, x: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """(T, m) probabilities of labels, and (T - 1, m, m) of pairs of neighbours."""
         return self.model.marginals(w, self.features(x))
 
 
-def _positions(x: Any, i: int) -> np.ndarray:
+def _positions(x: Sequence[Any], i: int) -> np.ndarray:
     matrix = accept_matrix(x, f"examples[{i}]")[0]
     return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float64)
 

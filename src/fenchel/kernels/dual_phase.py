@@ -7,7 +7,7 @@ is how fast the row's score falls as u_i grows.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from fenchel.data.row_blocks import LONGEST
 from fenchel.data.rows import axpy
 from fenchel.losses.protocol import conjugate, dual_step, quick_dual_step, slope, value
 from fenchel.mirror_maps.coordinatewise import row_look
+
+if TYPE_CHECKING:
+    from fenchel.data.types import Rows
+    from fenchel.losses.protocol import Loss
 
 RUN = 16  # rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
 FEW = 64 * RUN  # rows; fewer are shuffled one by one
@@ -138,7 +142,7 @@ def dual_phase(
     return b, centre, steps
 
 
-def phase(loss: Any, transfer: Any, rows: Any, *arguments: Any) -> tuple[float, float, int]:
+def phase(loss: Loss, transfer: Any, rows: Rows, *arguments: Any) -> tuple[float, float, int]:
     """`dual_phase`, sweep by sweep if the rows are so many that it must be possible to break it off."""
     return (dual_phase if size(rows) <= LONGEST else dual_phase.in_steps)(loss, transfer, rows, *arguments)
 

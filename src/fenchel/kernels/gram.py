@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fenchel.compile.kernel import kernel
 from fenchel.data.dense import Dense
 from fenchel.data.rows import add_outer, row_column, row_entry, row_span
+
+if TYPE_CHECKING:
+    from fenchel.data.types import Rows
 
 NARROW = 200  # columns up to which `narrow_gram` is faster than BLAS, which wants a scaled copy of the rows
 HELD = 256  # rows that it holds at a time
@@ -18,7 +21,7 @@ CHUNK = 1024  # rows that BLAS has at a time
 FULL = 0.6  # share of the rows with weight from which all are taken
 
 
-def add_gram(rows: Any, weights: np.ndarray, out: np.ndarray) -> None:
+def add_gram(rows: Rows, weights: np.ndarray, out: np.ndarray) -> None:
     """out += sum_i weights_i x_i x_i' on and above the diagonal (below: anything), weights >= 0; those of 0 cost little."""
     if not isinstance(rows, Dense):
         gram_pass(rows, weights, out)

@@ -82,7 +82,7 @@ class Emitter:
         self.width = cgutils.unpack_tuple(builder, self.W.shape)[1]
         self.entries = cgutils.unpack_tuple(builder, self.values.shape)[0]
 
-    def loop(self, count: Any) -> Any:
+    def loop(self, count: int) -> Any:
         return self.tools.for_range(self.builder, count, intp=self.index)
 
     def at(self, array: Any, place: Any) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.losses.absolute import Absolute
@@ -33,6 +33,11 @@ from fenchel.losses.quantile import Quantile
 from fenchel.losses.smoothed_hinge import SmoothedHinge
 from fenchel.losses.squared import Squared
 from fenchel.losses.squared_hinge import SquaredHinge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fenchel.losses.protocol import Loss
 
 __all__ = [
     "LOSSES",
@@ -63,7 +68,7 @@ _CLASSES += [Quantile, SmoothedHinge, Squared, SquaredHinge]
 LOSSES: dict[str, type] = {re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower(): cls for cls in _CLASSES}
 
 
-def make(spec: Any) -> Any:
+def make(spec: object) -> Any:
     """A validated loss from a name or an object.
 
     >>> make("quantile")
@@ -109,7 +114,7 @@ def _number(name: str, value: Any, cls: type) -> Any:
     return number
 
 
-def smoothness(loss: Any, targets: Any = (-1.0, 1.0)) -> float | None:
+def smoothness(loss: Loss, targets: Iterable[float] = (-1.0, 1.0)) -> float | None:
     """The Lipschitz constant of the slope; inf if it is continuous without one, None if it jumps.
 
     >>> smoothness(Logistic()), smoothness(Hinge())

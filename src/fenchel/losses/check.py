@@ -6,13 +6,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.compile.dispatch import is_builtin
 from fenchel.errors import InputError
 from fenchel.losses import derived, protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fenchel.losses.protocol import FullLoss, Loss
 
 Test = Callable[[Any, Any, float], Iterator[str]]
 
@@ -25,7 +30,7 @@ MOST_TARGETS = 6  # of a problem's own that are tried
 _SOUND: set[Any] = set()  # foreign losses, with targets, in which nothing was found
 
 
-def check(loss: Any, targets: Any = None, rtol: float = 1e-8) -> None:
+def check(loss: Loss, targets: Iterable[float] | None = None, rtol: float = 1e-8) -> None:
     """Raise InputError listing everything that is wrong with a loss; return None if nothing is.
 
     Checked: numbers come back and are finite, value is convex and slope a subgradient (on a grid from 1e-6 to 1e8 around 0
@@ -49,7 +54,7 @@ def check(loss: Any, targets: Any = None, rtol: float = 1e-8) -> None:
     _refuse(loss, _faults(TESTS, loss, targets, rtol))
 
 
-def check_foreign(loss: Any, targets: Any, rtol: float = 1e-8) -> None:
+def check_foreign(loss: Loss, targets: Iterable[float], rtol: float = 1e-8) -> None:
     """Raise InputError if a loss that is not Fenchel's own is wrong for some of these targets.
 
     Called for every `Problem`; a loss is tried once for its class, parameters and targets. As in `check`, except that a
@@ -69,12 +74,12 @@ def check_foreign(loss: Any, targets: Any, rtol: float = 1e-8) -> None:
     _SOUND.add(key)
 
 
-def _identity(value: Any) -> Any:
+def _identity(value: object) -> Any:
     """Classes and parameters: two losses of one name may be two classes."""
     return (type(value), *map(_identity, value)) if isinstance(value, tuple) else value
 
 
-def _faults(tests: Sequence[Test], loss: Any, targets: Any, rtol: float) -> list[str]:
+def _faults(tests: Sequence[Test], loss: Loss, targets: Iterable[float], rtol: float) -> list[str]:
     """The first fault that each test finds; those of the first test alone, which asks whether there are numbers at all."""
     faults: list[str] = []
     for test in tests:
@@ -84,14 +89,14 @@ def _faults(tests: Sequence[Test], loss: Any, targets: Any, rtol: float) -> list
     return faults
 
 
-def _first_fault(test: Test, loss: Any, targets: Any, rtol: float) -> list[str]:
+def _first_fault(test: Test, loss: Loss, targets: Iterable[float], rtol: float) -> list[str]:
     try:
         return [found for found in [next(test(loss, targets, rtol), None)] if found]
     except Exception as error:
         return [f"{test.__name__.strip('_')} raised {type(error).__name__}: {error}"]
 
 
-def _refuse(loss: Any, faults: list[str]) -> None:
+def _refuse(loss: Loss, faults: list[str]) -> None:
     if faults:
         raise InputError(f"{type(loss).__name__} is not a valid loss:\n" + "\n".join(f"- {f}" for f in faults))
 
@@ -99,7 +104,7 @@ def _refuse(loss: Any, faults: list[str]) -> None:
 class _Safe:
     """A loss whose methods return inf (value, conjugate) or NaN (slope) where Python raises and compiled code does not."""
 
-    def __init__(self, loss: Any):
+    def __init__(self, loss: Loss):
         self.loss = loss
         self.raised: set[tuple] = set()  # the arguments of slopes that did
 
@@ -119,7 +124,7 @@ class _Safe:
         return call
 
 
-def _finite(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _finite(loss: Loss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for z, y in itertools.product(SCORES, targets):
         for name in ("value", "slope"):
             got = getattr(loss, name)(z, y)
@@ -129,7 +134,7 @@ def _finite(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
                 yield f"{name} is {got} at z={z}, y={y}"
 
 
-def _numbers(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _numbers(loss: _Safe, targets: Iterable[float], rtol: float) -> Iterator[str]:
     """As `_finite`, around each target, where a value may overflow."""
     finite = 0
     for y, z in itertools.product(targets, [y + z for y in targets for z in SCORES]):
@@ -146,7 +151,7 @@ def _numbers(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
         yield "no value is finite at any score that was tried"
 
 
-def _convex_everywhere(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _convex_everywhere(loss: Loss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     """On a fine grid of scores around 0 and around each target no value lies below the tangent at a neighbour: then none lies
     below any tangent."""
     loss = loss if isinstance(loss, _Safe) else _Safe(loss)
@@ -181,7 +186,7 @@ def _below_tangents(z: np.ndarray, f: np.ndarray, g: np.ndarray, y: float, rtol:
         )
 
 
-def _subgradient(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _subgradient(loss: Loss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for y, z in itertools.product(targets, SCORES):
         f, g = loss.value(z, y), loss.slope(z, y)
         for x in SCORES:
@@ -193,7 +198,7 @@ def _subgradient(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
                 )
 
 
-def _monotone(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _monotone(loss: Loss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for y in targets:
         slopes = [loss.slope(z, y) for z in SCORES]
         for k in range(len(SCORES) - 1):
@@ -201,19 +206,19 @@ def _monotone(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
                 yield f"slope decreases between z={SCORES[k]} and z={SCORES[k + 1]} (y={y}): the loss is not convex"
 
 
-def _deterministic(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _deterministic(loss: Loss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for y, z in itertools.product(targets, SCORES):
         if not (_same(loss.value(z, y), loss.value(z, y)) and _same(loss.slope(z, y), loss.slope(z, y))):
             yield f"value or slope at z={z}, y={y} changes from call to call"
 
 
-def _nonnegative(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _nonnegative(loss: Loss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for y, z in itertools.product(targets, SCORES) if getattr(loss, "nonnegative", False) else []:
         if loss.value(z, y) < -rtol:
             yield f"nonnegative is set, but value({z}, {y}) = {loss.value(z, y):.6g}: lower bounds would be false"
 
 
-def _fused(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _fused(loss: FullLoss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for y, z in itertools.product(targets, SCORES) if hasattr(loss, "value_and_slope") else []:
         f, g = loss.value_and_slope(z, y)
         if not (_close(f, loss.value(z, y), rtol) and _close(g, loss.slope(z, y), rtol)):
@@ -229,7 +234,7 @@ def _fused(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
             yield f"local_model differs from value, slope and curvature at z={z}, y={y}"
 
 
-def _fenchel_young(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _fenchel_young(loss: FullLoss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for y, z in itertools.product(targets, SCORES) if hasattr(loss, "conjugate") else []:
         u = loss.slope(z, y)
         if not (math.isfinite(u) and math.isfinite(loss.value(z, y))):
@@ -242,7 +247,7 @@ def _fenchel_young(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
                 yield f"conjugate(u={u:.6g}, y={y}) = {got:.6g} is below u z - value(z) at z={x}: bounds would be false"
 
 
-def _conjugate_domain(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _conjugate_domain(loss: FullLoss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for y in targets if hasattr(loss, "conjugate") else []:
         for u in (-3.0, -1.0, -0.4, 0.0, 0.4, 1.0, 3.0):
             got, bound = loss.conjugate(u, y), derived.conjugate(loss, u, y)
@@ -253,12 +258,12 @@ def _conjugate_domain(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
                 yield f"conjugate({u}, {y}) = {got:.6g} should be inf: no score has that slope"
 
 
-def _unbounded(loss: Any, u: float, y: float) -> bool:
+def _unbounded(loss: FullLoss, u: float, y: float) -> bool:
     """u z - value(z) keeps growing: u lies strictly outside the range of slopes."""
     return any(u * z - loss.value(z, y) > u * z / 2 - loss.value(z / 2, y) + 1e-3 * abs(z) for z in (-1e6, 1e6))
 
 
-def _dual_step(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _dual_step(loss: FullLoss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for y, z, q in itertools.product(targets, SCORES, STEPS) if hasattr(loss, "dual_step") else []:
         u = loss.slope(0.1, y)
         got, want = loss.dual_step(u, z, q, y), derived.dual_step(loss, u, z, q, y)
@@ -266,7 +271,7 @@ def _dual_step(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
             yield f"dual_step(u={u:.6g}, z={z}, q={q}, y={y}) is {got:.6g}; value and slope say {want:.6g}"
 
 
-def _quick_dual_step(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _quick_dual_step(loss: FullLoss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for y, z, q in itertools.product(targets, SCORES, STEPS) if hasattr(loss, "quick_dual_step") else []:
         u = loss.slope(0.1, y)
         low, high = protocol.dual_domain(loss, y)
@@ -276,13 +281,13 @@ def _quick_dual_step(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
             yield f"quick_dual_step(u={u:.6g}, z={z}, q={q}, y={y}) is {quick:.6g}; the best one is {best:.6g}"
 
 
-def _gain(loss: Any, u: float, z: float, q: float, y: float, new: float) -> float:
+def _gain(loss: FullLoss, u: float, z: float, q: float, y: float, new: float) -> float:
     """What a step from u to `new` adds to the dual value of the row."""
     conjugates = protocol.conjugate(loss, new, y) - protocol.conjugate(loss, u, y)
     return (new - u) * z - conjugates - 0.5 * q * (new - u) ** 2
 
 
-def _dual_domain(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _dual_domain(loss: FullLoss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for y in targets if hasattr(loss, "dual_domain") else []:
         low, high = loss.dual_domain(y)
         for z in SCORES:
@@ -293,7 +298,7 @@ def _dual_domain(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
                 yield f"conjugate is not finite at the end u={u} of dual_domain({y})"
 
 
-def _curvature(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _curvature(loss: FullLoss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     for y, z in itertools.product(targets, SCORES) if hasattr(loss, "curvature") else []:
         h = 1e-5
         left, right = (loss.slope(z + 0.4321 * h, y) - loss.slope(z - h, y)), loss.slope(z + h, y)
@@ -304,7 +309,7 @@ def _curvature(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
             yield f"curvature({z}, {y}) is {loss.curvature(z, y):.6g}; the slope changes at rate {numeric:.6g}"
 
 
-def _smoothness(loss: Any, targets: Any, rtol: float) -> Iterator[str]:
+def _smoothness(loss: Loss, targets: Iterable[float], rtol: float) -> Iterator[str]:
     constant = loss.smoothness() if hasattr(loss, "smoothness") else None
     if constant is None:
         return

@@ -34,9 +34,46 @@ inside a kernel (see `fenchel.compile.dispatch`).
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from fenchel.compile.dispatch import method
 from fenchel.losses import derived
 from fenchel.losses.required import slope, value
+
+
+class Loss(Protocol):
+    """A loss of one score per row, for annotations: the two required methods of the table above."""
+
+    def value(self, z: float, y: float) -> float:
+        """loss(z, y)."""
+
+    def slope(self, z: float, y: float) -> float:
+        """An element of the subdifferential in z."""
+
+
+class FullLoss(Loss, Protocol):
+    """A loss with the optional methods, for annotations of what is called only where the loss has them."""
+
+    def value_and_slope(self, z: float, y: float) -> tuple[float, float]:
+        """Both at once."""
+
+    def conjugate(self, u: float, y: float) -> float:
+        """loss*(u)."""
+
+    def dual_step(self, u: float, z: float, q: float, y: float) -> float:
+        """The root u' of u' in subdifferential(z - q (u' - u))."""
+
+    def quick_dual_step(self, u: float, z: float, q: float, y: float) -> float:
+        """Nearly the same."""
+
+    def dual_domain(self, y: float) -> tuple[float, float]:
+        """(low, high)."""
+
+    def curvature(self, z: float, y: float) -> float:
+        """The second derivative."""
+
+    def local_model(self, z: float, y: float) -> tuple[float, float, float]:
+        """(value, slope, curvature)."""
 
 
 def _value_and_slope(loss, z, y):

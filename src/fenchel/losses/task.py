@@ -7,22 +7,25 @@ scores of a row, that is the prediction: "identity", "exp", or, where it is a pr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from fenchel.losses.protocol import Loss
 
 PROBES = np.array([-1.0, 1.0, 0.0, 0.5, 2.0])  # targets that tell a loss of signs from one of numbers
 SIGNS_ALONE = np.array([True, True, False, False, False])
 
 
-def innermost(loss: Any) -> Any:
+def innermost(loss: Loss) -> Any:
     """The loss inside any number of Moreau envelopes."""
     while hasattr(loss, "loss"):
         loss = loss.loss
     return loss
 
 
-def task_of(loss: Any) -> str:
+def task_of(loss: Loss) -> str:
     """The task of a loss, or of the one inside Moreau envelopes. A user's loss that does not say it has the task that goes with
     what it takes: several scores are those of classes, and targets that can only be -1 or +1 are those of two classes.
 
@@ -40,7 +43,7 @@ def task_of(loss: Any) -> str:
     return "binary" if np.array_equal(allowed, SIGNS_ALONE) else "regression"
 
 
-def response_of(loss: Any) -> str:
+def response_of(loss: Loss) -> str:
     """What a score of the loss itself predicts; that of a Moreau envelope is no probability, and so "identity".
 
     >>> from fenchel.losses import Hinge, Logistic, Poisson

@@ -25,7 +25,7 @@ class AssignedRanking(NamedTuple):
     weight: NDArray[np.float64]
 
 
-def assigned_ranking(z: Any, ranking: AssignedRanking, out: Any) -> float:
+def assigned_ranking(z: np.ndarray, ranking: AssignedRanking, out: np.ndarray) -> float:
     """The mean of l over the queries; out = its subgradient."""
     if is_spoiled(z, out):
         return np.nan

@@ -29,7 +29,7 @@ class Tangent(NamedTuple):
     slope: Vector
 
 
-def tangent(measure: Measure, z: Vector, prepared: Any) -> Tangent:
+def tangent(measure: Measure, z: Vector, prepared: object) -> Tangent:
     """The measure at z; scores and `out` are the measure's to write on."""
     slope = np.full(z.size, np.nan)
     return Tangent(z, float(measure.value_and_slope(z.copy(), prepared, slope)), slope)
@@ -127,7 +127,7 @@ def _some(y: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     return np.flatnonzero(number <= max(int(np.searchsorted(counts, MOST_ROWS)) - 1, 0))
 
 
-def _faults(measure: Measure, y: np.ndarray, prepared: Any) -> Iterator[str]:
+def _faults(measure: Measure, y: np.ndarray, prepared: object) -> Iterator[str]:
     rng, n = np.random.default_rng(0), y.size
     signed = np.sign(y - np.median(y)) + 0.01 * rng.standard_normal(n)
     scores = [np.zeros(n), np.ones(n), *(size * rng.standard_normal(n) for size in 10.0 ** np.arange(-3.0, 4.5, 0.5))]

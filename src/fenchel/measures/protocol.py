@@ -78,7 +78,7 @@ class Measure(ABC):
         return self.value_and_slope(z, prepared, out), out
 
 
-def as_scores(z: Any, out: Any) -> Vector:
+def as_scores(z: np.ndarray, out: np.ndarray) -> Vector:
     """z as kernels take it: contiguous, float64 and, so that one compiled kernel serves all, read-only."""
     z = np.ascontiguousarray(z, dtype=np.float64)
     if z.shape != out.shape:

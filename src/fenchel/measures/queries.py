@@ -61,7 +61,7 @@ def split(n: int, groups: ArrayLike | None) -> Queries:
     return Queries(rows.astype(np.uint64), np.concatenate([[0], last[:-1]]), last)
 
 
-def targets(y: Any) -> NDArray[np.float64]:
+def targets(y: ArrayLike) -> NDArray[np.float64]:
     """y as a vector of finite numbers, at least one."""
     size = np.shape(y)[0] if np.ndim(y) else 0
     if size == 0:
@@ -69,7 +69,7 @@ def targets(y: Any) -> NDArray[np.float64]:
     return accept_vector(y, size, "y")
 
 
-def signs(y: Any, name: str) -> NDArray[np.bool_]:
+def signs(y: ArrayLike, name: str) -> NDArray[np.bool_]:
     """Which targets are +1, after checking that all are -1 or +1."""
     y = targets(y)
     fine = np.abs(y) == 1.0

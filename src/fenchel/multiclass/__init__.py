@@ -57,7 +57,7 @@ _CLASSES: list[type] = [
 LOSSES: dict[str, type] = {re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower(): cls for cls in _CLASSES}
 
 
-def is_vector_loss(loss: Any) -> bool:
+def is_vector_loss(loss: object) -> bool:
     """True for a name or an object of this package, a `fenchel.losses.Moreau` of one, or an object with a method `slopes`.
 
     >>> is_vector_loss("softmax"), is_vector_loss("hinge"), is_vector_loss(MaxHinge())
@@ -68,7 +68,7 @@ def is_vector_loss(loss: Any) -> bool:
     return loss in LOSSES if isinstance(loss, str) else any(hasattr(type(loss), name) for name in ("outputs", "slopes"))
 
 
-def make(loss: Any) -> Any:
+def make(loss: object) -> Any:
     """A loss from a name or an object; names give those that need no parameters.
 
     >>> make("max_hinge")

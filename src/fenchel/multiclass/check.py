@@ -4,13 +4,16 @@ with a loss that is not Fenchel's own."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fenchel.compile.dispatch import is_builtin
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from fenchel.multiclass.protocol import VectorLoss
 
 REQUIRED = {
     "value": "value(z, y): the loss of the scores z of a row with target y",
@@ -31,7 +34,7 @@ class Tried(NamedTuple):
     U: np.ndarray
 
 
-def check(loss: Any, outputs: int = 3, targets: Any = None, rtol: float = 1e-8) -> None:
+def check(loss: VectorLoss, outputs: int = 3, targets: Iterable[Any] | None = None, rtol: float = 1e-8) -> None:
     """Raise InputError naming what is wrong with a loss of several scores; return None if nothing is.
 
     Checked: `value` and `slopes` are there and give the same numbers each time, `slopes` sets all of `out`, no value lies below
@@ -76,7 +79,7 @@ def check_foreign(loss: Any, outputs: int, y: np.ndarray) -> None:
         _SOUND.add(key)
 
 
-def require_methods(loss: Any) -> None:
+def require_methods(loss: VectorLoss) -> None:
     """Raise InputError unless the loss is a NamedTuple with the methods that every loss of several scores has."""
     name = type(loss).__name__
     if not (isinstance(loss, tuple) and hasattr(loss, "_fields")):
@@ -86,7 +89,7 @@ def require_methods(loss: Any) -> None:
         raise InputError(f"{name} lacks {' and '.join(lacking)} (fenchel.multiclass.protocol has all methods)")
 
 
-def _faults(loss: Any, m: int, y: Any, rtol: float) -> Iterator[str]:
+def _faults(loss: VectorLoss, m: int, y: Any, rtol: float) -> Iterator[str]:
     rng = np.random.default_rng(0)
     shift = np.asarray(y, dtype=float) if np.ndim(y) else np.zeros(m)
     directions = np.vstack([np.eye(m)[:LINES], rng.standard_normal((LINES, m)), np.sign(rng.standard_normal((4, m)))])
@@ -109,7 +112,7 @@ def _faults(loss: Any, m: int, y: Any, rtol: float) -> Iterator[str]:
         yield from _fenchel_young(loss, tried, y, rtol)
 
 
-def _numbers(loss: Any, z: np.ndarray, y: Any, k: int, tried: Tried, near: bool) -> Iterator[str]:
+def _numbers(loss: VectorLoss, z: np.ndarray, y: Any, k: int, tried: Tried, near: bool) -> Iterator[str]:
     """The value and the slopes at z, which go to place k of what was tried."""
     again = np.full(z.size, 1e300)
     try:

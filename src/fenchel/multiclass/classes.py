@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fenchel.data.dtypes import is_number
 from fenchel.errors import InputError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def class_count(y: Any, known: int | None = None) -> int:
+
+def class_count(y: ArrayLike, known: int | None = None) -> int:
     """The number of classes m: the largest of the targets 0 .. m - 1, plus one, or the number already known.
 
     >>> class_count([0, 2, 1, 2])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from fenchel.multiclass.cost_step import cost_step
 from fenchel.multiclass.parameters import ByContent, frozen
 from fenchel.multiclass.simplex_step import simplex_step
 from fenchel.multiclass.transfers import SLACK, clear, is_transfer, scale_transfer
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class _Fields(NamedTuple):
@@ -42,7 +45,7 @@ class CostHinge(ByContent, _Fields):
     saved_fields = ("cost", "beta")
     sparse_duals = True
 
-    def __new__(cls, cost: Any, beta: float = 0.0) -> CostHinge:
+    def __new__(cls, cost: ArrayLike, beta: float = 0.0) -> CostHinge:
         costs = _checked(cost)
         if not 0.0 <= beta <= 1.0:
             raise InputError(f"beta must be from 0 (margin rescaling) to 1 (slack rescaling), got {beta!r}")
@@ -70,7 +73,7 @@ class CostHinge(ByContent, _Fields):
         """Whether every t (e_j - e_y), t <= 1, is in the domain of loss*."""
         return bool(self.scale.min() >= 1.0)
 
-    def outputs(self, y: Any) -> int:
+    def outputs(self, y: ArrayLike) -> int:
         return class_count(y, len(self.cost))
 
     def value(self, z, y):
@@ -142,7 +145,7 @@ def totals(cost, scale, u, y):
     return used, earned, size
 
 
-def _checked(cost: Any) -> np.ndarray:
+def _checked(cost: ArrayLike) -> np.ndarray:
     costs = frozen("cost", cost, 2)
     m = len(costs)
     if costs.shape != (m, m) or m < 2:

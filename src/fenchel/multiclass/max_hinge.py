@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent
 from fenchel.multiclass.simplex_step import largest_other, simplex_step
 from fenchel.multiclass.transfers import SLACK, best_other, clear, is_transfer, scale_transfer, taken
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class _NoFields(NamedTuple):
@@ -35,7 +38,7 @@ class MaxHinge(ByContent, _NoFields):
     sparse_duals = True
     free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 
-    def outputs(self, y: Any) -> int:
+    def outputs(self, y: ArrayLike) -> int:
         return class_count(y)
 
     def value(self, z, y):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,11 @@ from fenchel.compile.dispatch import helper
 from fenchel.errors import InputError
 from fenchel.multiclass.parameters import ByContent
 from fenchel.multiclass.protocol import conjugate, dual_prox, into_domain, value
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.multiclass.protocol import VectorLoss
 
 
 @helper
@@ -44,7 +49,7 @@ class MoreauVector(ByContent, _Fields):
     tex_where = "ℓ the loss inside"
     saved_fields = ("loss", "gamma")
 
-    def __new__(cls, loss: Any, gamma: float = 1.0) -> MoreauVector:
+    def __new__(cls, loss: VectorLoss, gamma: float = 1.0) -> MoreauVector:
         if not hasattr(loss, "dual_prox"):
             raise InputError(f"loss must be a vector loss with a method dual_prox(t, g, y, out), got {loss!r}")
         if not 0.0 < gamma < math.inf:
@@ -66,7 +71,7 @@ class MoreauVector(ByContent, _Fields):
     def free_intercepts(self) -> bool:
         return getattr(self.loss, "free_intercepts", False)
 
-    def outputs(self, y: Any) -> int:
+    def outputs(self, y: ArrayLike) -> int:
         return self.loss.outputs(y)
 
     def value(self, z, y):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from fenchel.data.dtypes import is_number
 from fenchel.errors import InputError
 from fenchel.multiclass.parameters import ByContent
 from fenchel.multiclass.softmax import ROUNDING
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @helper
@@ -47,7 +50,7 @@ def metric_prox(loss, t, g, y, out):
                 out[j] += c * loss.vectors[j, k]
 
 
-def _metric(M: Any) -> np.ndarray:
+def _metric(M: ArrayLike) -> np.ndarray:
     """(M + M') / 2 as an array; InputError if M is no finite square matrix."""
     try:
         array = np.array(M, dtype=np.float64)
@@ -88,7 +91,7 @@ class MultivariateSquared(ByContent, _Fields):
     several_targets = True
     free_intercepts = True
 
-    def __new__(cls, M: Any = None) -> MultivariateSquared:
+    def __new__(cls, M: ArrayLike | None = None) -> MultivariateSquared:
         if M is None:
             return cls._make([np.empty((0, 0)), np.empty(0), np.empty((0, 0))])
         symmetric = _metric(M)
@@ -108,7 +111,7 @@ class MultivariateSquared(ByContent, _Fields):
     def __repr__(self):
         return f"MultivariateSquared(M={'None' if self.M.size == 0 else self.M.tolist()})"
 
-    def outputs(self, y: Any) -> int:
+    def outputs(self, y: ArrayLike) -> int:
         y = np.asarray(y)
         if y.ndim != 2 or y.size == 0 or not is_number(y):
             raise InputError(

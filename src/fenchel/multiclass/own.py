@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,12 +10,17 @@ from fenchel.errors import InputError
 from fenchel.multiclass.check import require_methods
 from fenchel.multiclass.classes import class_count
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.multiclass.protocol import VectorLoss
+
 LINES, HALVINGS = 24, 40
 JUMP = 1e-5  # of the slopes' change along a line that is left when the line has become short
 STILL = 1e-4  # of the slopes, below which their change may be rounding
 
 
-def outputs(loss: Any, y: np.ndarray) -> int:
+def outputs(loss: VectorLoss, y: np.ndarray) -> int:
     """The number of scores: what the loss says, else the columns of y, or its classes."""
     if hasattr(loss, "outputs"):
         return int(loss.outputs(y))
@@ -44,13 +49,13 @@ def smoothness(loss: Any, m: int, targets: Any) -> float | None:
         return None if any(_jumps(loss, ends[0], ends[1], y, steepest) for y, ends in lines) else np.inf
 
 
-def _slopes(loss: Any, z: np.ndarray, y: Any) -> np.ndarray:
+def _slopes(loss: VectorLoss, z: np.ndarray, y: ArrayLike) -> np.ndarray:
     out = np.empty(z.size)
     loss.slopes(z, y, out)
     return out
 
 
-def _jumps(loss: Any, a: np.ndarray, b: np.ndarray, y: Any, steepest: float) -> bool:
+def _jumps(loss: VectorLoss, a: np.ndarray, b: np.ndarray, y: ArrayLike, steepest: float) -> bool:
     """Follow the half of the line in which the slopes change most."""
     left, right = _slopes(loss, a, y), _slopes(loss, b, y)
     whole = float(np.abs(right - left).max())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.compile.dispatch import helper
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class ByContent:
@@ -30,7 +33,7 @@ class ByContent:
         return hash((type(self).__name__, *fields))
 
 
-def frozen(name: str, values: Any, ndim: int) -> NDArray[np.float64]:
+def frozen(name: str, values: ArrayLike, ndim: int) -> NDArray[np.float64]:
     """A contiguous read-only copy, finite and of the right number of dimensions."""
     try:
         array = np.array(values, dtype=np.float64, order="C")
@@ -45,7 +48,7 @@ def frozen(name: str, values: Any, ndim: int) -> NDArray[np.float64]:
     return array
 
 
-def rank_weights(rho: Any) -> NDArray[np.float64]:
+def rank_weights(rho: ArrayLike) -> NDArray[np.float64]:
     """rho_1 >= rho_2 >= ... >= 0, rho_1 > 0."""
     array = frozen("rho", rho, 1)
     if array[0] <= 0.0:
@@ -60,7 +63,7 @@ def rank_weights(rho: Any) -> NDArray[np.float64]:
     return array
 
 
-def rank_count(k: Any) -> int:
+def rank_count(k: ArrayLike) -> int:
     """k = 1, 2, ..."""
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
         raise InputError(f"k must be an integer, got {k!r}")

@@ -40,10 +40,33 @@ the new u is dual_prox(z + q u, q). It is also the slope of the Moreau envelope.
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
+import numpy as np
+
 from fenchel.compile.dispatch import method
 from fenchel.losses.protocol import conjugate, value
 
-__all__ = ["conjugate", "dual_prox", "into_domain", "slopes", "value", "value_and_slopes", "vertex_margins"]
+__all__ = [
+    "VectorLoss",
+    "conjugate",
+    "dual_prox",
+    "into_domain",
+    "slopes",
+    "value",
+    "value_and_slopes",
+    "vertex_margins",
+]
+
+
+class VectorLoss(Protocol):
+    """A loss of the m scores of a row, for annotations: the two required methods. y is a class, or a vector of targets."""
+
+    def value(self, z: np.ndarray, y: Any) -> float:
+        """loss(z, y)."""
+
+    def slopes(self, z: np.ndarray, y: Any, out: np.ndarray) -> None:
+        """out = an element of the subdifferential in z."""
 
 
 @method(inline=False)

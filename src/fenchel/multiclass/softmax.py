@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fenchel.compile.dispatch import helper
 from fenchel.losses.special import entropy_term, wright_omega
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent
 from fenchel.multiclass.protocol import value_and_slopes
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 ROUNDING = 16 * 2.0**-52  # times m: by how much a sum of m dual variables may miss what it must be
 
@@ -93,7 +96,7 @@ class Softmax(ByContent, _NoFields):
     response = "softmax"
     free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 
-    def outputs(self, y: Any) -> int:
+    def outputs(self, y: ArrayLike) -> int:
         return class_count(y)
 
     def value(self, z, y):

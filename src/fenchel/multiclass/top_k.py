@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent, equal_weights, fits, rank_count
 from fenchel.multiclass.tk_family import tk_conjugate, tk_into_domain, tk_slopes, tk_value
 from fenchel.multiclass.tk_step import tk_step
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class _Fields(NamedTuple):
@@ -42,7 +45,7 @@ class TopK(ByContent, _Fields):
         """One for trying things out."""
         return cls(2)
 
-    def outputs(self, y: Any) -> int:
+    def outputs(self, y: ArrayLike) -> int:
         return fits(class_count(y), "k", self.k)
 
     def value(self, z, y):

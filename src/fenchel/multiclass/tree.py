@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Found = tuple[list[Hashable], list[int]]  # names of the nodes, number of each one's parent (-1: it is a root)
 
@@ -84,7 +87,7 @@ class Tree:
             A[c, self.path(c) - 1] = 1.0
         return A
 
-    def class_scores(self, Z: Any) -> np.ndarray:
+    def class_scores(self, Z: ArrayLike) -> np.ndarray:
         """The scores of the classes, sums over their paths, from the scores of the nodes (in the last axis of Z).
 
         >>> Tree(["animal/cat", "animal/dog", "plant"]).class_scores([1.0, 0.25, -0.5, 2.0])
@@ -122,7 +125,7 @@ class Tree:
         return hash((self.parent.tobytes(), self.leaf.tobytes(), self.names))
 
 
-def class_scores(parent: np.ndarray, leaf: np.ndarray, Z: Any) -> np.ndarray:
+def class_scores(parent: np.ndarray, leaf: np.ndarray, Z: ArrayLike) -> np.ndarray:
     """Sums over the paths from the root to the leaves, of scores of nodes in the last axis of Z."""
     Z = np.asarray(Z, dtype=np.float64)
     if Z.ndim == 0 or Z.shape[-1] != parent.size - 1:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent, equal_weights, fits, rank_count
 from fenchel.multiclass.us_family import us_conjugate, us_into_domain, us_slopes, us_step, us_value
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class _Fields(NamedTuple):
@@ -40,7 +43,7 @@ class Usunier(ByContent, _Fields):
         """One for trying things out."""
         return cls(2)
 
-    def outputs(self, y: Any) -> int:
+    def outputs(self, y: ArrayLike) -> int:
         return fits(class_count(y), "k", self.k)
 
     def value(self, z, y):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent, fits, rank_weights
 from fenchel.multiclass.tk_family import tk_conjugate, tk_into_domain, tk_slopes, tk_value
 from fenchel.multiclass.tk_step import tk_step
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class _Fields(NamedTuple):
@@ -36,7 +39,7 @@ class WeightedTopK(ByContent, _Fields):
     saved_fields = ("rho",)
     sparse_duals = True
 
-    def __new__(cls, rho: Any) -> WeightedTopK:
+    def __new__(cls, rho: ArrayLike) -> WeightedTopK:
         return super().__new__(cls, rank_weights(rho))
 
     @classmethod
@@ -47,7 +50,7 @@ class WeightedTopK(ByContent, _Fields):
     def __repr__(self) -> str:
         return f"WeightedTopK(rho={np.array2string(self.rho, precision=4, threshold=8, separator=', ')})"
 
-    def outputs(self, y: Any) -> int:
+    def outputs(self, y: ArrayLike) -> int:
         return fits(class_count(y), "the length of rho", self.rho.size)
 
     def value(self, z, y):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent, fits, rank_weights
 from fenchel.multiclass.us_family import us_conjugate, us_into_domain, us_slopes, us_step, us_value
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class _Fields(NamedTuple):
@@ -35,7 +38,7 @@ class WeightedUsunier(ByContent, _Fields):
     saved_fields = ("rho",)
     sparse_duals = True
 
-    def __new__(cls, rho: Any) -> WeightedUsunier:
+    def __new__(cls, rho: ArrayLike) -> WeightedUsunier:
         return super().__new__(cls, rank_weights(rho))
 
     @classmethod
@@ -46,7 +49,7 @@ class WeightedUsunier(ByContent, _Fields):
     def __repr__(self) -> str:
         return f"WeightedUsunier(rho={np.array2string(self.rho, precision=4, threshold=8, separator=', ')})"
 
-    def outputs(self, y: Any) -> int:
+    def outputs(self, y: ArrayLike) -> int:
         return fits(class_count(y), "the length of rho", self.rho.size)
 
     def value(self, z, y):

@@ -1,8 +1,4 @@
-"""Oracle: Problem x Engine. What solvers may ask of the data, and a count of the passes it took.
-
-A pass is one walk over all stored values of X; a walk that only computes scores or only combines rows counts as half,
-so that scores + combine costs the same as the fused `risk`.
-"""
+"""Oracle: Problem x Engine. What solvers may ask of the data; the passes it took are counted (`pass_count.py`)."""
 
 from __future__ import annotations
 
@@ -25,6 +21,7 @@ from fenchel.kernels.intercept import balanced_plane, intercept_bracket, interce
 from fenchel.mirror_maps.coordinatewise import Identity
 from fenchel.oracles.intercepts import is_strictly_convex, middle, refuse_without_minimum
 from fenchel.oracles.local_dual import LocalDual, Round
+from fenchel.oracles.pass_count import PassCount
 
 MANY = 1 << 14  # rows for which a search over all scores takes so long that it must be possible to break it off
 
@@ -81,7 +78,7 @@ class SomeRows(NamedTuple):
         return True
 
 
-class Oracle:
+class Oracle(PassCount):
     """All access of a solver to the data."""
 
     remote = False  # whether the rows are elsewhere

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,13 @@ from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.problems.scalar import Problem
 from fenchel.regularizers.certified import resting_on
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
+    from fenchel.measures.protocol import Measure
+    from fenchel.regularizers.base import Regularizer
 
 
 class Mixture(NamedTuple):
@@ -38,9 +45,17 @@ class SetProblem(Problem):
     is_scalar, is_measure = False, True
 
     def __init__(
-        self, X: Any, y: Any = None, loss: Any = "roc_area", regularizer: Any = "l2", alpha: float | None = None,
-        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
-    ):  # fmt: skip
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        loss: Measure | str = "roc_area",
+        regularizer: str | Regularizer = "l2",
+        alpha: float | None = None,
+        fit_intercept: bool = False,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ):
         y, groups = targets_of(X, y, groups)
         self.loss = measures.make(loss)
         self.regularizer = regularizers.make(regularizer, alpha)
@@ -71,7 +86,7 @@ class SetProblem(Problem):
         self.has_offset, self.offset = False, read_only(np.zeros(self.n))
         self._frozen = True
 
-    def _accept_groups(self, groups: Any) -> np.ndarray:
+    def _accept_groups(self, groups: ArrayLike) -> np.ndarray:
         found = np.asarray(groups)
         if found.shape != (self.n,):
             raise InputError(f"groups must have one entry per row of X ({self.n}), got shape {found.shape}")
@@ -92,7 +107,7 @@ class SetProblem(Problem):
     def basis(self) -> str:
         return resting_on("planes" if is_ours(type(self.loss)) else "tangents", self.regularizer)
 
-    def dual_like(self, u: Any) -> None:
+    def dual_like(self, u: np.ndarray) -> None:
         """A mixture holds points of its own data: a solve starts without."""
         return None
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from functools import cached_property
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,15 @@ from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.extension_points import provider
 from fenchel.regularizers.certified import resting_on
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
+    from fenchel.losses.protocol import Loss
+    from fenchel.measures.protocol import Measure
+    from fenchel.multiclass.protocol import VectorLoss
+    from fenchel.regularizers.base import Regularizer
 
 DIGESTED = 1 << 22  # numbers at a time
 
@@ -66,21 +75,28 @@ class Problem:
     is_linear = True  # scores are X w + b
     remote = False  # whether the data are on a cluster
 
-    def __new__(cls, X: Any = None, y: Any = None, loss: Any = "hinge", *args: Any, **kwargs: Any) -> Problem:
+    def __new__(
+        cls,
+        X: MatrixLike | None = None,
+        y: ArrayLike | None = None,
+        loss: str | Loss | VectorLoss | Measure = "hinge",
+        *args: Any,
+        **kwargs: Any,
+    ) -> Problem:
         """The kind of problem that the loss asks for."""
         return object.__new__(_kind(X, loss) if cls is Problem else cls)
 
     def __init__(
         self,
-        X: Any,
-        y: Any = None,
-        loss: Any = "hinge",
-        regularizer: Any = "l2",
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        loss: str | Loss | VectorLoss | Measure = "hinge",
+        regularizer: str | Regularizer = "l2",
         alpha: float | None = None,
         fit_intercept: bool = False,
-        sample_weight: Any = None,
-        offset: Any = None,
-        groups: Any = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ):
         y, _ = targets_of(X, y)
         if groups is not None:
@@ -103,12 +119,12 @@ class Problem:
         self.compiled_loss = compilable(self.loss)
         self._frozen = True
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if getattr(self, "_frozen", False) and name not in ("digest", "smoothness"):
             raise AttributeError(f"a Problem does not change; make another one (tried to set {name!r})")
         super().__setattr__(name, value)
 
-    def _accept_targets(self, y: Any) -> np.ndarray:
+    def _accept_targets(self, y: ArrayLike | None) -> np.ndarray:
         rule = getattr(self.loss, "target_rule", "any finite number")
         name = type(self.loss).__name__
         if y is None:
@@ -123,7 +139,7 @@ class Problem:
             raise InputError(f"y of row {row} is {y[row]!r}: loss {name} needs every target to be {rule}{hint}")
         return y
 
-    def _accept_weights(self, sample_weight: Any) -> tuple[np.ndarray, float]:
+    def _accept_weights(self, sample_weight: ArrayLike | None) -> tuple[np.ndarray, float]:
         if sample_weight is None:
             return read_only(np.full(self.n, 1.0 / self.n)), float(self.n)
         s = accept_vector(sample_weight, self.n, "sample_weight", column=False)
@@ -181,7 +197,7 @@ class Problem:
         """Shape of a dual point."""
         return (self.n,)
 
-    def dual_like(self, u: Any) -> Any:
+    def dual_like(self, u: np.ndarray) -> Any:
         """u as a dual point to start from; None if it is of other rows, so that only the weights can be used."""
         if sp.issparse(u):  # rows x scores, of a problem with several scores
             return None
@@ -192,7 +208,7 @@ class Problem:
         """(coefficients, intercept) as a user sees them, from a solver's variables."""
         return np.array(w), float(b)
 
-    def variables(self, coef: Any, intercept: Any = 0.0) -> tuple[np.ndarray, float]:
+    def variables(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> tuple[np.ndarray, float]:
         """A solver's variables from what a user has, with checks."""
         array = np.ascontiguousarray(coef, dtype=np.float64)
         if array.shape == (1, self.d):
@@ -256,7 +272,7 @@ class Problem:
         return f"Problem({self.n} x {self.d} {storage} {self.X.dtype}; {self.loss} + {self.regularizer}{intercept})"
 
 
-def _kind(X: Any, loss: Any) -> type[Problem]:
+def _kind(X: MatrixLike, loss: str | Loss | VectorLoss | Measure) -> type[Problem]:
     """The class for data and loss: one score per row unless it is a name or an object of `fenchel.multiclass`, ..."""
     from fenchel import measures, multiclass, structured
 
@@ -278,7 +294,7 @@ def _kind(X: Any, loss: Any) -> type[Problem]:
     return Problem
 
 
-def on_cluster(X: Any) -> bool:
+def on_cluster(X: MatrixLike) -> bool:
     """Whether the data are Dask's, or owners'; Dask has been imported by whoever has any of its."""
     if getattr(type(X), "on_cluster", False):
         return True
@@ -288,7 +304,7 @@ def on_cluster(X: Any) -> bool:
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "to_delayed")
 
 
-def _foreign_code(value: Any) -> Iterator[bytes]:
+def _foreign_code(value: object) -> Iterator[bytes]:
     """What the methods of a user's loss compute, also inside another loss: their code with its numbers and names."""
     if isinstance(value, tuple):
         for inner in value:
@@ -300,7 +316,7 @@ def _foreign_code(value: Any) -> Iterator[bytes]:
             yield from (name.encode(), *_code(f.__code__), repr((bound, f.__defaults__)).encode())
 
 
-def _arrays(value: Any) -> Iterator[np.ndarray]:
+def _arrays(value: object) -> Iterator[np.ndarray]:
     """The arrays among a loss's parameters, which its repr may shorten."""
     if isinstance(value, np.ndarray):
         yield value

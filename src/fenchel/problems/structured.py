@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from fenchel.errors import InputError
 from fenchel.problems.scalar import Problem, _arrays, _feed
 from fenchel.regularizers.certified import resting_on
 from fenchel.structured.pool import fits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.regularizers.base import Regularizer
 
 SMALLEST_BLOCK = 1 << 18
 MOST_BLOCKS = 64
@@ -46,9 +51,17 @@ class StructuredProblem(Problem):
     is_scalar, is_structured, is_linear = False, True, False
 
     def __init__(
-        self, X: Any, y: Any = None, loss: Any = None, regularizer: Any = "l2", alpha: float | None = None,
-        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
-    ):  # fmt: skip
+        self,
+        X: Iterable[Any] | Stored,
+        y: Iterable[Any] | None = None,
+        loss: Any = None,
+        regularizer: str | Regularizer = "l2",
+        alpha: float | None = None,
+        fit_intercept: bool = False,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ):
         self.mapped = isinstance(X, Stored)
         if self.mapped and not isinstance(loss, structured.Chain):
             raise InputError(f"of the structured models only Chain takes rows on disk, not {type(loss).__name__}")
@@ -132,7 +145,7 @@ class StructuredProblem(Problem):
             return f"exact max-oracle{assumed}"
         return "bounded max-oracle" + assumed if hasattr(self.model, "plane_ceiling") else "approximate max-oracle"
 
-    def dual_like(self, u: Any) -> Any:
+    def dual_like(self, u: np.ndarray) -> Any:
         """A pool or mixture of these examples is a start; anything else is not."""
         if isinstance(u, structured.Pool):
             return u if not self.log and fits(u, self.model) else None

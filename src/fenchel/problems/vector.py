@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,12 @@ from fenchel.problems.scalar import Problem
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.certified import resting_on
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
+    from fenchel.multiclass.protocol import VectorLoss
+
 
 class VectorProblem(Problem):
     """min over W, b of (1/S) sum_i s_i loss(W x_i + b, y_i) + R(W), with one row of W and one entry of b per score.
@@ -34,9 +40,17 @@ class VectorProblem(Problem):
     is_scalar, is_vector = False, True
 
     def __init__(
-        self, X: Any, y: Any = None, loss: Any = "max_hinge", regularizer: Any = "l2", alpha: float | None = None,
-        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
-    ):  # fmt: skip
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        loss: str | VectorLoss = "max_hinge",
+        regularizer: str | Regularizer = "l2",
+        alpha: float | None = None,
+        fit_intercept: bool = False,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ):
         y, _ = targets_of(X, y)
         if groups is not None:
             raise InputError("groups are for measures of each query (fenchel.measures), not for losses of each row")
@@ -65,7 +79,7 @@ class VectorProblem(Problem):
             self._check_intercepts()
         self._frozen = True
 
-    def _accept_targets(self, y: Any) -> np.ndarray:
+    def _accept_targets(self, y: ArrayLike | None) -> np.ndarray:
         name = type(self.loss).__name__
         if y is None:
             raise InputError(f"y is missing: loss {name} needs targets")
@@ -132,7 +146,7 @@ class VectorProblem(Problem):
     def dual_shape(self) -> tuple[int, ...]:
         return (self.n, self.outputs)
 
-    def dual_like(self, u: Any) -> Any:
+    def dual_like(self, u: np.ndarray) -> Any:
         """u as a dual point to start from, an array or a CSR matrix; None if it is of other rows or classes, or tangents."""
         if self.own:
             return None
@@ -149,7 +163,7 @@ class VectorProblem(Problem):
         intercept = W[self.features].copy() if self.free else np.zeros(self.outputs)
         return np.ascontiguousarray(W[: self.features].T), intercept
 
-    def variables(self, coef: Any, intercept: Any = 0.0) -> tuple[np.ndarray, float]:
+    def variables(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> tuple[np.ndarray, float]:
         """The inverse of `present`, with checks."""
         W = np.asarray(coef, dtype=np.float64)
         if W.shape != (self.outputs, self.features):

@@ -44,7 +44,7 @@ def convert(
     return write_store(folder, table.blocks(), table.labels, table.features)
 
 
-def _svmlight(path: Any, dtype: Any, index_base: Any, n_features: int | None) -> Iterator[RowBlock]:
+def _svmlight(path: Any, dtype: np.dtype, index_base: Any, n_features: int | None) -> Iterator[RowBlock]:
     from fenchel.readers.svmlight.read import iter_svmlight
 
     for part in iter_svmlight(path, ROWS, n_features=n_features, index_base=index_base, dtype=np.dtype(dtype)):

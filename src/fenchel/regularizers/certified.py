@@ -17,7 +17,7 @@ from fenchel.regularizers.numerics import Vector
 class _Tested:
     """R with R*(v) >= v'w - R(w) tried at many w, the given point among them, and `dual_scale` held to [0, 1]."""
 
-    def __init__(self, regularizer: Any, point: Vector):
+    def __init__(self, regularizer: Regularizer, point: Vector):
         self.regularizer, self.point = regularizer, np.asarray(point, dtype=np.float64)
         self.alpha = regularizer.alpha
 
@@ -45,7 +45,7 @@ class _Tested:
         return bound
 
 
-def _too_small(regularizer: Any, v: Vector, bound: float, w: Vector | None) -> str:
+def _too_small(regularizer: Regularizer, v: Vector, bound: float, w: Vector | None) -> str:
     name = type(regularizer).__name__
     source = "conjugate" if has_conjugate(regularizer) else "prox (from which the conjugate is derived)"
     if w is None:
@@ -58,12 +58,12 @@ def _too_small(regularizer: Any, v: Vector, bound: float, w: Vector | None) -> s
     )
 
 
-def has_conjugate(regularizer: Any) -> bool:
+def has_conjugate(regularizer: Regularizer) -> bool:
     """Whether the class defines `conjugate`, so that it is not derived."""
     return type(regularizer).conjugate is not Regularizer.conjugate
 
 
-def certified_regularizer(regularizer: Any, point: Vector) -> Any:
+def certified_regularizer(regularizer: Regularizer, point: Vector) -> Any:
     """The regularizer as the certificate of `point` evaluates it: Fenchel's own as they are, a user's own tested.
 
     >>> from fenchel.regularizers import L2
@@ -73,7 +73,7 @@ def certified_regularizer(regularizer: Any, point: Vector) -> Any:
     return regularizer if is_ours(type(regularizer)) else _Tested(regularizer, point)
 
 
-def resting_on(words: str, regularizer: Any) -> str:
+def resting_on(words: str, regularizer: Regularizer) -> str:
     """What a dual value rests on, beside `words`, if the regularizer is a user's own: R* as given or derived."""
     if is_ours(type(regularizer)):
         return words

@@ -38,7 +38,7 @@ def check(reg: Regularizer, dim: int, rng_seed: int = 0) -> None:
     _refuse(reg, list(dict.fromkeys(_broken(reg, dim, rng))))
 
 
-def check_foreign(reg: Any, dim: int) -> None:
+def check_foreign(reg: Regularizer, dim: int) -> None:
     """Raise InputError if a regularizer that is not Fenchel's own breaks what a lower bound rests on, in R^dim.
 
     Called for every `Problem`; a regularizer is tried once for its class, parameters and number of features. Tried: `value`
@@ -59,7 +59,7 @@ def check_foreign(reg: Any, dim: int) -> None:
     _SOUND.add(key)
 
 
-def _first_broken(reg: Any, dim: int, rng: np.random.Generator) -> list[str]:
+def _first_broken(reg: Regularizer, dim: int, rng: np.random.Generator) -> list[str]:
     try:
         return [next(_foreign(reg, dim, rng))]
     except StopIteration:
@@ -70,7 +70,7 @@ def _first_broken(reg: Any, dim: int, rng: np.random.Generator) -> list[str]:
         return [f"one of its methods raised {type(error).__name__}: {error}"]
 
 
-def _foreign(reg: Any, dim: int, rng: np.random.Generator) -> Iterator[str]:
+def _foreign(reg: Regularizer, dim: int, rng: np.random.Generator) -> Iterator[str]:
     points = [reg.start(dim), *rng.standard_normal((4, dim)), *np.abs(rng.standard_normal((4, dim)))]
     for w in points:
         value = reg.value(w.copy())
@@ -103,7 +103,7 @@ def _foreign(reg: Any, dim: int, rng: np.random.Generator) -> Iterator[str]:
             )
 
 
-def _refuse(reg: Any, broken: list[str]) -> None:
+def _refuse(reg: Regularizer, broken: list[str]) -> None:
     if broken:
         raise InputError(
             f"{type(reg).__name__} is not a sound regularizer:\n" + "\n".join(f"  - {line}" for line in broken)
@@ -211,7 +211,7 @@ def _steps(reg: Any, w_points: list[Vector], rng: np.random.Generator) -> Iterat
 
 
 def _minimised(
-    reg: Any, w_points: list[Vector], point: Vector, step: float, x: Vector, rng: np.random.Generator
+    reg: Regularizer, w_points: list[Vector], point: Vector, step: float, x: Vector, rng: np.random.Generator
 ) -> Iterator[str]:
     nearby = [x + size * rng.standard_normal(x.size) for size in (1e-4, 1e-2)]
     others = [*nearby, *(x + share * (other - x) for other in w_points for share in (1e-3, 0.1, 1.0))]

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.regularizers.numerics import Vector
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.regularizers.base import Regularizer
 
 MOST_STEPS = 32  # of the proximal point method
 LONGEST = 1e20
@@ -28,7 +33,7 @@ ROUNDS = 3
 SLACK = 1e-9  # of the sizes of the numbers, by which a conjugate may lie below v'w - R(w)
 
 
-def conjugate(reg: Any, v: Any) -> float:
+def conjugate(reg: Any, v: ArrayLike) -> float:
     """R*(v) = v'w - R(w) at w = primal_from_dual(v), or at the limit w of w <- prox(w + t v, t) with growing t.
 
     A step ends at a point with the subgradient v + (w_old - w_new) / t, which tends to v if the supremum is attained. It is inf
@@ -56,12 +61,12 @@ def conjugate(reg: Any, v: Any) -> float:
     return math.inf
 
 
-def _attained(reg: Any, v: Vector, w: Vector) -> float:
+def _attained(reg: Regularizer, v: Vector, w: Vector) -> float:
     value = float(v @ w) - float(reg.value(w)) if np.isfinite(w).all() else math.inf
     return value if math.isfinite(value) else math.inf
 
 
-def dual_scale(reg: Any, v: Any) -> float:
+def dual_scale(reg: Any, v: ArrayLike) -> float:
     """The largest c in [0, 1] with R*(c v) < inf, by bisection."""
     v = np.asarray(v, dtype=np.float64)
     if math.isfinite(reg.conjugate(v)):
@@ -73,13 +78,13 @@ def dual_scale(reg: Any, v: Any) -> float:
     return low
 
 
-def conjugate_gradient(reg: Any, v: Vector) -> Vector:
+def conjugate_gradient(reg: Regularizer, v: Vector) -> Vector:
     """The gradient of R* at v, by central differences."""
     h = STEP * (np.abs(v) + float(np.max(np.abs(v))) + STEP * reg.alpha)
     return _differences(reg.conjugate, v, h)
 
 
-def subgradient(reg: Any, w: Vector) -> Vector:
+def subgradient(reg: Regularizer, w: Vector) -> Vector:
     """Differences of values along the axes: a gradient where there is one."""
     return _differences(reg.value, w, SHORT * (np.abs(w) + float(np.max(np.abs(w))) + SHORT))
 
@@ -101,7 +106,7 @@ def _differences(function: Callable[[Vector], float], x: Vector, h: Vector) -> V
     return out
 
 
-def counterexample(reg: Any, v: Vector, bound: float, points: Iterable[Vector] = ()) -> Vector | None:
+def counterexample(reg: Regularizer, v: Vector, bound: float, points: Iterable[Vector] = ()) -> Vector | None:
     """A w with v'w - R(w) > bound by more than rounding, so that `bound` is not R*(v); None if none was found.
 
     Tried: the points given, those that the methods of `reg` say are best (whether these are right does not matter, as values
@@ -130,7 +135,7 @@ def counterexample(reg: Any, v: Vector, bound: float, points: Iterable[Vector] =
     return None
 
 
-def _height(reg: Any, v: Vector, w: Vector, bound: float) -> tuple[float, bool]:
+def _height(reg: Regularizer, v: Vector, w: Vector, bound: float) -> tuple[float, bool]:
     """(v'w - R(w), whether it is above the bound by more than rounding)."""
     value = float(reg.value(w)) if w.shape == v.shape and np.isfinite(w).all() else math.inf
     product = float(v @ w)
@@ -140,7 +145,7 @@ def _height(reg: Any, v: Vector, w: Vector, bound: float) -> tuple[float, bool]:
     return product - value, product - value > bound + SLACK * size
 
 
-def _proposals(reg: Any, v: Vector) -> Iterator[Vector]:
+def _proposals(reg: Regularizer, v: Vector) -> Iterator[Vector]:
     """Where the supremum may be attained, as the methods of `reg` have it; what they cannot say they need not."""
     yield np.asarray(reg.start(v.size), dtype=np.float64)
     with np.errstate(all="ignore"):
@@ -158,7 +163,7 @@ def _proposals(reg: Any, v: Vector) -> Iterator[Vector]:
             yield from (w, 0.5 * w, 2.0 * w)
 
 
-def _around(reg: Any, v: Vector, w: Vector) -> Iterator[Vector]:
+def _around(reg: Regularizer, v: Vector, w: Vector) -> Iterator[Vector]:
     """Points at distances of all sizes from w: up the differences of v'w - R(w), along v, -w and the axes."""
     size = float(np.max(np.abs(w))) or 1.0
     axes = np.argsort(-np.abs(v), kind="stable")[:MOST_AXES]

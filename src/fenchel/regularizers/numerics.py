@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +31,7 @@ def vector(x: ArrayLike) -> Vector:
     return np.asarray(x, dtype=np.float64)
 
 
-def number(name: str, value: Any) -> float:
+def number(name: str, value: object) -> float:
     """A finite real number as a float, or an InputError that names the argument.
 
     >>> number("alpha", 1)
@@ -45,7 +44,7 @@ def number(name: str, value: Any) -> float:
     raise InputError(f"{name} must be a finite number, got {value!r}.")
 
 
-def positive(name: str, value: Any) -> float:
+def positive(name: str, value: object) -> float:
     """A finite number > 0 as a float, or an InputError that names the argument.
 
     >>> positive("alpha", 0)

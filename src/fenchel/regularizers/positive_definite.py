@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from fenchel.errors import InputError
 from fenchel.regularizers.numerics import Vector, quiet
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 Matrix = Any  # a 1-D or 2-D array, or a sparse matrix
 KEPT_FACTORS = 4  # a line search goes back and forth between a few steps
 
 
-def checked_matrix(K: Any) -> Matrix:
+def checked_matrix(K: ArrayLike) -> Matrix:
     """A read-only float64 copy of K (1-D, 2-D, or CSC in canonical form), symmetric and finite; InputError otherwise.
 
     >>> checked_matrix([1, 2])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fenchel import solvers
 from fenchel.compile.dispatch import is_ours
@@ -15,6 +15,10 @@ from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_ascent.mirror_form import has_form
 from fenchel.solvers.newton_cg.vector_system import has_curvature
 from fenchel.structured.marginals import parts_of
+
+if TYPE_CHECKING:
+    from fenchel.problems.scalar import Problem
+    from fenchel.regularizers.base import Regularizer
 
 MOST_FEATURES = 2000
 
@@ -29,12 +33,12 @@ class Requirement(NamedTuple):
 STEEPEST = 1e6  # slopes beyond count as unbounded: a loss without `dual_domain` shows only those at scores up to 2^60
 
 
-def _is(regularizer: Any, *kinds: type) -> bool:
+def _is(regularizer: Regularizer, *kinds: type) -> bool:
     """Whether it is one of these; a user's class derived from one may be another function."""
     return type(regularizer) in kinds
 
 
-def _steepest_slope(problem: Any) -> float:
+def _steepest_slope(problem: Problem) -> float:
     """The largest |u| in the dual domains of some targets, the extreme ones among them."""
     if hasattr(problem.loss, "largest_slope"):
         return problem.loss.largest_slope()
@@ -141,12 +145,12 @@ KINDS = {
 REMOTE = "the rows are on a cluster ({why})"
 
 
-def missing(solver: Solver | type[Solver], problem: Any, remote: bool = False) -> list[str]:
+def missing(solver: Solver | type[Solver], problem: Problem, remote: bool = False) -> list[str]:
     """What the problem lacks for this solver, as sentences; `remote`: its rows are on a cluster."""
     return [sentence.format(name=type(thing).__name__) for sentence, thing in _lacks(solver, problem, remote)]
 
 
-def _lacks(solver: Solver | type[Solver], problem: Any, remote: bool) -> Iterator[tuple[str, Any]]:
+def _lacks(solver: Solver | type[Solver], problem: Problem, remote: bool) -> Iterator[tuple[str, Any]]:
     """(sentence, the part of the problem that it names) for everything that is missing."""
     if problem.kind not in solver.kinds:
         yield KINDS[problem.kind], problem.loss
@@ -163,17 +167,17 @@ def _lacks(solver: Solver | type[Solver], problem: Any, remote: bool) -> Iterato
                 yield table[word].missing, thing
 
 
-def fits(solver: Solver | type[Solver], problem: Any, remote: bool = False) -> bool:
+def fits(solver: Solver | type[Solver], problem: Problem, remote: bool = False) -> bool:
     """True if the solver claims to solve the problem."""
     return next(_lacks(solver, problem, remote), None) is None
 
 
-def who_can(problem: Any, remote: bool = False) -> list[str]:
+def who_can(problem: Problem, remote: bool = False) -> list[str]:
     """Names of the solvers that fit the problem."""
     return [cls.__name__ for cls in solvers.SOLVERS.values() if fits(cls, problem, remote)]
 
 
-def require_fit(solver: Solver, problem: Any, remote: bool = False) -> None:
+def require_fit(solver: Solver, problem: Problem, remote: bool = False) -> None:
     """Raise IncompatibleError unless the solver fits the problem."""
     lacks = missing(solver, problem, remote)
     if lacks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_ascent.initial_epochs import dual_start_pays
 from fenchel.solvers.newton_cg.passes import costs_of
 from fenchel.solvers.newton_cg.settings import SETTINGS as NEWTON_CG
+
+if TYPE_CHECKING:
+    from fenchel.problems.scalar import Problem
+    from fenchel.problems.vector import VectorProblem
 
 
 class Choice(NamedTuple):
@@ -60,7 +64,7 @@ PATIENT = 3.0  # times what semismooth Newton costs as a rule: what dual steps a
 TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
 
 
-def _newton_passes(problem: Any) -> float:
+def _newton_passes(problem: Problem) -> float:
     """What semismooth Newton would cost, about, in passes over the data; infinite if it does not fit."""
     if not requirements.fits(solvers.SemismoothNewton, problem):
         return math.inf
@@ -69,24 +73,24 @@ def _newton_passes(problem: Any) -> float:
     return STEPS * (1.5 + (factor + ACTIVE * costs.gram) / costs.product)
 
 
-def _several_newtons(problem: Any) -> float:
+def _several_newtons(problem: Problem) -> float:
     """When the solver hands over to dual ascent: Newton can converge slowly, for example on separable rows whose columns
     depend on each other."""
     return PATIENT * _newton_passes(problem)
 
 
-def _loose_rows(problem: Any) -> bool:
+def _loose_rows(problem: Problem) -> bool:
     """Strong regularization: a dual step changes the scores of the other rows little, so few epochs do it."""
     coupling, cost = _coupling(problem)
     return coupling <= LOOSE * cost**2
 
 
-def _loose_rows_roughly(problem: Any) -> bool:
+def _loose_rows_roughly(problem: Problem) -> bool:
     coupling, cost = _coupling(problem)
     return coupling <= LOOSE_ROUGH * min(cost, MAX_FACTOR_COST) ** 4
 
 
-def _coupling(problem: Any) -> tuple[float, float]:
+def _coupling(problem: Problem) -> tuple[float, float]:
     """(how much rows have to do with each other, a factor's cost in passes); infinite coupling where dual steps need not be
     thought of."""
     if problem.d <= TINY_FACTOR or problem.smooth_loss or not hasattr(problem.regularizer, "alpha"):
@@ -95,7 +99,7 @@ def _coupling(problem: Any) -> tuple[float, float]:
     return _reach(problem), costs.factor / costs.product
 
 
-def _reach(problem: Any) -> float:
+def _reach(problem: Problem) -> float:
     """|x|^2 / (n alpha) on average over some rows: how far a dual step moves the score of its own row."""
     some = (np.arange(min(problem.n, SOME)) * (problem.n / min(problem.n, SOME))).astype(np.uint64)
     mean = mean_square(problem.rows, some)
@@ -103,12 +107,12 @@ def _reach(problem: Any) -> float:
     return mean / (problem.n * problem.regularizer.alpha)
 
 
-def _cheap_factor(problem: Any) -> bool:
+def _cheap_factor(problem: Problem) -> bool:
     costs = costs_of(problem)
     return costs.factor <= CHEAP * costs.product or problem.d <= TINY_FACTOR
 
 
-def _wide_and_flat(problem: Any) -> bool:
+def _wide_and_flat(problem: Problem) -> bool:
     """A factor would cost more than the dual epochs, and rows may have no curvature (squared hinge, Huber, ...)."""
     if not problem.is_scalar or not problem.smooth_loss:
         return False
@@ -117,29 +121,29 @@ def _wide_and_flat(problem: Any) -> bool:
     return costs.factor > EXPENSIVE * costs.product and any(end == 0.0 for end in ends)
 
 
-def _wide_and_sparse(problem: Any) -> bool:
+def _wide_and_sparse(problem: Problem) -> bool:
     return _wide_within(problem, FAR_ROUGH)
 
 
-def _wide_sparse_and_loose(problem: Any) -> bool:
+def _wide_sparse_and_loose(problem: Problem) -> bool:
     return _wide_within(problem, NOT_FAR)
 
 
-def _wide_within(problem: Any, far: float) -> bool:
+def _wide_within(problem: Problem, far: float) -> bool:
     if not problem.is_scalar or not problem.smooth_loss or problem.d <= TINY_FACTOR:
         return False
     return dual_start_pays(problem) and _reach(problem) <= far
 
 
-def _wide_scores(problem: Any) -> bool:
+def _wide_scores(problem: VectorProblem) -> bool:
     return problem.is_vector and not (problem.own or problem.free) and problem.features >= problem.n
 
 
-def _pairs(problem: Any) -> bool:
+def _pairs(problem: Problem) -> bool:
     return problem.fit_intercept and not problem.smooth_loss and problem.n > problem.d
 
 
-def _truncated_newton(problem: Any) -> bool:
+def _truncated_newton(problem: VectorProblem) -> bool:
     if problem.is_scalar:
         return True
     if problem.free and not problem.smooth_loss:  # nobody else balances dual variables at nonsmooth points
@@ -148,7 +152,7 @@ def _truncated_newton(problem: Any) -> bool:
     return features <= most and (problem.smooth_loss or problem.n >= ROWS_PER_VARIABLE * problem.d)
 
 
-def _always(problem: Any) -> bool:
+def _always(problem: Problem) -> bool:
     return True
 
 
@@ -224,12 +228,12 @@ class Choices:
         return self.found[number]
 
 
-def candidates(problem: Any, remote: bool = False, tol: float = 0.0) -> list[Choice]:
+def candidates(problem: Problem, remote: bool = False, tol: float = 0.0) -> list[Choice]:
     """All that `offers` has."""
     return list(offers(problem, remote, tol))
 
 
-def offers(problem: Any, remote: bool = False, tol: float = 0.0) -> Iterator[Choice]:
+def offers(problem: Problem, remote: bool = False, tol: float = 0.0) -> Iterator[Choice]:
     """The solvers that fit, the preferred one first; a later one takes over if an earlier one stalls or is too slow.
 
     One whose passes are limited may have another turn. `remote`: the rows are on a cluster."""

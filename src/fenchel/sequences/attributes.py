@@ -26,7 +26,7 @@ from fenchel.errors import InputError
 LISTS = (list, tuple, set, frozenset)
 
 
-def has_names(token: Any) -> bool:
+def has_names(token: object) -> bool:
     """Whether a token is given by named attributes rather than by numbers.
 
     >>> has_names({"a": 1.0}), has_names(["a"]), has_names([1.0, 2.0])
@@ -144,7 +144,7 @@ class _Walk:
         self.values.extend(values)
         return True
 
-    def _token(self, token: Any, where: str) -> None:
+    def _token(self, token: object, where: str) -> None:
         for name, value in _flat(token, where):
             self.columns.append(self.number(name))
             self.values.append(value)
@@ -198,7 +198,7 @@ def _flat(token: Any, where: str, prefix: str = "") -> Iterator[tuple[str, float
             raise InputError(f"attribute {name!r} of {where} is {value!r}: expected a number, a text or a dictionary")
 
 
-def _text(name: Any, where: str) -> str:
+def _text(name: object, where: str) -> str:
     if isinstance(name, bytes):
         return name.decode("utf-8")
     if not isinstance(name, str):

@@ -111,7 +111,7 @@ def _all_chunks(name: str, sequences: Sequence[Sequence[str]]) -> Iterator[Chunk
         yield from _chunks(i, tags)
 
 
-def _tag(label: Any, where: str) -> tuple[str, str]:
+def _tag(label: str, where: str) -> tuple[str, str]:
     """("B", "NP") of "B-NP"."""
     tag, _, kind = label.partition("-") if isinstance(label, str) else ("", "", "")
     if tag != "O" and tag not in BEGINS | ENDS | INSIDE:

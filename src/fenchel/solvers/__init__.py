@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.solvers.augmented_lagrangian.solver import AugmentedLagrangian
@@ -79,7 +78,7 @@ _CLASSES: list[type[Solver]] = [
 SOLVERS: dict[str, type[Solver]] = {_snake(cls.__name__): cls for cls in _CLASSES}
 
 
-def make(spec: Any) -> Solver:
+def make(spec: object) -> Solver:
     """A solver from a name or an object.
 
     >>> make("lbfgs")

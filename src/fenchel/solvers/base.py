@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fenchel.result import Iterate
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 class Needs(NamedTuple):
@@ -59,6 +62,6 @@ class Solver:
 
     leg_growth: ClassVar[float] = 1.5  # between the cuts of a solve with checkpoints; 2 where a restart forgets much
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         """Yield iterates for ever (or until the method has nothing more to give)."""
         raise NotImplementedError("abstract: a solver defines iterates(oracle, start)")

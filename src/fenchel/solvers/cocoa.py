@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from fenchel.oracles.local_dual import Round, halfway
 from fenchel.regularizers import ElasticNet
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Cocoa(Solver):
         if not isinstance(self.epochs, (int, np.integer)) or self.epochs < 1:
             raise InputError(f"epochs must be an integer of at least 1, got {self.epochs!r}")
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         regularizer = oracle.problem.regularizer
         strength: float = regularizer.alpha
         transfer: Any = Identity()

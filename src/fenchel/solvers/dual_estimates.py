@@ -9,12 +9,15 @@ proofs: the certificate is recomputed.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
-def dual_estimate(oracle: Any, w: np.ndarray, b: float, risk: float, g: np.ndarray, slopes: float) -> float:
+
+def dual_estimate(oracle: Oracle, w: np.ndarray, b: float, risk: float, g: np.ndarray, slopes: float) -> float:
     """The dual value to expect at the slopes of (w, b)."""
     problem = oracle.problem
     losses, g = oracle.balanced_claim(w, risk - float(w @ g) - b * slopes, g)

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from fenchel.data.accept import size
-from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernels.pair_epoch import pair_epoch
 from fenchel.result import Iterate
@@ -25,6 +24,9 @@ from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.dual_ascent.settings import SETTINGS
 from fenchel.solvers.dual_ascent.solver import State
 from fenchel.solvers.evaluation_schedule import checks
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class PairwiseAscent(Solver):
         if not self.waiting >= 1:
             raise InputError(f"waiting must be an integer of at least 1, got {self.waiting!r}")
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         free = oracle.problem.fit_intercept
         state = Pairs(oracle, start, self.waiting) if free else State(oracle, start)
         rng = np.random.default_rng(self.seed)
@@ -63,7 +65,7 @@ class PairwiseAscent(Solver):
 class Pairs(State):
     """Dual ascent's state without its penalty on the intercept, and the rows that wait for a partner."""
 
-    def __init__(self, oracle: Any, start: Start, waiting: int):
+    def __init__(self, oracle: Oracle, start: Start, waiting: int):
         super().__init__(oracle, start)
         self.inverse_bias = 0.0
         self.b = start.intercept
@@ -83,8 +85,7 @@ class Pairs(State):
         if full or self.active.size == 0:
             self.active = self.rows
         problem, order = self.oracle.problem, self.shuffle(rng, self.active)
-        self.oracle.passes += order.size / problem.n
-        for part in slices(order, size(self.change.rows) / problem.n):
+        for part in self.oracle.visits(order, size(self.change.rows) / problem.n):
             self.b = pair_epoch(
                 problem.compiled_loss, self.change.rows, problem.y, problem.weights, problem.offset, self.transfer, part,
                 self.bounds, self.typical, 1.0 / self.strength, self.b, self.u, self.v, self.idle, self.work, self.pool,

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from fenchel.certificates.scalar import feasible
 from fenchel.data.accept import size
-from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernels.pegasos_epoch import pegasos_epoch
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Pegasos(Solver):
         if self.batch is not None and not (isinstance(self.batch, int | np.integer) and self.batch >= 1):
             raise InputError(f"batch must be None (all rows) or an integer of at least 1, got {self.batch!r}")
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
         radius = np.inf
         if self.project:
@@ -66,20 +68,20 @@ class Pegasos(Solver):
         return drawn_rows(oracle, start, radius, min(self.batch, problem.n), np.random.default_rng(self.seed))
 
 
-def begin(oracle: Any, start: Start) -> Iterate:
+def begin(oracle: Oracle, start: Start) -> Iterate:
     """P at the start and D at its dual point, if it came with one."""
     u = np.zeros(oracle.problem.n) if start.dual_point is None else feasible(oracle.problem, start.dual_point)
     return measured(oracle, start.coef, oracle.scores(start.coef), u, oracle.combine(u))
 
 
-def measured(oracle: Any, w: np.ndarray, z: np.ndarray, u: np.ndarray, g: np.ndarray) -> Iterate:
+def measured(oracle: Oracle, w: np.ndarray, z: np.ndarray, u: np.ndarray, g: np.ndarray) -> Iterate:
     """P at w from its scores z, D at u from g = sum p u x."""
     regularizer = oracle.problem.regularizer
     primal = oracle.losses_at(z, 0.0)[0] + regularizer.value(w)
     return Iterate(w, 0.0, primal, -oracle.conjugates(u) - regularizer.conjugate(-g), u)
 
 
-def all_rows(oracle: Any, start: Start, radius: float) -> Iterator[Iterate]:
+def all_rows(oracle: Oracle, start: Start, radius: float) -> Iterator[Iterate]:
     """Pegasos-n: w = -sum p u x / alpha throughout, u the average of all slopes so far."""
     problem = oracle.problem
     alpha = problem.regularizer.alpha
@@ -98,7 +100,7 @@ def all_rows(oracle: Any, start: Start, radius: float) -> Iterator[Iterate]:
         yield measured(oracle, w, oracle.scores(w), u, g)
 
 
-def drawn_rows(oracle: Any, start: Start, radius: float, batch: int, rng: np.random.Generator) -> Iterator[Iterate]:
+def drawn_rows(oracle: Oracle, start: Start, radius: float, batch: int, rng: np.random.Generator) -> Iterator[Iterate]:
     """Pegasos-1 and mini-batches; measured after ever longer intervals, since measuring costs as much as an epoch."""
     problem = oracle.problem
     p, alpha = problem.weights, problem.regularizer.alpha
@@ -109,12 +111,11 @@ def drawn_rows(oracle: Any, start: Start, radius: float, batch: int, rng: np.ran
     steps = problem.n // batch
     while True:
         order = rng.choice(problem.n, size=steps * batch, p=p).astype(np.uint64)
-        for part in slices(order, size(problem.rows) / problem.n, batch):
+        for part in oracle.visits(order, size(problem.rows) / problem.n, batch):
             t, factor, squares = pegasos_epoch(
                 problem.compiled_loss, problem.rows, problem.y, problem.offset, part, batch, alpha, radius,
                 t, factor, squares, V, A,
             )  # fmt: skip
-        oracle.passes += order.size / problem.n
         epoch += 1
         w = V * (factor / (alpha * t))
         if epoch < due:

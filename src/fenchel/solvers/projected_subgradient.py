@@ -14,13 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 def increasing_average(t: int) -> float:
@@ -63,7 +66,7 @@ class ProjectedSubgradient(Solver):
         if self.schedule not in SCHEDULES:
             raise InputError(f"schedule must be one of {', '.join(map(repr, SCHEDULES))}, got {self.schedule!r}")
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem, regularizer, schedule = oracle.problem, oracle.problem.regularizer, SCHEDULES[self.schedule]
         alpha = regularizer.alpha
         w, b, t = start.coef, start.intercept, 0

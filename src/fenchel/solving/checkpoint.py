@@ -28,13 +28,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.data.accept import size
 from fenchel.errors import CheckpointError, InputError, ModelFileError
 from fenchel.files.atomic_write import check_writable, replacing
 from fenchel.files.container import decode, encode
 from fenchel.solving.checkpoint_format import pack, unpack
+
+if TYPE_CHECKING:
+    from fenchel.problems.scalar import Problem
 
 log = logging.getLogger("fenchel")
 
@@ -86,7 +89,7 @@ def accept_checkpoint(checkpoint: Any) -> Checkpoint:
 class CheckpointWriter:
     """Writes and reads the checkpoints of one solve; knows when the next is due, and when a solver is to be cut."""
 
-    def __init__(self, checkpoint: Any, problem: Any, solver: Any):
+    def __init__(self, checkpoint: Any, problem: Problem, solver: Any):
         settings = accept_checkpoint(checkpoint)
         self.path, self.seconds = os.fsdecode(settings.path), settings.seconds
         check_writable(self.path)
@@ -207,7 +210,7 @@ def _shown(versions: Any) -> str:
     return " and ".join(f"{name} {number}" for name, number in sorted(versions.items()))
 
 
-def first_leg(problem: Any) -> int:
+def first_leg(problem: Problem) -> int:
     """Iterations before the first cut: from counts, so that every run of this problem has the same.
 
     >>> import fenchel

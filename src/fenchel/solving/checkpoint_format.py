@@ -68,7 +68,7 @@ def _packed_array(value: np.ndarray, arrays: Arrays) -> dict[str, Any]:
     return {"$array": name, "dtype": value.dtype.str, "shape": list(value.shape), "order": order}
 
 
-def unpack(plain: Any, arrays: Arrays) -> Any:
+def unpack(plain: object, arrays: Arrays) -> Any:
     """What was packed, tuples of no kind in particular as lists."""
     match plain:
         case {"$float": str(word)}:

@@ -19,6 +19,8 @@ from fenchel.selection.progress import Pace
 from fenchel.solving.state import made, recall, state_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fenchel.selection.rules import Choice, Choices
     from fenchel.solvers.base import Solver, Start
     from fenchel.solving.checkpoint import CheckpointWriter
@@ -151,7 +153,7 @@ class Run:
         finally:
             iterates.close()  # type: ignore[attr-defined]
 
-    def pull(self, iterates: Any, name: str) -> Status | None:
+    def pull(self, iterates: Iterable[Iterate], name: str) -> Status | None:
         before, last, previous = self.seconds, 0.0, 0.0
         for iterate in iterates:
             self.record(iterate)

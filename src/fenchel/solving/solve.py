@@ -15,6 +15,9 @@ from fenchel.errors import InputError
 from fenchel.result import Result
 from fenchel.solving.loop import Run, State
 
+if TYPE_CHECKING:
+    from fenchel.problems.scalar import Problem
+
 if TYPE_CHECKING:  # solvers and oracles are imported by the first solve that needs them
     from fenchel.selection.rules import Choices
     from fenchel.solvers.base import Solver, Start
@@ -28,13 +31,13 @@ ORACLES = {
 
 
 def solve(
-    problem: Any,
+    problem: Problem,
     solver: str | Solver = "auto",
     tol: float = 1e-6,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callable[[State], Any] | None = None,
-    start: Any = None,
+    start: object | None = None,
     engine: Any = None,
     checkpoint: Any = None,
     resume: bool = False,
@@ -89,7 +92,7 @@ def solve(
             run.oracle.close()
 
 
-def _checkpoint_writer(checkpoint: Any, problem: Any, solver: str | Solver, choices: Choices) -> Any:
+def _checkpoint_writer(checkpoint: Any, problem: Problem, solver: str | Solver, choices: Choices) -> Any:
     if checkpoint is None:
         return None
     from fenchel.solving.checkpoint import CheckpointWriter
@@ -97,7 +100,7 @@ def _checkpoint_writer(checkpoint: Any, problem: Any, solver: str | Solver, choi
     return CheckpointWriter(checkpoint, problem, "auto" if solver == "auto" else choices.found[0].solver)
 
 
-def _oracle(problem: Any, engine: Any) -> Any:
+def _oracle(problem: Problem, engine: Any) -> Any:
     if hasattr(engine, "oracle"):  # its rows are elsewhere
         return engine.oracle(problem)
     if hasattr(problem, "oracle"):  # a problem that brings its own, such as one with a kernel
@@ -106,7 +109,7 @@ def _oracle(problem: Any, engine: Any) -> Any:
     return getattr(import_module(f"fenchel.oracles.{module}"), name)(problem, engine)
 
 
-def _choices(problem: Any, solver: str | Solver, remote: bool, tol: float) -> Choices:
+def _choices(problem: Problem, solver: str | Solver, remote: bool, tol: float) -> Choices:
     from fenchel import solvers
     from fenchel.selection import requirements, rules
 
@@ -135,7 +138,7 @@ def one_blas_thread() -> Any:
     return _controller().limit(limits=1, user_api="blas")
 
 
-def _validate(tol: Any, max_iter: Any, max_time: Any, callback: Any) -> None:
+def _validate(tol: float, max_iter: int | None, max_time: float | None, callback: object) -> None:
     if not (isinstance(tol, (int, float, np.number)) and 0.0 < tol < np.inf):
         raise InputError(f"tol must be a number greater than 0 (the relative gap), got {tol!r}")
     if max_iter is not None and not (isinstance(max_iter, (int, np.integer)) and max_iter >= 0):
@@ -146,7 +149,7 @@ def _validate(tol: Any, max_iter: Any, max_time: Any, callback: Any) -> None:
         raise InputError(f"callback must be callable, got {callback!r}")
 
 
-def _start(problem: Any, start: Any) -> Start:
+def _start(problem: Problem, start: object) -> Start:
     from fenchel.solvers.base import Start
 
     if start is None:

@@ -10,9 +10,10 @@ from fenchel.result import Iterate, TracePoint
 
 if TYPE_CHECKING:
     from fenchel.solvers.base import Start
+    from fenchel.solving.loop import Run
 
 
-def state_of(run: Any, iterate: Iterate, iteration: int) -> dict[str, Any]:
+def state_of(run: Run, iterate: Iterate, iteration: int) -> dict[str, Any]:
     """All that is needed to go on after the iterate of this number: the solver's memory if it has one, else the point."""
     start = {"coef": iterate.coef, "intercept": iterate.intercept}
     if iterate.memory is not None:
@@ -42,7 +43,7 @@ def recall(run: Any, kept: dict[str, Any]) -> Start:
     return Start(**kept["start"])
 
 
-def made(point: Any) -> Any:
+def made(point: object) -> Any:
     """A dual point, made now if it is a function that makes it.
 
     >>> made(lambda: 1.0), made(2.0)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import permutations, product
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fenchel.structured.protocol import add_label, label_cost, plane_factor
+
+if TYPE_CHECKING:
+    from fenchel.structured.protocol import EncodedModel
 
 
 def strings(m: int, size: int) -> Iterator[np.ndarray]:
@@ -34,24 +37,24 @@ def matchings(rows: int, columns: int, partial: bool = False) -> Iterator[np.nda
             yield np.array(y, dtype=np.int32)
 
 
-def difference(model: Any, i: int, y: np.ndarray) -> np.ndarray:
+def difference(model: EncodedModel, i: int, y: np.ndarray) -> np.ndarray:
     """phi_i(y) - phi_i(gold) as an array."""
     out = np.zeros(model.d)
     add_label(model, i, y, 1.0, out)
     return out
 
 
-def best_plane(model: Any, w: np.ndarray, i: int, labels: Iterable[np.ndarray]) -> float:
+def best_plane(model: EncodedModel, w: np.ndarray, i: int, labels: Iterable[np.ndarray]) -> float:
     """max over the labels of L_i(y) + f <w, phi_i(y) - phi_i(gold)>."""
     return max(_plane(model, w, i, y) for y in labels)
 
 
-def _plane(model: Any, w: np.ndarray, i: int, y: np.ndarray) -> float:
+def _plane(model: EncodedModel, w: np.ndarray, i: int, y: np.ndarray) -> float:
     cost = label_cost(model, i, y)
     return float(cost + plane_factor(model, cost) * (difference(model, i, y) @ w))
 
 
-def log_sum(model: Any, w: np.ndarray, i: int, labels: Iterable[np.ndarray]) -> tuple[float, np.ndarray]:
+def log_sum(model: EncodedModel, w: np.ndarray, i: int, labels: Iterable[np.ndarray]) -> tuple[float, np.ndarray]:
     """(log sum over the labels of exp <w, phi_i(y) - phi_i(gold)>, its gradient: the expectation of that difference)."""
     slopes = np.array([difference(model, i, y) for y in labels])
     scores = slopes @ w

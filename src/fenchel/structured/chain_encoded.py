@@ -11,7 +11,7 @@ transitions depend on features. The rest is scratch.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from fenchel.structured.chain_paths import best_counted_path, best_path
 from fenchel.structured.chain_sums import exp_table, log_sums, scaled_edge_sums, scaled_sums, shift
 from fenchel.structured.chain_weights import ChainWeights, Places, places, split
 from fenchel.structured.protocol import label_cost, label_margin, plane_factor
+
+if TYPE_CHECKING:
+    from fenchel.structured.pool import Pool
 
 
 @helper
@@ -97,7 +100,7 @@ class EncodedChain(NamedTuple):
     def decode(self, i: int, label: np.ndarray) -> np.ndarray:
         return np.array(label)
 
-    def valid_labels(self, pool: Any) -> bool:
+    def valid_labels(self, pool: Pool) -> bool:
         return bool(pool.labels.size == 0 or (pool.labels.min() >= 0 and pool.labels.max() < self.m))
 
     def full(self, w: np.ndarray) -> np.ndarray:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from fenchel.structured.protocol import EncodedModel
 
-def parts_of(model: Any) -> Any:
+
+def parts_of(model: EncodedModel) -> Any:
     """The parts of an encoded model; None if its marginals have no simple description, or its cost is rescaled."""
     from fenchel.structured.chain_encoded import EncodedChain
     from fenchel.structured.multiclass import EncodedClasses

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,11 @@ from fenchel.structured.matching_assignment import heaviest
 from fenchel.structured.matching_encoded import EncodedMatchings
 from fenchel.structured.parameters import same_count
 from fenchel.structured.stacked import stacked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Matching:
             if not 0.0 <= getattr(self, name) < np.inf:
                 raise InputError(f"{name} must be finite and at least 0, got {getattr(self, name)!r}")
 
-    def encode(self, examples: Any, labels: Any) -> EncodedMatchings:
+    def encode(self, examples: Sequence[Any], labels: Sequence[Any]) -> EncodedMatchings:
         """The edges of all examples as one matrix, and the gold matchings."""
         examples, labels = list(examples), list(labels)
         same_count(examples, labels)
@@ -58,7 +63,7 @@ class Matching:
         y = read_only(np.concatenate(golden))
         return EncodedMatchings(edges, first, places, rows, columns, y, features, bool(self.partial), *costs)
 
-    def _gold(self, i: int, label: Any, shape: tuple[int, int]) -> np.ndarray:
+    def _gold(self, i: int, label: object, shape: tuple[int, int]) -> np.ndarray:
         wanted = _wish(f"the label of example {i}", label, shape)
         rows, columns = shape
         for side, counts in (("column", wanted.sum(axis=0)), ("row", wanted.sum(axis=1))):
@@ -74,7 +79,7 @@ class Matching:
             )
         return np.where(wanted.any(axis=1), wanted.argmax(axis=1), -1).astype(np.int32)
 
-    def feasible(self, x: Any, label: Any, weights: Any = None) -> np.ndarray:
+    def feasible(self, x: Sequence[Any], label: object, weights: ArrayLike | None = None) -> np.ndarray:
         """The matching of example x with as many edges of `label` as possible, among those the one of largest total weight.
 
         A label such as "the best column for each row" may name a column twice; training needs matchings. `weights` is
@@ -95,7 +100,7 @@ class Matching:
         heaviest(benefit.ravel(), *shape, bool(self.partial), out)
         return out
 
-    def predict(self, w: np.ndarray, x: Any) -> np.ndarray:
+    def predict(self, w: np.ndarray, x: Sequence[Any]) -> np.ndarray:
         """The column of each row in the matching with the largest score, -1 for none."""
         edges, (rows, columns) = _edges(0, x)
         if edges.shape[1] != np.size(w):
@@ -107,7 +112,7 @@ class Matching:
         return out
 
 
-def _edges(i: int, x: Any) -> tuple[Any, tuple[int, int]]:
+def _edges(i: int, x: Sequence[Any]) -> tuple[Any, tuple[int, int]]:
     """(matrix with a line per edge, (rows, columns)) of an example."""
     if isinstance(x, tuple) and len(x) == 2 and isinstance(x[1], (int, np.integer)):
         matrix, columns = (x[0] if sp.issparse(x[0]) else np.asarray(x[0])), int(x[1])

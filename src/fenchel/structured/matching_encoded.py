@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from fenchel.data.accept import size
 from fenchel.data.rows import axpy, dot, row_column, row_span
 from fenchel.structured.matching_assignment import are_matchings, diagonal, heaviest
 from fenchel.structured.protocol import label_cost, label_margin
+
+if TYPE_CHECKING:
+    from fenchel.structured.pool import Pool
 
 
 class EncodedMatchings(NamedTuple):
@@ -52,7 +55,7 @@ class EncodedMatchings(NamedTuple):
     def decode(self, i: int, label: np.ndarray) -> np.ndarray:
         return np.array(label, dtype=np.int32)
 
-    def valid_labels(self, pool: Any) -> bool:
+    def valid_labels(self, pool: Pool) -> bool:
         return bool(are_matchings(self.rows, self.columns, self.partial, pool.start, pool.offsets, pool.labels))
 
     def label_size(self, i):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,11 @@ from fenchel.data.dtypes import is_integer
 from fenchel.data.rows import row_column, row_entry, row_span
 from fenchel.errors import InputError
 from fenchel.structured.parameters import known_loss
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fenchel.structured.pool import Pool
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Multiclass:
     def __post_init__(self) -> None:
         known_loss(self.loss)
 
-    def encode(self, examples: Any, labels: Any) -> EncodedClasses:
+    def encode(self, examples: Sequence[Any], labels: Sequence[Any]) -> EncodedClasses:
         """The rows and their classes."""
         matrix, rows = accept_matrix(examples, "examples")
         y = np.asarray(labels)
@@ -48,7 +53,7 @@ class Multiclass:
             )
         return EncodedClasses(rows, read_only(y.astype(np.int32)), m, matrix.shape[1])
 
-    def predict(self, w: np.ndarray, x: Any) -> int:
+    def predict(self, w: np.ndarray, x: Sequence[Any]) -> int:
         """The class with the largest score."""
         return int(np.argmax(np.asarray(x, dtype=float).ravel() @ w.reshape(np.size(x), -1)))
 
@@ -87,7 +92,7 @@ class EncodedClasses(NamedTuple):
     def decode(self, i: int, label: np.ndarray) -> int:
         return int(label[0])
 
-    def valid_labels(self, pool: Any) -> bool:
+    def valid_labels(self, pool: Pool) -> bool:
         return bool(((pool.labels >= 0) & (pool.labels < self.m)).all())
 
     def label_size(self, i):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from fenchel.data.rows import row_column, row_entry, row_span
 from fenchel.structured.pairwise_search import best_set
 from fenchel.structured.pairwise_sums import sums_of_sets
 from fenchel.structured.protocol import label_cost, label_margin
+
+if TYPE_CHECKING:
+    from fenchel.structured.pool import Pool
 
 
 @kernel
@@ -64,7 +67,7 @@ class EncodedSets(NamedTuple):
     def decode(self, i: int, label: np.ndarray) -> np.ndarray:
         return np.array(label, dtype=np.int32)
 
-    def valid_labels(self, pool: Any) -> bool:
+    def valid_labels(self, pool: Pool) -> bool:
         return bool(np.isin(pool.labels, (0, 1)).all())
 
     def label_size(self, i):

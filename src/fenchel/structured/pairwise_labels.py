@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,9 @@ from fenchel.structured.pairwise_encoded import EncodedSets, pair_matrix
 from fenchel.structured.pairwise_search import best_set
 from fenchel.structured.pairwise_sums import sums_of_sets
 from fenchel.structured.parameters import known_loss
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MOST_SUMMED = 20  # labels: the sum over 2^20 sets takes about 20 ms an example, and 12 MB
 
@@ -47,7 +50,7 @@ class PairwiseLabels:
         if self.nodes is not None and not (isinstance(self.nodes, (int, np.integer)) and self.nodes >= 1):
             raise InputError(f"nodes must be None (no limit) or at least 1, got {self.nodes!r}")
 
-    def encode(self, examples: Any, labels: Any) -> EncodedSets:
+    def encode(self, examples: Sequence[Any], labels: Sequence[Any]) -> EncodedSets:
         """The rows and their label sets."""
         matrix, rows = accept_matrix(examples, "examples")
         y = _label_matrix(labels, matrix.shape[0])
@@ -59,14 +62,14 @@ class PairwiseLabels:
         unit = 1.0 / m if self.normalise else 1.0
         return EncodedSets(rows, read_only(y), matrix.shape[1], m, unit, int(self.nodes or 0))
 
-    def predict(self, w: np.ndarray, x: Any) -> np.ndarray:
+    def predict(self, w: np.ndarray, x: Sequence[Any]) -> np.ndarray:
         """The 0/1 array of the label set with the largest score."""
         u, Q = self._scores(w, x)
         out = np.empty(u.size, dtype=np.int32)
         best_set(u, Q, int(self.nodes or 0), out)
         return out
 
-    def marginals(self, w: np.ndarray, x: Any) -> np.ndarray:
+    def marginals(self, w: np.ndarray, x: Sequence[Any]) -> np.ndarray:
         """The probability of each label under P(y) proportional to exp <w, phi(x, y)>.
 
         >>> PairwiseLabels(loss="log").marginals(np.zeros(5), [1.0])

@@ -37,9 +37,53 @@ the largest plane of its labels; the gold label's plane is 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Protocol
+
 import numpy as np
 
 from fenchel.compile.dispatch import method
+
+
+class StructuredModel(Protocol):
+    """A shipped model, for annotations; x is an input and y a label as the user writes them."""
+
+    def encode(self, examples: Sequence[Any], labels: Sequence[Any]) -> EncodedModel:
+        """The examples with their gold labels, as arrays that kernels walk."""
+
+
+class EncodedModel(Protocol):
+    """Encoded examples, for annotations: the Python side of the second table above."""
+
+    @property
+    def d(self) -> int:
+        """The length of w."""
+
+    @property
+    def n(self) -> int:
+        """The number of examples."""
+
+    @property
+    def room(self) -> int:
+        """The most numbers that `part_scores` writes for an example."""
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The entries of a label, of every example."""
+
+    @property
+    def work(self) -> float:
+        """Stored numbers that one pass touches."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the best label is always found."""
+
+    def gold(self, i: int) -> np.ndarray:
+        """The gold label of example i."""
+
+    def decode(self, i: int, y: np.ndarray) -> Any:
+        """A label of example i as the user writes it."""
 
 
 @method(inline=False)

@@ -6,13 +6,16 @@ The kernels' source runs on it as plain Python (`kernel.py_func`), so a model th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fenchel import deadline
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from fenchel.structured.pool import Pool
 
 REQUIRED = ("dim", "features", "cost", "max_oracle", "predict")
 ROUNDING = 1e-8  # by which an oracle's own sum may differ from ours, relatively
@@ -135,7 +138,7 @@ class PythonModel:
             raise InputError(f"label number {k} is not one of example {i}")
         return self.table[k]
 
-    def valid_labels(self, pool: Any) -> bool:
+    def valid_labels(self, pool: Pool) -> bool:
         owner = np.repeat(np.arange(self.n), np.diff(pool.start))
         known = (pool.labels >= 0) & (pool.labels < len(self.table))
         return bool(known.all()) and all(self.table[k][0] == i for k, i in zip(pool.labels, owner, strict=True))
@@ -193,7 +196,7 @@ def _is_pair(found: Any) -> bool:
     return isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], (float, np.floating))
 
 
-def label_key(y: Any) -> Any:
+def label_key(y: object) -> Any:
     """Something hashable that equal labels share."""
     if isinstance(y, np.ndarray):
         return (y.shape, y.dtype.str, y.tobytes())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from fenchel.data.accept import size
 from fenchel.data.rows import row_column, row_entry, row_span
 from fenchel.structured.protocol import label_cost, label_margin
 from fenchel.structured.tree_passes import best_tree, sums_of_tree
+
+if TYPE_CHECKING:
+    from fenchel.structured.pool import Pool
 
 
 @kernel
@@ -75,7 +78,7 @@ class EncodedTrees(NamedTuple):
     def decode(self, i: int, label: np.ndarray) -> np.ndarray:
         return np.array(label, dtype=np.int32)
 
-    def valid_labels(self, pool: Any) -> bool:
+    def valid_labels(self, pool: Pool) -> bool:
         return bool(pool.labels.size == 0 or (pool.labels.min() >= 0 and pool.labels.max() < self.m))
 
     def label_size(self, i):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,9 @@ from fenchel.structured.parameters import known_loss, same_count
 from fenchel.structured.stacked import stacked
 from fenchel.structured.tree_encoded import EncodedTrees, node_scores, transitions
 from fenchel.structured.tree_passes import best_tree, depths, sums_of_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Tree:
         if self.classes is not None and not self.classes >= 1:
             raise InputError(f"classes must be at least 1, got {self.classes!r}")
 
-    def encode(self, examples: Any, labels: Any) -> EncodedTrees:
+    def encode(self, examples: Sequence[Any], labels: Sequence[Any]) -> EncodedTrees:
         """The nodes of all examples as one matrix, with their parents and gold labels."""
         examples, labels = list(examples), list(labels)
         same_count(examples, labels)
@@ -62,14 +65,14 @@ class Tree:
         parent, order, y, unit = map(read_only, (np.concatenate(parents), np.concatenate(orders), y, unit))
         return EncodedTrees(nodes, first, parent, order, y, unit, features, m)
 
-    def predict(self, w: np.ndarray, x: Any) -> np.ndarray:
+    def predict(self, w: np.ndarray, x: Sequence[Any]) -> np.ndarray:
         """The labels with the largest score, one for each node."""
         S, T, order, parent = self._scores(w, x)
         out = np.empty(order.size, dtype=np.int32)
         best_tree(S, T, order, parent, T.shape[0], out)
         return out
 
-    def marginals(self, w: np.ndarray, x: Any) -> np.ndarray:
+    def marginals(self, w: np.ndarray, x: Sequence[Any]) -> np.ndarray:
         """P(label of node), (nodes, m), under P(y) proportional to exp score(x, y).
 
         >>> Tree(loss="log").marginals(np.zeros(8), ([[1.0], [2.0]], [-1, 0]))
@@ -81,7 +84,7 @@ class Tree:
         sums_of_tree(S, T, order, parent, m, np.zeros((m, m)))
         return S.reshape(-1, m)
 
-    def _scores(self, w: np.ndarray, x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _scores(self, w: np.ndarray, x: Sequence[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """(node scores, transitions, order, parent); the number of labels follows from the number of coefficients."""
         X, parent = _parts(0, x)
         nodes, features, first = stacked([X], "node")
@@ -95,7 +98,7 @@ class Tree:
         return S, transitions(w, (features + 1) * m, m), order, parent
 
 
-def _parts(i: int, x: Any) -> tuple[Any, Any]:
+def _parts(i: int, x: Sequence[Any]) -> tuple[Any, Any]:
     if not (isinstance(x, (tuple, list)) and len(x) == 2):
         raise InputError(
             f"example {i} must be a pair (features of the nodes, parent of each node), got {type(x).__name__}"
@@ -123,7 +126,7 @@ def _forest(i: int, parent: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
     return found, np.argsort(depth, kind="stable").astype(np.int32)
 
 
-def _labels(i: int, label: Any, count: int) -> np.ndarray:
+def _labels(i: int, label: object, count: int) -> np.ndarray:
     y = np.asarray(label)
     if y.shape != (count,) or not is_integer(y):
         raise InputError(f"example {i} has {count} nodes, but its labels have shape {y.shape}, type {y.dtype}")

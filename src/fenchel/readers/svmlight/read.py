@@ -230,7 +230,9 @@ class _Table:
         return wanted or np.dtype(np.int32 if fits else np.int64)
 
 
-def _checked(n_features: Any, index_base: Any, dtype: Any, index_dtype: Any, qid: Any, block_bytes: Any) -> _Options:
+def _checked(
+    n_features: Any, index_base: Any, dtype: np.dtype, index_dtype: np.dtype, qid: Any, block_bytes: Any
+) -> _Options:
     base = _choice("index_base", index_base, {"auto": None, 0: 0, 1: 1})
     with_qid = _choice("qid", qid, {"auto": None, True: True, False: False})
     values, indices = np.dtype(dtype), None if index_dtype is None else np.dtype(index_dtype)

@@ -10,13 +10,18 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from fenchel.data.dtypes import is_integer, is_number_or_bool
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import Matrix, MatrixLike
 
 
 def write_svmlight(
@@ -71,7 +76,7 @@ def _text(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def _checked(X: Any, y: Any, qid: Any) -> tuple[csr_matrix, np.ndarray, np.ndarray | None]:
+def _checked(X: MatrixLike, y: ArrayLike, qid: ArrayLike) -> tuple[csr_matrix, np.ndarray, np.ndarray | None]:
     matrix = _as_csr(X)
     labels = np.asarray(y)
     if labels.shape != (matrix.shape[0],):
@@ -94,7 +99,7 @@ def _checked(X: Any, y: Any, qid: Any) -> tuple[csr_matrix, np.ndarray, np.ndarr
     return matrix, labels, queries
 
 
-def _as_csr(X: Any) -> csr_matrix:
+def _as_csr(X: Matrix) -> csr_matrix:
     matrix: csr_matrix
     sparse: bool = issparse(X)
     if sparse:

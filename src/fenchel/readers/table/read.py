@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from fenchel.errors import InputError
 from fenchel.readers.table.csv_text import unguarded
 from fenchel.readers.table.names import is_number, looks_like_a_row
 from fenchel.readers.table.source import TableSource
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 INDEX_NAMES = ("", "__index_level_0__")  # of pandas' index, in text and in Parquet
 LOOKED_AT = 100_000  # rows, for the one that is named in a message
@@ -46,7 +49,7 @@ class Table:
         kind: str,
         target: str | None = None,
         group: str | None = None,
-        dtype: Any = "float64",
+        dtype: DTypeLike = "float64",
         *,
         features: Sequence[str] | None = None,
         drop: Sequence[str] = (),

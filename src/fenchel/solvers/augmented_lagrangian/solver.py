@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from fenchel.solvers.augmented_lagrangian.settings import SETTINGS
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.dual_ascent.solver import State
 from fenchel.solvers.evaluation_schedule import checks
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class AugmentedLagrangian(Solver):
         if self.inner not in ("exact", "each_step"):
             raise InputError(f"inner must be 'exact' (Algorithm 2) or 'each_step' (Algorithm 3), got {self.inner!r}")
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         state = Augmented(oracle, start)
         if self.mu is not None and oracle.problem.fit_intercept:
             state.set_penalty(oracle.problem.n / self.mu)

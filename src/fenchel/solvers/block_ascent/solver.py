@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.accept import size
 from fenchel.data.dense import Dense
-from fenchel.data.row_blocks import slices
 from fenchel.kernels.sparse_duals import SparseDuals, as_csr, grown, stored
 from fenchel.kernels.vector_passes import block_epoch, row_curvatures
 from fenchel.mirror_maps.coordinatewise import Soft
@@ -31,6 +30,11 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.block_ascent.settings import SETTINGS
 from fenchel.solvers.row_order.orders import blocks
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.oracles.vector import VectorOracle
+    from fenchel.problems.vector import VectorProblem
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,8 @@ class BlockAscent(Solver):
     sparse_duals: ClassVar[bool] = True
     needs: ClassVar[Needs] = Needs(loss=("dual_prox",), regularizer=("separable_quadratic",))
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
-        state = BlockState(oracle, start, mostly_zero(oracle.problem))
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
+        state = BlockState(cast("VectorOracle", oracle), start, mostly_zero(oracle.problem))
         rng = np.random.default_rng(self.seed)
         latest = state.check()
         yield latest
@@ -63,7 +67,7 @@ class BlockAscent(Solver):
             yield latest
 
 
-def mostly_zero(problem: Any) -> bool:
+def mostly_zero(problem: VectorProblem) -> bool:
     """Whether the dual variables are stored without zeros."""
     return problem.outputs >= SETTINGS.min_sparse_scores and getattr(problem.loss, "sparse_duals", False)
 
@@ -71,7 +75,7 @@ def mostly_zero(problem: Any) -> bool:
 class BlockState:
     """U, and V = -sum p x u' / strength that goes with it."""
 
-    def __init__(self, oracle: Any, start: Start, sparse: bool = False):
+    def __init__(self, oracle: VectorOracle, start: Start, sparse: bool = False):
         self.oracle, problem = oracle, oracle.problem
         regularizer = problem.regularizer
         self.strength = regularizer.alpha
@@ -158,10 +162,9 @@ class BlockState:
     def visit(self, order: np.ndarray) -> float:
         """A step on each of these rows; returns the total length of the steps."""
         problem, total = self.oracle.problem, 0.0
-        self.oracle.passes += order.size / problem.n
         self.visited += order.size / problem.n
         self.materialized = None
-        for part in slices(order, problem.outputs * size(problem.rows) / problem.n):
+        for part in self.oracle.visits(order, problem.outputs * size(problem.rows) / problem.n):
             while part.size:
                 done, moved = block_epoch(
                     problem.compiled_loss, problem.rows, problem.y, problem.weights, self.transfer, part,

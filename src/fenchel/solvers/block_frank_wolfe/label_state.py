@@ -55,7 +55,7 @@ class LabelState:
             if bad >= 0:
                 raise bad_example(problem, int(bad), self.w)
             self.steps += part.size
-            self.oracle.passes += calls / problem.n
+            self.oracle.count_rows(calls)
 
     def insert(self, flat: np.ndarray) -> None:
         """A label for every example, without weight."""

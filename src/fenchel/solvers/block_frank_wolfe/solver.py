@@ -18,12 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
 from fenchel.data.accept import size
-from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernels.block_frank_wolfe import AWAY, PAIRWISE, plain_epoch, vertex_epoch
 from fenchel.kernels.structured_epoch import ASK, CACHE_FIRST, PLAIN
@@ -34,6 +33,11 @@ from fenchel.solvers.block_frank_wolfe.label_state import LabelState
 from fenchel.solvers.block_frank_wolfe.settings import SETTINGS
 from fenchel.solvers.evaluation_schedule import checks
 from fenchel.solvers.row_order.orders import blocks
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.oracles.structured import StructuredOracle
+    from fenchel.oracles.vector import VectorOracle
 
 KINDS = {"plain": PLAIN, "away": AWAY, "pairwise": PAIRWISE}
 SAMPLINGS = ("uniform", "gap")
@@ -77,9 +81,9 @@ class BlockFrankWolfe(Solver):
                 f"sampling must be None or one of {', '.join(map(repr, SAMPLINGS))}, got {self.sampling!r}"
             )
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         if oracle.problem.kind == "structured":
-            yield from self.label_iterates(oracle, start)
+            yield from self.label_iterates(cast("StructuredOracle", oracle), start)
             return
         if self.cache or self.average or self.sampling == "gap":
             raise InputError(
@@ -92,13 +96,13 @@ class BlockFrankWolfe(Solver):
             raise InputError(
                 f"steps={steps!r} needs a loss with vertices (MaxHinge, CostHinge); {loss} takes 'plain' ones"
             )
-        state, rng = BlockState(oracle, start), np.random.default_rng(self.seed)
+        state, rng = BlockState(cast("VectorOracle", oracle), start), np.random.default_rng(self.seed)
         yield state.check()
         for due in checks():
             sweep(state, blocks(rng, state.rows), KINDS[steps])
             yield state.check() if due else Iterate(state.coef(), 0.0, None, np.nan)
 
-    def label_iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def label_iterates(self, oracle: StructuredOracle, start: Start) -> Iterator[Iterate]:
         """Steps on labels."""
         state, rng, n = LabelState(oracle, start), np.random.default_rng(self.seed), oracle.problem.n
         if self.average:
@@ -150,8 +154,7 @@ def draw(rng: np.random.Generator, state: LabelState) -> np.ndarray:
 def sweep(state: BlockState, order: np.ndarray, kind: int) -> None:
     """One step for every row."""
     problem = state.oracle.problem
-    state.oracle.passes += order.size / problem.n
-    for part in slices(order, problem.outputs * size(problem.rows) / problem.n):
+    for part in state.oracle.visits(order, problem.outputs * size(problem.rows) / problem.n):
         arguments = (problem.compiled_loss, problem.rows, problem.y, problem.weights, part, 1.0 / state.strength)
         if kind == PLAIN:
             plain_epoch(*arguments, state.V, state.U)

@@ -81,7 +81,9 @@ def _interior_point(G: np.ndarray, c: np.ndarray, tol: float) -> np.ndarray:
     return a / a.sum()
 
 
-def _newton(factor, a, s, dual_residual, target, balance):
+def _newton(
+    factor: np.ndarray, a: np.ndarray, s: np.ndarray, dual_residual: np.ndarray, target: np.ndarray, balance: float
+) -> tuple[np.ndarray, float, np.ndarray]:
     """(da, dnu, ds) with G da - dnu - ds = -dual_residual, sum da = balance, s da + a ds = target."""
     right = np.column_stack([target / a - dual_residual, np.ones(a.size)])
     x, e = np.linalg.solve(factor.T, np.linalg.solve(factor, right)).T
@@ -122,7 +124,15 @@ def two_simplices(G: np.ndarray, c: np.ndarray, first: np.ndarray, tol: float) -
     return a / ((sums @ a) @ sums)
 
 
-def _newton_with_sums(factor, sums, a, s, residual, target, left):
+def _newton_with_sums(
+    factor: np.ndarray,
+    sums: np.ndarray,
+    a: np.ndarray,
+    s: np.ndarray,
+    residual: np.ndarray,
+    target: np.ndarray,
+    left: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(da, dnu, ds) with G da - sums' dnu - ds = -residual, sums da = left, s da + a ds = target."""
     right = np.column_stack([target / a - residual, sums.T])
     found = np.linalg.solve(factor.T, np.linalg.solve(factor, right))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.block_frank_wolfe.label_state import LabelState
 from fenchel.solvers.cutting_plane.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class CuttingPlane(Solver):
     kinds: ClassVar[tuple[str, ...]] = ("structured",)
     needs: ClassVar[Needs] = Needs(regularizer=("l2",))
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         state, rng = LabelState(oracle, start), np.random.default_rng(self.seed)
         while True:
             found, labels = state.check()

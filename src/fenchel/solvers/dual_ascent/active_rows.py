@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from fenchel.data.dense import copy_rows as copy_dense
 from fenchel.engines.local import SMALLEST_BLOCK
 from fenchel.kernels.working_copy import copy_rows, count_columns, rank_columns
 from fenchel.solvers.dual_ascent.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from fenchel.data.types import Rows
+    from fenchel.engines.local import Local
 
 
 class RowSubset(NamedTuple):
@@ -36,7 +40,7 @@ class RowSubset(NamedTuple):
         """Stored values, at least 1."""
         return max(size(self.rows), 1)
 
-    def take(self, index: np.ndarray, columns: Columns | Unchanged, engine: Any, workspace: Workspace) -> RowSubset:
+    def take(self, index: np.ndarray, columns: Columns | Unchanged, engine: Local, workspace: Workspace) -> RowSubset:
         """A compact copy of the rows `index` in that order, its columns renumbered. Dense rows overwrite the last copy in the
         workspace, which may be these rows themselves: then the index must be increasing."""
         rows = take_rows(self.rows, index, columns, engine, workspace)
@@ -63,7 +67,7 @@ class Workspace:
 class Columns:
     """Columns by decreasing frequency: rank_j is the new number of column j."""
 
-    def __init__(self, rows: CSR, d: int, engine: Any):
+    def __init__(self, rows: CSR, d: int, engine: Local):
         def work(span: slice) -> tuple[np.ndarray]:
             counts = np.zeros(d, dtype=np.uint32)
             count_columns(rows.indices[span], counts)
@@ -107,7 +111,7 @@ def columns_of(rows: Any, d: int, engine: Any) -> Columns | Unchanged:
     return Columns(rows, d, engine) if wide else Unchanged()
 
 
-def take_rows(rows: Any, index: np.ndarray, columns: Columns | Unchanged, engine: Any, workspace: Workspace) -> Any:
+def take_rows(rows: Rows, index: np.ndarray, columns: Columns | Unchanged, engine: Local, workspace: Workspace) -> Any:
     """A copy of some rows."""
     if isinstance(rows, Dense):
         return Dense(read_only(workspace.filled(rows.values, index)))

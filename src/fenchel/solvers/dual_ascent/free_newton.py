@@ -13,7 +13,7 @@ this a few rows spoil the step. A line search ends it, so that D never falls.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,11 +25,14 @@ from fenchel.kernels.passes import conjugate_sum
 from fenchel.result import Iterate
 from fenchel.solvers.dual_ascent.settings import SETTINGS
 
+if TYPE_CHECKING:
+    from fenchel.losses.protocol import Loss
+
 
 class Free:
     """The free rows of a subset: their y, p, q, u and z, and r and rho."""
 
-    def __init__(self, loss: Any, subset: Any, z: np.ndarray):
+    def __init__(self, loss: Loss, subset: Any, z: np.ndarray):
         probe = SETTINGS.newton_probe_ratio
         self.loss = loss
         near, far = np.empty(subset.n), np.empty(subset.n)
@@ -85,7 +88,7 @@ class Newton:
                 subset.rows, free.p, free.q, shift, 1.0 / phases.strength, phases.inverse_bias,
                 free.rows, free.r, held, x, first, steps, SETTINGS.newton_cg_residual_ratio, self.zeros, work,
             )  # fmt: skip
-            phases.oracle.passes += (taken + 0.5) * phases.stored_fraction
+            phases.oracle.count((taken + 0.5) * phases.stored_fraction)
             move = free.projection(x)
             clipped = ~held & (np.abs(move - x) > rounding * (np.abs(move) + np.abs(x) + rounding * np.abs(free.u)))
             x[clipped] = move[clipped]

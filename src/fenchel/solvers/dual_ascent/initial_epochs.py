@@ -7,7 +7,7 @@ They visit a copy of the rows in random order, its columns by decreasing frequen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,11 @@ from fenchel.regularizers import L2
 from fenchel.solvers.dual_ascent.active_rows import Columns, Unchanged, Workspace, columns_of, take_rows
 from fenchel.solvers.dual_ascent.settings import SETTINGS
 
+if TYPE_CHECKING:
+    from fenchel.problems.scalar import Problem
 
-def dual_start_pays(problem: Any) -> bool:
+
+def dual_start_pays(problem: Problem) -> bool:
     """Sparse rows of many features, and a loss with an exact dual step of its own."""
     wide = not isinstance(problem.rows, Dense) and problem.n < SETTINGS.initial_max_rows_per_feature * problem.d
     return wide and isinstance(problem.regularizer, L2) and hasattr(problem.loss, "dual_step")
@@ -43,13 +46,13 @@ class Copied(NamedTuple):
         return out
 
 
-def copied(oracle: Any, rng: np.random.Generator) -> Copied:
+def copied(oracle: Oracle, rng: np.random.Generator) -> Copied:
     """A copy to visit many times. Rows on disk are not copied, as the copy might not fit into memory."""
     problem = oracle.problem
     if is_mapped(problem.rows):
         return Copied(problem, np.arange(problem.n), Unchanged())
     columns, number = columns_of(problem.rows, problem.d, oracle.engine), rng.permutation(problem.n)
-    oracle.passes += 1.0
+    oracle.count()
     rows = take_rows(problem.rows, number, columns, oracle.engine, Workspace())
     y, p, offset = (read_only(field[number]) for field in (problem.y, problem.weights, problem.offset))
     shared = (problem.n, problem.d, problem.compiled_loss, problem.regularizer, problem.fit_intercept)
@@ -61,7 +64,7 @@ class DualEpochs:
     w = 0.
     """
 
-    def __init__(self, oracle: Any, sample: Any, rng: np.random.Generator):
+    def __init__(self, oracle: Oracle, sample: SomeRows | Problem, rng: np.random.Generator):
         self.oracle, self.sample, self.inner = oracle, sample, Oracle(sample, oracle.engine)
         self.strength, norms = sample.regularizer.alpha, self.inner.norms()
         self.u = feasible(sample, np.zeros(sample.n))
@@ -72,7 +75,7 @@ class DualEpochs:
         self.b = self.centre = self.inner.best_intercept(sample.offset, 0.0)
         self.work, self.state = np.empty((2, sample.n), dtype=np.uint64), rng.integers(1, 2**63, 1, dtype=np.uint64)
         self.gain, self.ratio, self.gains = np.inf, 0.0, np.zeros(sample.n)
-        oracle.passes += self.inner.passes
+        oracle.count_sample(self.inner, sample.n)
 
     def run(self, epochs: int = 1) -> None:
         """So many epochs; then `gain` estimates what the last one added to D, and `ratio` is that relative to the last call."""
@@ -82,7 +85,7 @@ class DualEpochs:
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, self.u, self.v, self.gains,
             WORTH[True], epochs, self.work, self.state,
         )  # fmt: skip
-        self.oracle.passes += steps / sample.n
+        self.oracle.count_rows(steps)
         gain = float(self.gains.sum())
         self.ratio, self.gain = gain / self.gain if self.gain > 0.0 else 0.0, gain
 

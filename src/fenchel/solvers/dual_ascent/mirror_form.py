@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,6 +28,11 @@ from fenchel.regularizers.prior import resolve_prior
 from fenchel.solvers.dual_ascent import whitening
 from fenchel.solvers.dual_ascent.settings import SETTINGS
 
+if TYPE_CHECKING:
+    from fenchel.data.types import Matrix
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.problems.scalar import Problem
+
 STEPS = ("majorised", "exact", "explicit", "implicit")
 
 
@@ -46,7 +51,7 @@ class Form(NamedTuple):
     steps: tuple[str, ...] = STEPS
 
 
-def make_form(oracle: Any) -> Form:
+def make_form(oracle: Oracle) -> Form:
     """The form of the problem's regularizer."""
     regularizer = oracle.problem.regularizer
     return FORMS[next(kind for kind in FORMS if isinstance(regularizer, kind))](oracle, regularizer)
@@ -57,33 +62,35 @@ def has_form(regularizer: Regularizer) -> bool:
     return type(regularizer) in FORMS
 
 
-def _quadratic(oracle: Any, change: whitening.Identity | whitening.Whitening, strength: float, transfer: Any) -> Form:
+def _quadratic(
+    oracle: Oracle, change: whitening.Identity | whitening.Whitening, strength: float, transfer: Any
+) -> Form:
     norms = change.norms(oracle)
     return Form(change, strength, transfer, norms, float(oracle.problem.weights @ norms))
 
 
-def _l2(oracle: Any, regularizer: L2) -> Form:
+def _l2(oracle: Oracle, regularizer: L2) -> Form:
     return _quadratic(oracle, whitening.Identity(oracle.problem.rows), regularizer.alpha, Identity())
 
 
-def _elastic_net(oracle: Any, regularizer: ElasticNet) -> Form:
+def _elastic_net(oracle: Oracle, regularizer: ElasticNet) -> Form:
     strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
     transfer = Soft(regularizer.alpha * regularizer.l1_ratio / strength)
     return _quadratic(oracle, whitening.Identity(oracle.problem.rows), strength, transfer)
 
 
-def _whitened(oracle: Any, regularizer: Quadratic) -> Form:
+def _whitened(oracle: Oracle, regularizer: Quadratic) -> Form:
     change = whitening.Whitening(oracle.problem.X, whitening.cholesky(regularizer.K, oracle.problem.d))
     return _quadratic(oracle, change, regularizer.alpha, Identity())
 
 
-def by_blocks(X: Any, function: Callable[[Any], Any]) -> np.ndarray:
+def by_blocks(X: Matrix, function: Callable[[Any], Any]) -> np.ndarray:
     """One number per row, computed by blocks of rows, so that temporary arrays stay small beside X."""
     n, step = X.shape[0], SETTINGS.rows_per_statistics_block
     return np.concatenate([np.asarray(function(X[k : k + step]), dtype=float).reshape(-1) for k in range(0, n, step)])
 
 
-def _extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
+def _extremes(X: Matrix) -> tuple[np.ndarray, np.ndarray]:
     """(smallest, largest) entry of every row, zeros that are not stored included."""
     low, high = X.min(axis=1), X.max(axis=1)
     if sp.issparse(X):
@@ -91,14 +98,14 @@ def _extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(low, dtype=float).ravel(), np.asarray(high, dtype=float).ravel()
 
 
-def _typical(problem: Any, weights: np.ndarray) -> float:
+def _typical(problem: Problem, weights: np.ndarray) -> float:
     """sum_i p_i sum_j weights_j x_ij^2."""
     return float(problem.weights @ by_blocks(problem.X, lambda X: (X.power(2) if sp.issparse(X) else X * X) @ weights))
 
 
-def _entropy(oracle: Any, regularizer: Entropy | UnnormalisedEntropy) -> Form:
+def _entropy(oracle: Oracle, regularizer: Entropy | UnnormalisedEntropy) -> Form:
     problem = oracle.problem
-    oracle.passes += 1.0
+    oracle.count()
     total = getattr(regularizer, "total", 0.0)
     prior = resolve_prior(regularizer.prior, (total or 1.0) / problem.d, problem.d)
     low, high = _extremes(problem.X)
@@ -112,9 +119,9 @@ def _entropy(oracle: Any, regularizer: Entropy | UnnormalisedEntropy) -> Form:
     return Form(whitening.Identity(problem.rows), regularizer.alpha, transfer, bounds, typical)
 
 
-def _balanced(oracle: Any, regularizer: BalancedEntropy) -> Form:
+def _balanced(oracle: Oracle, regularizer: BalancedEntropy) -> Form:
     problem = oracle.problem
-    oracle.passes += 1.0
+    oracle.count()
     total = regularizer.total or 0.0
     prior = resolve_prior(regularizer.prior, (total or 1.0) / (2 * problem.d), problem.d)
     low, high = _extremes(problem.X)
@@ -126,9 +133,9 @@ def _balanced(oracle: Any, regularizer: BalancedEntropy) -> Form:
     return Form(whitening.Identity(problem.rows), regularizer.alpha, transfer, bounds, _typical(problem, mass))
 
 
-def _q_norm(oracle: Any, regularizer: QNorm) -> Form:
+def _q_norm(oracle: Oracle, regularizer: QNorm) -> Form:
     problem = oracle.problem
-    oracle.passes += 0.5
+    oracle.count(directions=1)
     p = regularizer.q / (regularizer.q - 1.0)
     powers = by_blocks(problem.X, lambda X: (abs(X).power(p) if sp.issparse(X) else np.abs(X) ** p).sum(axis=1))
     bounds = max(p - 1.0, 1.0) * powers ** (2.0 / p)
@@ -150,7 +157,7 @@ FORMS: dict[type[Regularizer], Callable[[Any, Any], Form]] = {
 }
 
 
-def make_rule(problem: Any, form: Form, step: str | None, eta: float | None) -> Any:
+def make_rule(problem: Problem, form: Form, step: str | None, eta: float | None) -> Any:
     """The step rule in the form that the kernel takes."""
     chosen = form.steps[0] if step is None else step
     if chosen not in form.steps:
@@ -170,12 +177,12 @@ def make_rule(problem: Any, form: Form, step: str | None, eta: float | None) -> 
     return Exact()
 
 
-def unit_scales(X: Any) -> np.ndarray:
+def unit_scales(X: Matrix) -> np.ndarray:
     """s for rows whose entries are all -s, 0 or s; 0 for other rows."""
     return by_blocks(X, _unit_scales)
 
 
-def _unit_scales(X: Any) -> np.ndarray:
+def _unit_scales(X: Matrix) -> np.ndarray:
     sizes = abs(X)
     if not sp.issparse(X):
         largest = sizes.max(axis=1)

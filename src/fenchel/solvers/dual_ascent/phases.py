@@ -15,7 +15,7 @@ nothing to the gap until its score has changed by the margin: the copy's own gap
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,13 +28,18 @@ from fenchel.solvers.dual_ascent.active_rows import Columns, RowSubset, Unchange
 from fenchel.solvers.dual_ascent.free_newton import Newton
 from fenchel.solvers.dual_ascent.settings import SETTINGS
 
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.problems.scalar import Problem
+    from fenchel.solvers.dual_ascent.mirror_form import Form
+
 Sums = tuple[float, float, float]
 
 
 class Phases:
     """u, v and b, and the rows to visit: `subset` is a copy of the active rows, or `all_rows`. v has the subset's columns."""
 
-    def __init__(self, oracle: Any, start: Start, form: Any, seed: int, inverse_bias: float):
+    def __init__(self, oracle: Oracle, start: Start, form: Form, seed: int, inverse_bias: float):
         problem = oracle.problem
         self.oracle, self.loss, self.form = oracle, problem.compiled_loss, form
         self.transfer, self.strength, self.inverse_bias = form.transfer, form.strength, inverse_bias
@@ -80,7 +85,7 @@ class Phases:
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, subset.u, self.v, self.gains,
             self.repeat_rule, count, self.work, self.random,
         )  # fmt: skip
-        self.oracle.passes += steps / max(subset.n, 1) * self.stored_fraction
+        self.oracle.count(steps / max(subset.n, 1) * self.stored_fraction)
 
     def begin(self, most: int, tol: float) -> int:
         """At most so many epochs over all rows, fewer if the gain of one says that the gap may be tol; returns how many."""
@@ -120,14 +125,13 @@ class Phases:
             rows = block(subset.rows, span.start, span.stop)
             row_scores(self.transfer, rows, subset.p[span], subset.offset[span], self.b, self.v, self.subset_z[span])
 
-        self.oracle.engine.map(work, halves(subset.n, subset.stored))
-        self.oracle.passes += 0.5 * self.stored_fraction
+        self.oracle.map_blocks(work, halves(subset.n, subset.stored), self.stored_fraction, directions=1)
         return self._sums(subset, subset.p, self.subset_z)
 
     def _evaluate_all(self, p: np.ndarray, w: np.ndarray) -> Sums:
         """The same over all rows with p > 0."""
         self.oracle.scores_of(self.all_rows.rows, p, w, self.b, self.z)
-        self.oracle.passes += 0.5
+        self.oracle.count(directions=1)
         return self._sums(self.all_rows, p, self.z)
 
     def _sums(self, subset: RowSubset, p: np.ndarray, z: np.ndarray, b: float = 0.0) -> Sums:
@@ -182,7 +186,7 @@ class Phases:
             self.columns = self.renumbered
         self.stored_fraction = self.subset.stored / self.all_rows.stored
         if self.subset is not self.all_rows:
-            self.oracle.passes += 0.5 * self.stored_fraction
+            self.oracle.count(self.stored_fraction, directions=1)
         self.in_subset, self.outside = active, read_only(np.where(active, 0.0, self.all_rows.p))
         self.subset_z = self.z if self.subset is self.all_rows else np.zeros(self.subset.n)
         self.gains = np.zeros(self.subset.n)
@@ -225,7 +229,7 @@ class EpochSchedule:
         return self.rate < SETTINGS.newton_max_log_gap_fall_per_epoch
 
 
-def inverse_bias_of(problem: Any, form: Any) -> float:
+def inverse_bias_of(problem: Problem, form: Form) -> float:
     """1 / strength of the proximal term in a free intercept (0: there is none).
 
     It weighs less than the features of a row, so that the intercept does not oscillate; as much as they do where they weigh
@@ -238,7 +242,7 @@ def inverse_bias_of(problem: Any, form: Any) -> float:
     return max(SETTINGS.intercept_ratio * features, min(features, 1.0)) + least
 
 
-def iterates(oracle: Any, start: Start, form: Any, seed: int) -> Iterator[Iterate]:
+def iterates(oracle: Oracle, start: Start, form: Any, seed: int) -> Iterator[Iterate]:
     """The iterates of all phases."""
     phases = Phases(oracle, start, form, seed, inverse_bias_of(oracle.problem, form))
     yield phases.first()

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -44,6 +44,9 @@ from fenchel.solvers.dual_ascent.mirror_form import STEPS, make_form, make_rule
 from fenchel.solvers.dual_ascent.settings import SETTINGS
 from fenchel.solvers.evaluation_schedule import checks
 from fenchel.solvers.row_order.orders import ORDERS
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class DualAscent(Solver):
         """Whether step rule, order and damping are the defaults."""
         return self.step in (None, "majorised") and self.order == "blocks" and self.damping == 1.0
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         form = make_form(oracle)
         if self.plain and isinstance(form.transfer, (Identity, Soft)):
             yield from phases.iterates(oracle, start, form, self.seed)
@@ -117,7 +120,7 @@ DEFAULT = DualAscent()
 class State:
     """The dual point u, v = -sum p u x / strength, and the intercept."""
 
-    def __init__(self, oracle: Any, start: Start, options: DualAscent = DEFAULT):
+    def __init__(self, oracle: Oracle, start: Start, options: DualAscent = DEFAULT):
         problem = oracle.problem
         self.oracle, self.shuffle = oracle, ORDERS[options.order]
         form = make_form(oracle)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +11,9 @@ from fenchel.data.accept import accept_matrix
 from fenchel.errors import InputError
 from fenchel.solvers.dual_ascent.settings import SETTINGS
 
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+
 
 class Identity:
     """No change of variables."""
@@ -18,10 +21,10 @@ class Identity:
     def __init__(self, rows: Any):
         self.rows = rows
 
-    def norms(self, oracle: Any) -> np.ndarray:
+    def norms(self, oracle: Oracle) -> np.ndarray:
         return oracle.norms()
 
-    def combine(self, oracle: Any, u: np.ndarray) -> np.ndarray:
+    def combine(self, oracle: Oracle, u: np.ndarray) -> np.ndarray:
         return oracle.combine(u)
 
     def coef(self, w: np.ndarray) -> np.ndarray:
@@ -48,13 +51,13 @@ class Whitening:
 
         return solve_triangular(self.factor, right, lower=True, trans="T" if transposed else "N")
 
-    def norms(self, oracle: Any) -> np.ndarray:
-        oracle.passes += 0.5
+    def norms(self, oracle: Oracle) -> np.ndarray:
+        oracle.count(directions=1)
         squares = self.X.multiply(self.X) if sp.issparse(self.X) else self.X * self.X
         return np.asarray(squares.sum(axis=1), dtype=float).ravel()
 
-    def combine(self, oracle: Any, u: np.ndarray) -> np.ndarray:
-        oracle.passes += 0.5
+    def combine(self, oracle: Oracle, u: np.ndarray) -> np.ndarray:
+        oracle.count(directions=1)
         return np.asarray(self.X.T @ (oracle.problem.weights * u), dtype=float)
 
     def coef(self, w: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.extragradient.settings import SETTINGS
 from fenchel.solvers.pragam.marginal_blocks import Cliques
 from fenchel.structured.pool import Marginals
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 PROXES = ("euclidean", "entropic")
 
@@ -67,7 +70,7 @@ class Extragradient(Solver):
         if not 0.0 < self.balance < np.inf:
             raise InputError(f"balance must be a finite number greater than 0, got {self.balance!r}")
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         field = Field(oracle, start.coef, self.prox == "entropic", self.balance)
         primal, _, _ = oracle.risk(start.coef)
         yield Iterate(start.coef, 0.0, primal + oracle.problem.regularizer.value(start.coef), np.nan)

@@ -8,7 +8,7 @@ knows what each step gains at least, and so the true dual never falls. Without s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,13 +17,17 @@ from fenchel.kernels.vector_passes import vector_conjugates, vector_losses
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
 
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.oracles.vector import VectorOracle
+
 Target = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
 
 class Smoothed:
     """The parts of the dual of a Moreau envelope."""
 
-    def __init__(self, oracle: Any, direction: str):
+    def __init__(self, oracle: Oracle, direction: str):
         self.oracle, self.problem = oracle, oracle.problem
         self.gamma = self.problem.loss.gamma
         self.inner = compilable(self.problem.loss.loss)
@@ -50,7 +54,9 @@ class Smoothed:
         return self.gamma * float(self.problem.weights @ np.einsum("ij,ij->i", A, B))
 
 
-def smoothed_iterates(oracle: Any, start: Start, direction: str, choose: Callable[..., float]) -> Iterator[Iterate]:
+def smoothed_iterates(
+    oracle: VectorOracle, start: Start, direction: str, choose: Callable[..., float]
+) -> Iterator[Iterate]:
     """Iterates without end, one pass each, with steps t = choose(iteration, g, its change, rise, curvature): D gains at least
     t rise - t^2 curvature / 2 and what R* says."""
     dual, regularizer = Smoothed(oracle, direction), oracle.problem.regularizer

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from fenchel.solvers.base import EVERY_KIND, Needs, Solver, Start
 from fenchel.solvers.frank_wolfe.cutting_planes import Tangents
 from fenchel.solvers.frank_wolfe.settings import SETTINGS
 from fenchel.solvers.frank_wolfe.smoothed import smoothed_iterates
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.oracles.vector import VectorOracle
 
 STEPS, DIRECTIONS = ("line_search", "schedule"), ("slopes", "vertices")
 
@@ -68,14 +72,14 @@ class FrankWolfe(Solver):
         if self.direction not in DIRECTIONS:
             raise InputError(f"direction must be one of {', '.join(map(repr, DIRECTIONS))}, got {self.direction!r}")
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         regularizer = oracle.problem.regularizer
 
         def size(k: int, a: np.ndarray, turn: np.ndarray, rise: float, curvature: float = 0.0) -> float:
             return 2.0 / (k + 2.0) if self.step == "schedule" else best_step(regularizer, a, turn, rise, curvature)
 
         if isinstance(oracle.problem.loss, MoreauVector):
-            yield from smoothed_iterates(oracle, start, self.direction, size)
+            yield from smoothed_iterates(cast("VectorOracle", oracle), start, self.direction, size)
         taken: list[float] = []
 
         def choose(a: np.ndarray, c: float, plane: Plane) -> float:
@@ -90,7 +94,7 @@ class FrankWolfe(Solver):
 
 
 def visit(
-    oracle: Any, start: Start, choose: Callable[[np.ndarray, float, Plane], float]
+    oracle: Oracle, start: Start, choose: Callable[[np.ndarray, float, Plane], float]
 ) -> Iterator[tuple[np.ndarray, np.ndarray, float, Plane]]:
     """The points (w, g, c, plane at w), without end, with the steps that `choose` gives; the first step must be 1."""
     regularizer, tangents = oracle.problem.regularizer, Tangents(oracle)
@@ -106,7 +110,7 @@ def visit(
         w = regularizer.primal_from_dual(-a)
 
 
-def repeat(oracle: Any, start: Start, taken: tuple[float, ...]) -> Callable[[], Any]:
+def repeat(oracle: Oracle, start: Start, taken: tuple[float, ...]) -> Callable[[], Any]:
     """A function that materializes the dual point after these steps, by taking them again."""
     weights = np.array(taken)
     weights[:-1] *= np.cumprod(1.0 - weights[:0:-1])[::-1]

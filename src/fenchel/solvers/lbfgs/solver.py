@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.dual_estimates import dual_estimate
 from fenchel.solvers.lbfgs.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 class Point(NamedTuple):
@@ -49,7 +52,7 @@ class LBFGS(Solver):
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("gradient",))
     remote: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector", "structured log")
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=self.memory)
         if start.memory is None:
             here = evaluate(oracle, pack(oracle, start.coef, start.intercept))
@@ -87,7 +90,7 @@ def remember(here: Point, pairs: tuple) -> dict[str, Any]:
     return {"point": here, "pairs": pairs}
 
 
-def evaluate(oracle: Any, x: np.ndarray) -> Point:
+def evaluate(oracle: Oracle, x: np.ndarray) -> Point:
     """Objective, gradient and dual estimate in one pass."""
     problem, d = oracle.problem, oracle.problem.d
     w, b = unpack(oracle, x)
@@ -100,13 +103,13 @@ def evaluate(oracle: Any, x: np.ndarray) -> Point:
     return Point(x, value, gradient, dual_estimate(oracle, w, b, risk, g, slopes))
 
 
-def unpack(oracle: Any, x: np.ndarray) -> tuple[np.ndarray, float]:
+def unpack(oracle: Oracle, x: np.ndarray) -> tuple[np.ndarray, float]:
     """(w, b) from x = (w, b + <mean row, w>): as if the features were centred, which the intercept makes no difference to."""
     w = oracle.uncentred(x[:-1])
     return w, float(x[-1] - oracle.means[0] @ w) if oracle.problem.fit_intercept else 0.0
 
 
-def pack(oracle: Any, w: np.ndarray, b: float) -> np.ndarray:
+def pack(oracle: Oracle, w: np.ndarray, b: float) -> np.ndarray:
     """The inverse of `unpack`."""
     return np.append(oracle.centred(w), b + float(oracle.means[0] @ w) if oracle.problem.fit_intercept else 0.0)
 
@@ -136,7 +139,7 @@ def two_loop(pairs: deque, gradient: np.ndarray) -> np.ndarray:
     return q
 
 
-def wolfe(oracle: Any, here: Point, direction: np.ndarray, slope: float, step: float) -> Point | None:
+def wolfe(oracle: Oracle, here: Point, direction: np.ndarray, slope: float, step: float) -> Point | None:
     """A point that satisfies the weak Wolfe conditions; None if rounding hides them."""
     low, high = 0.0, np.inf
     low_value, low_slope = here.value, slope

@@ -7,7 +7,7 @@ their mean, weighted by curvature.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from fenchel.kernels.curvature_passes import hessian_product_pass, line_pass, ne
 from fenchel.kernels.gram import CHUNK, add_gram
 from fenchel.solvers.newton_cg.settings import SETTINGS
 from fenchel.solvers.subsampling.samples import drawn, sizes
+
+if TYPE_CHECKING:
+    from fenchel.engines.local import Block
+    from fenchel.oracles.scalar import Oracle, SomeRows
+    from fenchel.problems.scalar import Problem
 
 FACTOR = SETTINGS.factor_ns_per_product  # The working-set solver compares its own factorizations by the same number.
 
@@ -50,7 +55,7 @@ class Line(NamedTuple):
 class Passes:
     """Passes over the rows of a problem or of a sample of it."""
 
-    def __init__(self, oracle: Any, sample: Any):
+    def __init__(self, oracle: Oracle, sample: SomeRows | Problem):
         self.oracle, self.problem, self.sample = oracle, oracle.problem, sample
         self.blocks = oracle.engine.blocks(sample)
         self.share = sample.n / self.problem.n
@@ -63,9 +68,8 @@ class Passes:
         z, h = self.workspaces.pop(0)
         self.workspaces.append((z, h))
         u = np.zeros(z.size)
-        oracle.passes += self.share
 
-        def work(block):
+        def work(block: Block) -> tuple[Any, ...]:
             at = slice(block.start, block.stop)
             sums = np.zeros((2, w.size))
             gradient, curvature_sum = sums[0], sums[1] if problem.fit_intercept else sums[1, :0]
@@ -75,7 +79,7 @@ class Passes:
             )  # fmt: skip
             return value, gradient, slopes, curvature_sum
 
-        risk, g, slopes, curvature_sum = oracle.engine.sum(work, self.blocks)
+        risk, g, slopes, curvature_sum = oracle.sum_blocks(work, self.blocks, self.share)
         value = risk + problem.regularizer.value(w)
         slopes = slopes if problem.fit_intercept else 0.0
         return Point(w, b, value, g + problem.regularizer.gradient(w), slopes, risk, g, z, u, h, curvature_sum)
@@ -111,20 +115,18 @@ class Passes:
 
     def product(self, point: Point, v: np.ndarray, shift: float) -> np.ndarray:
         """sum_i h_i (<x_i, v> + shift) x_i."""
-        self.oracle.passes += self.share
         h = point.h
 
-        def work(block):
+        def work(block: Block) -> tuple[Any, ...]:
             out = np.zeros(v.size)
             hessian_product_pass(block.rows, h[block.start : block.stop], v, shift, out)
             return (out,)
 
-        return self.oracle.engine.sum(work, self.blocks)[0]
+        return self.oracle.sum_blocks(work, self.blocks, self.share)[0]
 
     def gram(self, point: Point) -> np.ndarray:
         """sum_i h_i x_i x_i' on and above the diagonal."""
         d, rows, h = self.problem.d, self.sample.rows, point.h
-        self.oracle.passes += self.share
         small = d <= SETTINGS.max_small_features
         max_parts = SETTINGS.max_gram_parts if small else SETTINGS.max_large_gram_parts
         wanted = int(min(max(self.costs.gram // SETTINGS.min_gram_part_ns, 1), max_parts))
@@ -133,7 +135,7 @@ class Passes:
 
         step = max(CHUNK, int(SETTINGS.stored_values_per_release * self.sample.n / max(size(rows), 1)))
 
-        def work(k):
+        def work(k: int) -> tuple[np.ndarray]:
             out = np.zeros((d, d))
             for a in range(int(edges[k]), int(edges[k + 1]), step):
                 b = min(a + step, int(edges[k + 1]))
@@ -142,7 +144,7 @@ class Passes:
                 release(part)
             return (out,)
 
-        return self.oracle.engine.sum(work, list(range(parts)))[0]
+        return self.oracle.sum_blocks(work, list(range(parts)), self.share)[0]
 
 
 class Costs(NamedTuple):
@@ -153,7 +155,7 @@ class Costs(NamedTuple):
     factor: float
 
 
-def costs_of(sample: Any) -> Costs:
+def costs_of(sample: SomeRows | Problem) -> Costs:
     """Estimated costs for a problem or a sample of it."""
     rows, d = sample.rows, float(sample.d)
     dense = isinstance(rows, Dense)
@@ -171,12 +173,12 @@ def costs_of(sample: Any) -> Costs:
     return Costs(product, gram, np.inf if too_large else gram + SETTINGS.factor_ns_per_product * d**3 / 3.0)
 
 
-def any_sample(problem: Any) -> bool:
+def any_sample(problem: Problem) -> bool:
     """Whether there are enough rows to begin with a sample of them."""
     return bool(sizes(problem.n, problem.d, size(problem.rows)))
 
 
-def samples(oracle: Any) -> Iterator[Any]:
+def samples(oracle: Oracle) -> Iterator[Any]:
     """Growing samples of the rows with weights that sum to 1; none if there are too few rows."""
     problem = oracle.problem
     for m in sizes(problem.n, problem.d, size(problem.rows)):

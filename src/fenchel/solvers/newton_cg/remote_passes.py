@@ -37,7 +37,7 @@ class RemotePasses:
 
     def evaluate(self, w: np.ndarray, b: float) -> Point:
         """Evaluate a point in one fused pass."""
-        self.oracle.passes += 1.0
+        self.oracle.count()
         self.next += 1
         asked = ("newton_look", self.name, w, b, self.next)
         if self.oracle.planes is not None:
@@ -74,10 +74,10 @@ class RemotePasses:
 
     def product(self, point: Point, v: np.ndarray, shift: float) -> np.ndarray:
         """sum_i h_i (<x_i, v> + shift) x_i."""
-        self.oracle.passes += 1.0
+        self.oracle.count()
         return self.team.sum("newton_product", self.name, point.z, v, shift)[0]
 
     def gram(self, point: Point) -> np.ndarray:
         """sum_i h_i x_i x_i', in its upper triangle at least."""
-        self.oracle.passes += 1.0
+        self.oracle.count()
         return self.team.sum("newton_gram", self.name, point.z)[0]

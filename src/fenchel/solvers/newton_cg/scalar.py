@@ -9,7 +9,7 @@ curvatures averaged over that step, (u' - u) / (z' - z).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,11 @@ from fenchel.solvers.newton_cg.remote_passes import RemotePasses
 from fenchel.solvers.newton_cg.scalar_systems import Step, Systems, factor_is_inexpensive
 from fenchel.solvers.newton_cg.settings import SETTINGS
 
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
-def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
+
+def newton_iterates(oracle: Oracle, start: Start) -> Iterator[Iterate]:
     """Iterates of `NewtonCG` for losses of one score."""
     problem, systems = oracle.problem, Systems(oracle.problem)
     fresh = start.dual_point is None and not start.coef.any() and start.intercept == 0.0 and not oracle.remote
@@ -41,7 +44,7 @@ def newton_iterates(oracle: Any, start: Start) -> Iterator[Iterate]:
         yield Iterate(point.w.copy(), point.b, point.value, claim(oracle, point), point.u)
 
 
-def copy_iterates(oracle: Any, systems: Systems, tol: float) -> Iterator[Iterate]:
+def copy_iterates(oracle: Oracle, systems: Systems, tol: float) -> Iterator[Iterate]:
     """Iterates on a copy of the rows, after dual epochs on it, which may reach the tolerance alone."""
     rng, problem = np.random.default_rng(0), oracle.problem
     copy = copied(oracle, rng)
@@ -59,7 +62,7 @@ def copy_iterates(oracle: Any, systems: Systems, tol: float) -> Iterator[Iterate
         yield Iterate(point.w, point.b, point.value, claim(oracle, point), copy.rows_back(point.u))
 
 
-def claim(oracle: Any, point: Point) -> float:
+def claim(oracle: Oracle, point: Point) -> float:
     """The dual value to expect at the slopes of a point."""
     return dual_estimate(oracle, point.w, point.b, point.risk, point.g, point.slopes)
 
@@ -72,7 +75,7 @@ class StartingPoint(NamedTuple):
     at_zero: float
 
 
-def starting_points(oracle: Any, systems: Systems, all_rows: Any) -> Iterator[StartingPoint]:
+def starting_points(oracle: Oracle, systems: Systems, all_rows: Any) -> Iterator[StartingPoint]:
     """Better and better ones, from growing samples of the rows; `all_rows` are the passes over all of them."""
     w, b, at_zero = np.zeros(oracle.problem.d), 0.0, None
     for sample in samples(oracle):

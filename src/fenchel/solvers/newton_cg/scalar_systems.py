@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from fenchel.regularizers import L2
 from fenchel.solvers.newton_cg.passes import Costs, Passes, Point
 from fenchel.solvers.newton_cg.settings import SETTINGS
 from fenchel.solvers.newton_line_search.settings import SETTINGS as LINE_SEARCH
+
+if TYPE_CHECKING:
+    from fenchel.problems.vector import VectorProblem
 
 Apply = Callable[[np.ndarray], np.ndarray]
 
@@ -53,7 +56,7 @@ def hessian_at(passes: Passes, point: Point) -> Hessian:
 class Systems:
     """Newton systems one after the other, each solved as accurately as the last step's model was right."""
 
-    def __init__(self, problem: Any):
+    def __init__(self, problem: VectorProblem):
         self.problem = problem
         self.factor: Apply | None = None
         self.spent = 0.0  # Nanoseconds of products since the factor was made.

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -34,6 +34,11 @@ from fenchel.solvers.newton_cg.scalar import newton_iterates
 from fenchel.solvers.newton_cg.settings import SETTINGS
 from fenchel.solvers.newton_cg.vector_system import System, conjugate_gradients, curvature, kronecker
 from fenchel.solvers.subsampling.samples import strided
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.oracles.vector import VectorOracle
+    from fenchel.problems.vector import VectorProblem
 
 
 class Model(NamedTuple):
@@ -65,10 +70,14 @@ class NewtonCG(Solver):
     needs: ClassVar[Needs] = Needs(loss=("curvature",), regularizer=("quadratic",))
     remote: ClassVar[tuple[str, ...]] = ("scalar",)
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         if oracle.problem.family == "scalar":
             yield from newton_iterates(oracle, start)
-            return
+        else:
+            yield from self.vector_iterates(cast("VectorOracle", oracle), start)
+
+    def vector_iterates(self, oracle: VectorOracle, start: Start) -> Iterator[Iterate]:
+        """Steps for losses of several scores."""
         problem, systems = oracle.problem, Systems(oracle)
         if begins_with_dual_steps(problem, start):
             for step in dual_steps(oracle, start):
@@ -118,13 +127,13 @@ class NewtonCG(Solver):
                 return
 
 
-def begins_with_dual_steps(problem: Any, start: Start) -> bool:
+def begins_with_dual_steps(problem: VectorProblem, start: Start) -> bool:
     """Whether to begin with dual steps: without a start, and far from the optimum, they gain more than Newton steps."""
     plain = isinstance(problem.regularizer, L2) and not problem.smooth_loss and not problem.free
     return plain and start.dual_point is None and not start.coef.any()
 
 
-def dual_steps(oracle: Any, start: Start) -> Iterator[Start]:
+def dual_steps(oracle: VectorOracle, start: Start) -> Iterator[Start]:
     """Epochs of block dual ascent."""
     state, rng = BlockState(oracle, start), np.random.default_rng(0)
     for _ in range(SETTINGS.initial_dual_epochs):
@@ -135,7 +144,7 @@ def dual_steps(oracle: Any, start: Start) -> Iterator[Start]:
 class Systems:
     """Newton systems one after the other; a preconditioner is kept until products have cost as much as it did."""
 
-    def __init__(self, oracle: Any):
+    def __init__(self, oracle: VectorOracle):
         self.oracle, problem = oracle, oracle.problem
         self.features = problem.features + problem.free
         self.preconditioner: Any = None
@@ -164,14 +173,14 @@ class Systems:
         return system.S.shape[0] * per_row * per_row / 2.0 + SETTINGS.eigenvector_products * self.features**3
 
 
-def evaluate(oracle: Any, Z: np.ndarray, dZ: np.ndarray | None, t: float, U0: np.ndarray, gamma: float) -> Model:
+def evaluate(oracle: Oracle, Z: np.ndarray, dZ: np.ndarray | None, t: float, U0: np.ndarray, gamma: float) -> Model:
     """Values, dual variables and the derivative along dZ at scores Z + t dZ."""
     problem, U = oracle.problem, np.empty(Z.shape)
     along = Z if dZ is None else dZ
     count = max(min(Z.size // SETTINGS.min_scores_per_block, SETTINGS.max_blocks, Z.shape[0]), 1)
     edges = np.linspace(0, Z.shape[0], count + 1).astype(int)
 
-    def work(k):
+    def work(k: int) -> Any:
         rows = slice(edges[k], edges[k + 1])
         return vector_envelope(
             problem.compiled_loss,
@@ -189,7 +198,7 @@ def evaluate(oracle: Any, Z: np.ndarray, dZ: np.ndarray | None, t: float, U0: np
     return Model(Z if dZ is None else Z + t * dZ, U, smoothed, slope, risk, residual)
 
 
-def first_gamma(oracle: Any, Z: np.ndarray, U0: np.ndarray) -> float:
+def first_gamma(oracle: Oracle, Z: np.ndarray, U0: np.ndarray) -> float:
     """The largest gamma, within a factor of 2, at which the steps from U0 halve its Fenchel-Young residuals."""
     problem = oracle.problem
     most = SETTINGS.first_gamma_rows
@@ -211,7 +220,9 @@ def first_gamma(oracle: Any, Z: np.ndarray, U0: np.ndarray) -> float:
     return gamma
 
 
-def balance(oracle: Any, w: np.ndarray, model: Model, U0: np.ndarray, gamma: float) -> tuple[np.ndarray, Model]:
+def balance(
+    oracle: VectorOracle, w: np.ndarray, model: Model, U0: np.ndarray, gamma: float
+) -> tuple[np.ndarray, Model]:
     """Newton steps on the intercepts alone until sum p u is nearly 0: a pass over the scores, not the data, for each.
 
     A dual point out of balance is mixed with distant ones to be feasible, which costs more of D than all other errors.
@@ -236,7 +247,16 @@ def balance(oracle: Any, w: np.ndarray, model: Model, U0: np.ndarray, gamma: flo
     return w, model
 
 
-def line_search(oracle, w, dw, dZ, model, U0, gamma, decrement) -> tuple[float, Model | None]:
+def line_search(
+    oracle: VectorOracle,
+    w: np.ndarray,
+    dw: np.ndarray,
+    dZ: np.ndarray,
+    model: Model,
+    U0: np.ndarray,
+    gamma: float,
+    decrement: float,
+) -> tuple[float, Model | None]:
     """A step t where the derivative is small, by safeguarded secants on stored scores, and the model there."""
     regularizer = oracle.problem.regularizer
     here = model.smoothed + regularizer.value(w)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,20 +22,25 @@ from fenchel.multiclass import CostHinge, MaxHinge, MoreauVector, MultivariateSq
 from fenchel.oracles.vector import CHUNK, dense_scores
 from fenchel.solvers.newton_cg.settings import SETTINGS
 
+if TYPE_CHECKING:
+    from fenchel.multiclass.protocol import VectorLoss
+    from fenchel.oracles.vector import VectorOracle
+    from fenchel.problems.vector import VectorProblem
 
-def has_face(loss: Any) -> bool:
+
+def has_face(loss: VectorLoss) -> bool:
     """True if u + e_y is in the simplex and loss* is linear there: then a dual step ends on a face of the simplex."""
     return isinstance(loss, MaxHinge) or (isinstance(loss, CostHinge) and loss.beta == 0.0)
 
 
-def has_curvature(loss: Any) -> bool:
+def has_curvature(loss: VectorLoss) -> bool:
     """True if the Jacobian of the slopes, or of those of the loss smoothed, is known here."""
     if isinstance(loss, MoreauVector):
         return has_face(loss.loss)
     return has_face(loss) or isinstance(loss, (Softmax, MultivariateSquared))
 
 
-def curvature(problem: Any, U: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray | None]:
+def curvature(problem: VectorProblem, U: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray | None]:
     """(S, None) with J_i = diag(s_i) - s_i s_i' / sum s_i, or (p as a column, M) with J_i = p_i M."""
     loss, p = problem.loss, problem.weights
     if isinstance(loss, MultivariateSquared):
@@ -61,7 +66,7 @@ class System:
     `damping` is added to the curvature of free intercepts, which may be 0 where all rows are at vertices.
     """
 
-    def __init__(self, oracle: Any, S: np.ndarray, metric: np.ndarray | None, damping: float = 0.0):
+    def __init__(self, oracle: VectorOracle, S: np.ndarray, metric: np.ndarray | None, damping: float = 0.0):
         self.oracle, self.problem, self.metric, self.damping = oracle, oracle.problem, metric, damping
         rows, self.share = self.problem.rows, 1.0
         curved = np.flatnonzero(S.any(axis=1))
@@ -80,8 +85,7 @@ class System:
         oracle, problem = self.oracle, self.problem
         w = oracle.uncentred(v)
         V = oracle.matrix(w)
-        oracle.passes += self.share
-        out = oracle.engine.sum(lambda row_block: (self.product(row_block, V),), self.blocks)[0].ravel()
+        out = oracle.sum_blocks(lambda row_block: (self.product(row_block, V),), self.blocks, self.share)[0].ravel()
         found = oracle.centred_gradient(out + problem.regularizer.gradient(w))
         if self.damping > 0.0:
             oracle.matrix(found)[problem.features :] += self.damping * oracle.matrix(v)[problem.features :]
@@ -130,7 +134,7 @@ class System:
             np.cumsum([0] + [rows.S.shape[0] for rows in self.blocks]),
         )
 
-        def work(pair):
+        def work(pair: Any) -> Any:
             row_block, weights = pair
             first, total = np.zeros((features, 1)), np.zeros((features, features))
             if free:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,26 +12,31 @@ from fenchel.kernels import marginal_passes as passes
 from fenchel.solvers.pragam.settings import SETTINGS
 from fenchel.structured.marginals import part_starts, parts_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fenchel.engines.local import Block
+    from fenchel.oracles.structured import StructuredOracle
+
 
 class Cliques:
     """The parts of a structured problem. A pass over the data is one call of scores and one of sums."""
 
-    def __init__(self, oracle: Any):
+    def __init__(self, oracle: StructuredOracle):
         self.oracle, self.problem = oracle, oracle.problem
         self.parts = parts_of(oracle.problem.model)
         self.start, self.workspace_size = part_starts(self.parts), self.parts.room
 
-    def _sum(self, cost: float, work: Any, *shapes: int) -> tuple[Any, ...]:
+    def _sum(self, directions: int, work: Callable[..., Any], *shapes: int) -> tuple[Any, ...]:
         """Sums over blocks, in block order, of what work(block, *zeros) returns and adds to arrays of these shapes."""
-        self.oracle.passes += cost
 
-        def one(block: Any) -> tuple[Any, ...]:
+        def one(block: Block) -> tuple[Any, ...]:
             arrays = [np.zeros(n) for n in shapes]
             return sum(work(piece, *arrays) for piece in self._pieces(block)), *arrays
 
-        return self.oracle.engine.sum(one, self.oracle.blocks)
+        return self.oracle.sum_blocks(one, self.oracle.blocks, directions=directions)
 
-    def _pieces(self, block: Any) -> Iterator[Any]:
+    def _pieces(self, block: Block) -> Iterator[Any]:
         """A block in pieces of so few parts that each takes about a tenth of a second at most."""
         n = block.stop - block.start
         cost = SETTINGS.values_per_part_step * float(self.start[block.stop] - self.start[block.start]) / max(n, 1)
@@ -42,46 +47,46 @@ class Cliques:
     def combine(self, values: np.ndarray) -> tuple[float, np.ndarray]:
         """(sum p <c, mu>, sum p (F mu - phi(gold)))."""
 
-        def work(block: Any, out: np.ndarray) -> float:
+        def work(block: Block, out: np.ndarray) -> float:
             return passes.marginal_pass(self.parts, block.p, block.start, self.workspace_size, self.start, values, out)
 
-        return self._sum(0.5, work, self.problem.d)
+        return self._sum(1, work, self.problem.d)
 
     def proximal(self, w: np.ndarray, q: float, centre: np.ndarray) -> np.ndarray:
         """argmax of <theta, mu> - q/2 |mu - centre|^2 for every example, theta its scores at w."""
         values = np.empty(int(self.start[-1]))
 
-        def work(block: Any) -> int:
+        def work(block: Block) -> int:
             passes.proximal_pass(
                 self.parts, block.p, block.start, self.workspace_size, w, q, self.start, centre, values
             )
             return 0
 
-        self._sum(0.5, work)
+        self._sum(1, work)
         return values
 
     def uniform(self) -> np.ndarray:
         """Marginals of uniform distributions."""
         values = np.empty(int(self.start[-1]))
 
-        def work(block: Any) -> int:
+        def work(block: Block) -> int:
             passes.uniform_pass(self.parts, block.p, block.start, self.start, values)
             return 0
 
-        self._sum(0.0, work)
+        self._sum(0, work)
         return values
 
     def norm(self) -> float:
         """The square root of the largest eigenvalue of sum p F F', by power iteration, with a safety factor."""
 
-        def work(block: Any, out: np.ndarray) -> int:
+        def work(block: Block, out: np.ndarray) -> int:
             passes.square_pass(self.parts, block.p, block.start, self.workspace_size, w, out)
             return 0
 
         w, last = np.random.default_rng(0).normal(size=self.problem.d), 0.0
         for _ in range(SETTINGS.max_power_iterations):
             w /= np.linalg.norm(w)
-            _, w = self._sum(1.0, work, self.problem.d)
+            _, w = self._sum(2, work, self.problem.d)
             value = float(np.linalg.norm(w))
             if value <= (1.0 + SETTINGS.power_iteration_tolerance) * last:
                 break
@@ -90,7 +95,7 @@ class Cliques:
 
     def reach(self) -> float:
         """The square root of sum p (a bound on |phi(y) - phi(gold)|)^2."""
-        return float(np.sqrt(self._sum(0.0, lambda block: passes.reach_pass(self.parts, block.p, block.start))[0]))
+        return float(np.sqrt(self._sum(0, lambda block: passes.reach_pass(self.parts, block.p, block.start))[0]))
 
     def extragradient(
         self,
@@ -104,7 +109,7 @@ class Cliques:
         """(sum p <c, u>, sum p (F v - phi(gold)), the same for u) of the two steps; u goes to `kept`."""
         keep = np.empty(0) if kept is None else kept
 
-        def work(block: Any, rough: np.ndarray, fine: np.ndarray) -> float:
+        def work(block: Block, rough: np.ndarray, fine: np.ndarray) -> float:
             return passes.extragradient_pass(
                 self.parts,
                 block.p,
@@ -121,4 +126,4 @@ class Cliques:
                 keep,
             )
 
-        return self._sum(2.0, work, self.problem.d, self.problem.d)
+        return self._sum(4, work, self.problem.d, self.problem.d)

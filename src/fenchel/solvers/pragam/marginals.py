@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from fenchel.solvers.pragam.marginal_blocks import Cliques
 from fenchel.solvers.pragam.settings import SETTINGS
 from fenchel.solvers.pragam.state import State
 from fenchel.structured.pool import Marginals
+
+if TYPE_CHECKING:
+    from fenchel.oracles.structured import StructuredOracle
 
 
 class MarginalMap:
@@ -29,7 +32,7 @@ class MarginalMap:
 class MarginalState(State):
     """w; marginals u with g = sum p (F u - phi(gold)); the smoothing mu. Distances are sum p |.|^2."""
 
-    def __init__(self, oracle: Any, start: Start):
+    def __init__(self, oracle: StructuredOracle, start: Start):
         self.oracle, self.problem, self.cliques = oracle, oracle.problem, Cliques(oracle)
         self.w = self.z = start.coef
         self.p = np.repeat(self.problem.weights, self.cliques.parts.sizes)

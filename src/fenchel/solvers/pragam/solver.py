@@ -24,7 +24,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -34,6 +34,10 @@ from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.pragam.marginals import MarginalState
 from fenchel.solvers.pragam.settings import SETTINGS
 from fenchel.solvers.pragam.state import State
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.oracles.structured import StructuredOracle
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,12 @@ class Pragam(Solver):
         if self.L is not None and not 0.0 < self.L < np.inf:
             raise InputError(f"L must be None or a finite number greater than 0, got {self.L!r}")
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
-        state = MarginalState(oracle, start) if oracle.problem.kind == "structured" else State(oracle, start)
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
+        state = (
+            MarginalState(cast("StructuredOracle", oracle), start)
+            if oracle.problem.kind == "structured"
+            else State(oracle, start)
+        )
         if start.dual_point is not None or start.coef.any():  # Otherwise the trace begins with the method's own k = 0.
             yield state.check()
         yield from adaptive(state) if self.L is None else fixed(state, self.L / oracle.problem.n)

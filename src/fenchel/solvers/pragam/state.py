@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +14,15 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Start
 from fenchel.solvers.pragam.settings import SETTINGS
 
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.problems.scalar import Problem
+
 
 class ProximalMap:
     """argmax over u of sum p (u (z + b) - loss*(u) - q/2 (u - centre)^2); the search for a free b starts at the last one."""
 
-    def __init__(self, problem: Any, intercept: float):
+    def __init__(self, problem: Problem, intercept: float):
         self.problem, self.b, self.stride = problem, intercept, 1.0
         self.scratch = np.empty(problem.n if problem.fit_intercept else 0)
 
@@ -42,7 +46,7 @@ class State:
     paper's distances between vectors p u, and L is smaller by the factor n.
     """
 
-    def __init__(self, oracle: Any, start: Start):
+    def __init__(self, oracle: Oracle, start: Start):
         self.oracle, self.problem = oracle, oracle.problem
         self.w, self.z = start.coef, oracle.scores(start.coef)
         u = np.zeros(self.problem.n) if start.dual_point is None else start.dual_point

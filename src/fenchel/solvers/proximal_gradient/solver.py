@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.dual_estimates import dual_estimate
 from fenchel.solvers.proximal_gradient.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class ProximalGradient(Solver):
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("prox",))
     remote: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         regularizer, d = oracle.problem.regularizer, oracle.problem.d
         x = y = np.append(start.coef, start.intercept)
         if start.memory is None:
@@ -72,14 +75,14 @@ class ProximalGradient(Solver):
             bound *= SETTINGS.bound_shrink
 
 
-def smooth_part(oracle: Any, x: np.ndarray) -> tuple[float, np.ndarray]:
+def smooth_part(oracle: Oracle, x: np.ndarray) -> tuple[float, np.ndarray]:
     """Risk and gradient at x = (w, b)."""
     d = oracle.problem.d
     value, g, slopes = oracle.risk(x[:d], float(x[d]))
     return value, np.append(g, slopes if oracle.problem.fit_intercept else 0.0)
 
 
-def first_bound(oracle: Any, x: np.ndarray, gradient: np.ndarray) -> float:
+def first_bound(oracle: Oracle, x: np.ndarray, gradient: np.ndarray) -> float:
     """Curvature along the gradient, by a small step."""
     size = float(np.linalg.norm(gradient))
     if size == 0.0:
@@ -92,7 +95,7 @@ def first_bound(oracle: Any, x: np.ndarray, gradient: np.ndarray) -> float:
     return found if np.isfinite(found) and found > 0.0 else 1.0
 
 
-def claim(oracle: Any, x: np.ndarray, value: float, gradient: np.ndarray) -> Iterate:
+def claim(oracle: Oracle, x: np.ndarray, value: float, gradient: np.ndarray) -> Iterate:
     """The iterate with an estimate of its dual value, in O(d)."""
     d = oracle.problem.d
     w, b, g = x[:d].copy(), float(x[d]), gradient[:d]

@@ -7,7 +7,7 @@ restored, and the radius may grow. The kept rows are copied: at most `max_kept_r
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from fenchel.kernels.envelope import curved_within
 from fenchel.solvers.semismooth_newton.settings import SETTINGS
 from fenchel.solvers.semismooth_newton.smoothed_problem import Claim, Linear, SmoothedProblem
 from fenchel.solvers.semismooth_newton.smoothed_rows import RowState
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 class Reduction:
@@ -56,7 +59,7 @@ class Reduction:
         self.max_total_score_change = work.total_score_change + SETTINGS.max_score_change_per_radius * radius
         return True
 
-    def leave_out(self, oracle: Any, stay: np.ndarray) -> None:
+    def leave_out(self, oracle: Oracle, stay: np.ndarray) -> None:
         """Continue with the rows of `oracle`."""
         work, old, risk = self.work, self.work.rows, self.work.sums.risk + self.work.left_out()
         work.oracle, work.rows = oracle, RowState(old.u0[stay], old.u[stay])
@@ -71,8 +74,7 @@ class Reduction:
     def count_passes(self) -> None:
         """Count the work on the kept rows, in passes over all rows."""
         if self.index is not None:
-            self.oracle.passes += self.work.oracle.passes * self.index.size / self.rows.u.size
-            self.work.oracle.passes = 0.0
+            self.oracle.count_sample(self.work.oracle, self.index.size)
 
     def scatter_back(self) -> None:
         """Write the state of the kept rows into that of all rows."""

@@ -6,7 +6,7 @@ around their scores may be left out: they enter as a fixed linear function of (w
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from fenchel.solvers.dual_estimates import dual_estimate
 from fenchel.solvers.newton_line_search.search import Line, newton_step
 from fenchel.solvers.semismooth_newton.settings import SETTINGS
 from fenchel.solvers.semismooth_newton.smoothed_rows import RowState, smoothed_sums
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 class Linear(NamedTuple):
@@ -44,7 +47,7 @@ class Claim(NamedTuple):
 class SmoothedProblem:
     """A point (w, b), the state of rows there, and the sums over them; `g` is sum p u x over all rows."""
 
-    def __init__(self, oracle: Any, w: np.ndarray, b: float, gamma: float, u0: np.ndarray):
+    def __init__(self, oracle: Oracle, w: np.ndarray, b: float, gamma: float, u0: np.ndarray):
         self.oracle, self.w, self.b, self.gamma = oracle, w, b, gamma
         self.regularizer = oracle.problem.regularizer
         self.d, self.free = oracle.problem.d, bool(oracle.problem.fit_intercept)

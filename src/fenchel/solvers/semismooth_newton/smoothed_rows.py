@@ -6,13 +6,17 @@ still in the cache when its rows are read again, and only those whose u changed 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fenchel.kernels.envelope import curved_along, curved_rows, smoothed_along, smoothed_rows
 from fenchel.kernels.passes import combine_pass, scores_pass
 from fenchel.solvers.semismooth_newton.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from fenchel.engines.local import Block
+    from fenchel.oracles.scalar import Oracle
 
 
 class RowState:
@@ -35,16 +39,22 @@ class Sums(NamedTuple):
 
 
 def smoothed_sums(
-    oracle: Any, w: np.ndarray, b: float, gamma: float, rows: RowState, g: np.ndarray, border: np.ndarray, fresh: bool
+    oracle: Oracle,
+    w: np.ndarray,
+    b: float,
+    gamma: float,
+    rows: RowState,
+    g: np.ndarray,
+    border: np.ndarray,
+    fresh: bool,
 ) -> Sums:
     """Scores at (w, b) (those stored, unless `fresh`), dual variables and curvatures in one pass, into `rows`.
 
     g += sum p (change of u) x, and border, if it has entries, becomes sum t x.
     """
-    oracle.passes += 1.0 if fresh else 0.5
     loss = oracle.problem.compiled_loss
 
-    def work(block):
+    def work(block: Block) -> tuple[Any, ...]:
         at = slice(block.start, block.stop)
         z, u0, u, t, p = rows.z[at], rows.u0[at], rows.u[at], rows.t[at], block.p
         change, curvature, step = np.zeros(w.size), np.zeros(border.size), np.empty(z.size)
@@ -60,19 +70,19 @@ def smoothed_sums(
             combine_pass(block.rows, p, np.divide(t, np.maximum(p, SETTINGS.min_weight), out=step), curvature)
         return *sums, change, curvature
 
-    *sums, change, curvature = oracle.engine.sum(work, oracle.blocks)
+    *sums, change, curvature = oracle.sum_blocks(work, oracle.blocks, directions=2 if fresh else 1)
     g += change
     border[:] = curvature
     return Sums(*sums)
 
 
 def smoothed_line(
-    oracle: Any, z: np.ndarray, dz: np.ndarray, t: float, u0: np.ndarray, gamma: float
+    oracle: Oracle, z: np.ndarray, dz: np.ndarray, t: float, u0: np.ndarray, gamma: float
 ) -> tuple[float, float, float]:
     """(sum p phi, its derivatives in t) at scores z + t dz: no pass over X."""
     loss = oracle.problem.compiled_loss
 
-    def work(block):
+    def work(block: Block) -> tuple[Any, ...]:
         at = slice(block.start, block.stop)
         if gamma > 0.0:
             return smoothed_along(loss, block.y, block.p, z[at], dz[at], t, u0[at], gamma)

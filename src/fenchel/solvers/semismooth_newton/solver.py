@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from fenchel.solvers.semismooth_newton.settings import SETTINGS
 from fenchel.solvers.semismooth_newton.smoothed_problem import Claim, SmoothedProblem
 from fenchel.solvers.subsampling.samples import drawn, sizes, smallest_gamma, strided
 from fenchel.solvers.subsampling.settings import SETTINGS as SAMPLING
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class SemismoothNewton(Solver):
     convergence: ClassVar[str] = "superlinear near the optimum"
     needs: ClassVar[Needs] = Needs(regularizer=("hessian", "few_features"))
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
         w, b, gamma = start.coef.copy(), start.intercept, 0.0
         warm = start.dual_point is not None
@@ -59,7 +62,7 @@ class SemismoothNewton(Solver):
         yield from proximal_points(SmoothedProblem(oracle, w, b, gamma, u0))
 
 
-def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tuple[np.ndarray, float, float]]:
+def sampled(oracle: Oracle, w: np.ndarray, b: float) -> Generator[Iterate, None, tuple[np.ndarray, float, float]]:
     """(w, b, gamma) to continue with, found on samples; gamma = 0 if there are none, or the loss needs no smoothing."""
     problem, gamma = oracle.problem, 0.0
     levels = sizes(problem.n, problem.d, size(problem.rows))
@@ -70,7 +73,7 @@ def sampled(oracle: Any, w: np.ndarray, b: float) -> Generator[Iterate, None, tu
         least = scale * smallest_gamma(problem.d, m)
         work = SmoothedProblem(sampled_oracle, w, b, max(gamma or scale, least), np.zeros(m))
         yield from solve_sample(work, least)
-        oracle.passes += sampled_oracle.passes * m / problem.n
+        oracle.count_sample(sampled_oracle, m)
         w, b, gamma = work.w, work.b, SETTINGS.gamma_shrink * work.gamma
     return w, b, gamma
 
@@ -146,7 +149,7 @@ def dual_point(work: SmoothedProblem, claim: Claim) -> np.ndarray | Callable[[],
     )
 
 
-def first_gamma(oracle: Any, w: np.ndarray, b: float) -> float:
+def first_gamma(oracle: Oracle, w: np.ndarray, b: float) -> float:
     """About twice the smallest gamma at which half of the rows have curvature: with none the first step would be a gradient
     step."""
     n = oracle.problem.n

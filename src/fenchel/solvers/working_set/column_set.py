@@ -7,7 +7,7 @@ threads, so that few partial Gram matrices exist at a time; the partition depend
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from fenchel.kernels import passes
 from fenchel.kernels.columns import count_columns, scatter_columns, select_columns
 from fenchel.kernels.gram import add_gram, squares_pass, symmetric
 from fenchel.solvers.working_set.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 class Part(NamedTuple):
@@ -44,7 +47,7 @@ def edges(rows: Any, n: int, chosen: int) -> list[int]:
 class ColumnSet:
     """The columns `chosen` (rising) of the oracle's data; None means all."""
 
-    def __init__(self, oracle: Any, chosen: np.ndarray | None):
+    def __init__(self, oracle: Oracle, chosen: np.ndarray | None):
         self.oracle, problem = oracle, oracle.problem
         self.chosen = chosen
         # The places of the columns in vectors of all columns.
@@ -53,14 +56,14 @@ class ColumnSet:
         parts = [Part(block(problem.rows, a, b), a, b) for a, b in pairwise(edges(problem.rows, problem.n, self.size))]
         self.dense = isinstance(problem.rows, Dense)
         if chosen is not None:
-            oracle.passes += 0.5 if chosen.size else 0.0
             position = np.full(problem.d, chosen.size, dtype=np.uint32)
             position[chosen] = np.arange(chosen.size, dtype=np.uint32)
-            parts = oracle.engine.map(lambda part: self._copied(part, position), parts)
+            fraction = 1.0 if chosen.size else 0.0
+            parts = oracle.map_blocks(lambda part: self._copied(part, position), parts, fraction, directions=1)
         self.parts: list[Part] = parts
         self.stored = sum(self._stored(part) for part in parts)
-        # The cost of an operation on these columns, in passes over all data.
-        self.pass_cost = 0.5 * self.stored / max(size(problem.rows), 1)
+        # The fraction of the stored values that an operation on these columns reads.
+        self.fraction = self.stored / max(size(problem.rows), 1)
 
     def _copied(self, part: Part, position: np.ndarray) -> Part:
         if self.dense:
@@ -87,52 +90,48 @@ class ColumnSet:
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         """A x, A the columns."""
-        self.oracle.passes += self.pass_cost
         z, none = np.empty(self.oracle.problem.n), np.zeros(self.oracle.problem.n)
 
-        def work(part):
+        def work(part: Part) -> None:
             passes.scores_pass(part.rows, none[part.start : part.stop], x, z[part.start : part.stop])
 
-        self.oracle.engine.map(work, self.parts)
+        self.oracle.map_blocks(work, self.parts, self.fraction, directions=1)
         return z
 
     def combine(self, u: np.ndarray) -> np.ndarray:
         """A'(p u)."""
-        self.oracle.passes += self.pass_cost
         p = self.oracle.problem.weights
 
-        def work(part):
+        def work(part: Part) -> tuple[np.ndarray]:
             out = np.zeros(self.size)
             passes.combine_pass(part.rows, p[part.start : part.stop], u[part.start : part.stop], out)
             return (out,)
 
-        return self.oracle.engine.sum(work, self.parts)[0]
+        return self.oracle.sum_blocks(work, self.parts, self.fraction, directions=1)[0]
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """A' diag(weights) A, weights >= 0."""
-        self.oracle.passes += self.pass_cost
 
-        def work(part):
+        def work(part: Part) -> tuple[np.ndarray]:
             out = np.zeros((self.size, self.size))
             add_gram(part.rows, weights[part.start : part.stop], out)
             return (out,)
 
-        return symmetric(self.oracle.engine.sum(work, self.parts)[0])
+        return symmetric(self.oracle.sum_blocks(work, self.parts, self.fraction, directions=1)[0])
 
     def squares(self, weights: np.ndarray) -> np.ndarray:
         """The diagonal of A' diag(weights) A."""
-        self.oracle.passes += self.pass_cost
 
-        def work(part):
+        def work(part: Part) -> tuple[np.ndarray]:
             out = np.zeros(self.size)
             squares_pass(part.rows, weights[part.start : part.stop], out)
             return (out,)
 
-        return self.oracle.engine.sum(work, self.parts)[0]
+        return self.oracle.sum_blocks(work, self.parts, self.fraction, directions=1)[0]
 
     def columns(self, scale: np.ndarray, free: bool) -> Any:
         """The columns of diag(scale) A, and of scale itself if `free`, as rows of the transposed matrix: a copy in float64."""
-        self.oracle.passes += self.pass_cost
+        self.oracle.count(self.fraction, directions=1)
         if self.dense:
             out = np.empty((self.size + free, scale.size))
             for part in self.parts:

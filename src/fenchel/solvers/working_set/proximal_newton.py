@@ -9,7 +9,7 @@ row is its secant, if its slope changed by more than the curvature predicted.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from fenchel.solvers.working_set.column_newton import ColumnModel, minimise_colu
 from fenchel.solvers.working_set.column_set import ColumnSet
 from fenchel.solvers.working_set.settings import SETTINGS
 from fenchel.solvers.working_set.sparse_quadratic import minimise, violation
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 class Point(NamedTuple):
@@ -29,7 +32,7 @@ class Point(NamedTuple):
     h: np.ndarray
 
 
-def evaluate(oracle: Any, z: np.ndarray) -> Point:
+def evaluate(oracle: Oracle, z: np.ndarray) -> Point:
     """The losses, slopes and curvatures at scores z."""
     return Point(z, *oracle.curved(z))
 
@@ -54,7 +57,7 @@ def bordered(H: np.ndarray, border: np.ndarray, corner: float) -> np.ndarray:
 class ProximalNewton:
     """Newton steps on sets of columns; keeps what a step has shown for the next."""
 
-    def __init__(self, oracle: Any, lam: float, ridge: float):
+    def __init__(self, oracle: Oracle, lam: float, ridge: float):
         self.oracle, self.problem, self.lam, self.ridge = oracle, oracle.problem, lam, ridge
         self.free = int(self.problem.fit_intercept)
         self.damping = 0.0  # It is added to the curvature of every row.

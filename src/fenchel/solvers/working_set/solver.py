@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,11 @@ from fenchel.solvers.working_set.column_set import ColumnSet
 from fenchel.solvers.working_set.proximal_newton import Point, ProximalNewton, evaluate
 from fenchel.solvers.working_set.settings import SETTINGS
 from fenchel.solvers.working_set.sparse_quadratic import spread, violation
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
+    from fenchel.problems.scalar import Problem
+    from fenchel.regularizers.base import Regularizer
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class WorkingSet(Solver):
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("soft_threshold",))
     waits: ClassVar[int] = 30
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
         lam, ridge = strengths(problem.regularizer)
         newton = ProximalNewton(oracle, lam, ridge)
@@ -82,13 +87,13 @@ class WorkingSet(Solver):
                 g = oracle.combine(point.u)
 
 
-def strengths(regularizer: Any) -> tuple[float, float]:
+def strengths(regularizer: Regularizer) -> tuple[float, float]:
     """(lam, ridge) with R(w) = lam |w|_1 + ridge/2 <w, w>."""
     ratio = getattr(regularizer, "l1_ratio", 1.0)
     return regularizer.alpha * ratio, regularizer.alpha * (1.0 - ratio)
 
 
-def dual_claim(oracle: Any, w: np.ndarray, b: float, point: Point, g: np.ndarray, top: float) -> float:
+def dual_claim(oracle: Oracle, w: np.ndarray, b: float, point: Point, g: np.ndarray, top: float) -> float:
     """The dual value to expect at the slopes after they were balanced and scaled; `top` is the largest |g_j|.
 
     Scaled by c, the loss part of D is concave in c, at least 0 at c = 0, and its value and derivative at 1 are known:
@@ -109,7 +114,7 @@ def dual_claim(oracle: Any, w: np.ndarray, b: float, point: Point, g: np.ndarray
     return max((1.0 - short) * losses, losses - short * along - 2.0 * short * short * abs(losses - along))
 
 
-def first_size(problem: Any) -> int:
+def first_size(problem: Problem) -> int:
     """Columns in the first set."""
     if not isinstance(problem.rows, Dense):
         return SETTINGS.min_first_set_columns
@@ -118,7 +123,7 @@ def first_size(problem: Any) -> int:
 
 
 def next_set(
-    oracle: Any, columns: ColumnSet | None, support: np.ndarray, size: np.ndarray, lam: float, worst: float
+    oracle: Oracle, columns: ColumnSet | None, support: np.ndarray, size: np.ndarray, lam: float, worst: float
 ) -> ColumnSet:
     """The support and the columns with the largest gradients; `size` holds the absolute values of the gradient."""
     d = size.size
