@@ -238,3 +238,20 @@ def test_report_failures(files, capsys):
     fails("which the model does not know", "m", "--data", "three", "-o", "r.html")
     assert run("train", "two", "--model", "x", "--report", "no/r.html") == 1
     assert not (files / "x").exists()
+
+
+def test_onnx_of_a_moreau_envelope_predicts_what_the_model_does(tmp_path, monkeypatch):
+    pytest.importorskip("onnx")
+    from onnx.reference import ReferenceEvaluator
+
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.round(np.exp(X[:, 0]))
+    loss = fenchel.losses.Moreau(fenchel.losses.Poisson(), 0.1)
+    result = fenchel.solve(fenchel.Problem(X, y, loss, alpha=0.1, fit_intercept=True), tol=1e-4)
+    fenchel.save("m", result)
+    assert run("export", "m", "--format", "onnx", "-o", "out.onnx") == 0
+    expected = np.exp(X @ result.coef + result.intercept)
+    found = ReferenceEvaluator("out.onnx").run(["prediction"], {"X": X})[0].ravel()
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert fenchel.load("m").predict(X) == pytest.approx(expected, rel=1e-12)

@@ -27,6 +27,10 @@ from fenchel.regularizers import L1, L2, ElasticNet
 SMOOTHINGS = 10.0 ** np.arange(-9, 1)
 ROUNDS = 30
 SWEEPS = 200  # per round
+MOST_PASSES, MOST_VISITS = (
+    30,
+    5_000_000,
+)  # of coordinate steps: so many passes over the data, or steps if those are more
 GOOD = 1e-9  # relative gap at which improving stops
 NEAR = 10.0 ** np.arange(-10, -1)  # how near to a nonsmooth point, relative to the scores, counts as at it
 FEW = 5_000_000  # numbers in the least-squares problem of the nonsmooth points
@@ -174,12 +178,17 @@ def _dense(X: Any) -> np.ndarray:
 
 
 def _coordinate_steps(problem: Any, intercept: float, best: Any, strength: float, transfer: Any) -> Any:
-    """Rounds of sweeps over the rows that still move, each round evaluated by the true dual value."""
+    """Rounds of sweeps over the rows that still move, each round evaluated by the true dual value.
+
+    Of many rows a number of passes is the most that is spent: far from the optimum no dual point is good, however long one
+    looks for it.
+    """
     rng = np.random.default_rng(0)
     u, p = best.point.copy(), problem.weights
     bias = strength * float(np.mean(_norms(problem))) if problem.fit_intercept else 0.0
     inverse_bias = 1.0 / bias if bias > 0.0 else 0.0
     active = np.flatnonzero(p > 0.0).astype(np.uint64)
+    left = max(MOST_PASSES * active.size, MOST_VISITS)  # steps
     for _ in range(ROUNDS):
         v = _combined(problem, u) / strength
         b = intercept - float(p @ u) * inverse_bias
@@ -189,11 +198,14 @@ def _coordinate_steps(problem: Any, intercept: float, best: Any, strength: float
             order = rng.permutation(order)
             arguments = (problem.rows, problem.y, p, problem.offset, transfer, order, 1.0 / strength, inverse_bias)
             b = ascend(problem.compiled_loss, *arguments, b, u, v, moved)
+            left -= order.size
+            if left <= 0:
+                break
             order = order[moved[order] > 0] if order.size == active.size else order
         found = dual_value(problem, u)
         gain = found.dual - best.dual
         best = found if gain > 0.0 else best
-        if gain <= GOOD * abs(best.dual):
+        if gain <= GOOD * abs(best.dual) or left <= 0:
             break
     return best
 

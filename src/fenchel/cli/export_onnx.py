@@ -12,7 +12,7 @@ import numpy as np
 from fenchel.cli.linear_form import linear_form
 from fenchel.errors import InputError
 from fenchel.losses import Novelty
-from fenchel.losses.task import response_of
+from fenchel.losses.task import innermost, response_of
 
 OPSET = 17
 
@@ -60,7 +60,9 @@ def _graph(onnx: Any, model: Any) -> Any:
 
 
 def _prediction(make: Any, model: Any) -> list[Any]:
-    return [make.make_node("Exp" if response_of(model.loss) == "exp" else "Identity", ["scores"], ["prediction"])]
+    return [
+        make.make_node("Exp" if response_of(innermost(model.loss)) == "exp" else "Identity", ["scores"], ["prediction"])
+    ]
 
 
 def _label_constants(model: Any) -> dict[str, Any]:

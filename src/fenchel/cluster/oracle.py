@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel.cluster.planes import DualPlanes, Planes
 from fenchel.engines.summation_tree import added
-from fenchel.oracles.intercepts import middle, refuse_without_minimum
+from fenchel.oracles.intercepts import NarrowingSums, middle, refuse_without_minimum
 from fenchel.oracles.local_dual import Round
 from fenchel.oracles.measure import SetOracle
 from fenchel.oracles.scalar import Kept, Mixed, Oracle, Plane
@@ -126,8 +126,9 @@ class RemoteRows(Remote, Oracle):
     def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
         if not self._intercept_may_vary():
             return w, b
-        _, _, size = self.team.sum("slopes_at_intercepts", w, np.empty(0))
-        return w, middle(lambda bs: self.team.sum("slopes_at_intercepts", w, bs)[:2], b, size)
+        ask = lambda bs, brackets: self.team.sum("slopes_at_intercepts", w, bs, brackets)  # noqa: E731
+        size = ask(np.empty(0), ())[3]
+        return w, middle(NarrowingSums(lambda bs, brackets: ask(bs, brackets)[:3], self.problem.n), b, size)
 
     def require_minimum(self) -> None:
         if self.problem.fit_intercept:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.kernels.intercept import slope_limits
+from fenchel.oracles.intercepts import Brackets
 from fenchel.oracles.local_dual import LocalDual, Round
 
 
@@ -82,9 +83,12 @@ def first_means(holder: Any) -> tuple[np.ndarray, float]:
     return holder.oracle.means
 
 
-def slopes_at_intercepts(holder: Any, w: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """(sum p slope, sum p |slope| for every intercept, sum p |score|)."""
-    return holder.oracle.intercept_sums(holder.oracle.scores(w), bs)
+def slopes_at_intercepts(
+    holder: Any, w: np.ndarray, bs: np.ndarray, brackets: Brackets
+) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """(sum p slope, sum p |slope| for every intercept, how many rows these brackets leave in question, sum p |score|)."""
+    z = holder.oracle.scores(w)
+    return *holder.oracle.slope_sums(z)(bs, brackets), holder.oracle.score_size(z)
 
 
 def limits_of_slopes(holder: Any) -> tuple[float, float]:

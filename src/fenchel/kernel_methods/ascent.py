@@ -22,9 +22,10 @@ from fenchel.errors import IncompatibleError
 from fenchel.kernel_methods.certificate import own_dual, products
 from fenchel.kernel_methods.gram import refuse_indefinite
 from fenchel.kernel_methods.settings import SETTINGS
-from fenchel.kernels.intercept import intercept_sums
+from fenchel.kernels.intercept import score_size
 from fenchel.kernels.working_set import FLAT, add_columns, balance, solve_block, violations
 from fenchel.oracles.scalar import Oracle
+from fenchel.oracles.slope_sums import SlopeSums
 from fenchel.result import Iterate
 from fenchel.selection.rules import Choice, Choices
 from fenchel.solvers.base import Solver, Start
@@ -48,10 +49,11 @@ class KernelOracle(Oracle):
     def close(self) -> None:
         """There is nothing to release."""
 
-    def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        problem, total, size = self.problem, np.empty(bs.size), np.empty(bs.size)
-        scores = intercept_sums(problem.compiled_loss, problem.y, problem.weights, z, bs, total, size)
-        return total, size, scores
+    def slope_sums(self, z: np.ndarray) -> Any:
+        return SlopeSums(self.problem.compiled_loss, self.problem.y, self.problem.weights, z).at
+
+    def score_size(self, z: np.ndarray) -> float:
+        return score_size(self.problem.weights, z)
 
 
 @dataclass(frozen=True)

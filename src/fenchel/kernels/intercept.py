@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from fenchel.compile.kernel import kernel
 from fenchel.data.sums import add
 from fenchel.losses.protocol import dual_domain, slope, value_and_slope
 
 MOST_DOUBLINGS = 60
 MOST_STEPS = 200
+CHUNK = np.uint64(512)  # rows whose slopes are added up before they join the compensated sum
 
 
 @kernel
@@ -22,21 +25,70 @@ def slope_sum(loss, y, p, z, centre, reach, b):
     return total
 
 
+@kernel(fastmath=True)
+def some_slopes(loss, y, p, z, b, start, stop):
+    """(sum p slope(z + b), sum p |slope|) of the rows start..stop, few enough to be added up without compensation."""
+    total, size = 0.0, 0.0
+    for i in range(start, stop):
+        term = p[i] * slope(loss, z[i] + b, y[i])
+        term = term if p[i] > 0.0 else 0.0
+        total += term
+        size += abs(term)
+    return total, size
+
+
 @kernel
 def intercept_sums(loss, y, p, z, b, total, size):
-    """total_k = sum p slope(z + b_k) and size_k = sum p |slope(z + b_k)|, the totals with compensation; returns sum p |z|."""
+    """total_k += sum p slope(z + b_k) and size_k += sum p |slope(z + b_k)|."""
+    n = np.uint64(z.size)
     for k in range(b.size):
-        found, correction, size[k] = 0.0, 0.0, 0.0
-        for i in range(z.size):
-            if p[i] > 0.0:
-                term = p[i] * slope(loss, z[i] + b[k], y[i])
-                size[k] += abs(term)
-                found, correction = add(found, correction, term)
+        found, correction = total[k], 0.0
+        for start in range(np.uint64(0), n, CHUNK):
+            more, sizes = some_slopes(loss, y, p, z, b[k], start, min(start + CHUNK, n))
+            found, correction = add(found, correction, more)
+            size[k] += sizes
         total[k] = found + correction
-    scores = 0.0
+
+
+@kernel(fastmath=True)
+def some_equal_slopes(loss, y, p, z, low, high, start, stop):
+    """(sum p slope, sum p |slope|, number) of those of the rows start..stop whose slopes at z + low and z + high are equal."""
+    total, size, number = 0.0, 0.0, 0
+    for i in range(start, stop):
+        lower, upper = slope(loss, z[i] + low, y[i]), slope(loss, z[i] + high, y[i])
+        same = lower == upper or not p[i] > 0.0
+        term = p[i] * lower if same and p[i] > 0.0 else 0.0
+        total += term
+        size += abs(term)
+        number += 1 if same else 0
+    return total, size, number
+
+
+@kernel
+def changing_rows(loss, y, p, z, low, high, out):
+    """(sum p slope, sum p |slope| of the rows whose slopes at z + low and z + high are equal, the number of the others), which
+    are written into out."""
+    n, found, correction, size, count = np.uint64(z.size), 0.0, 0.0, 0.0, 0
+    for start in range(np.uint64(0), n, CHUNK):
+        stop = min(start + CHUNK, n)
+        more, sizes, number = some_equal_slopes(loss, y, p, z, low, high, start, stop)
+        found, correction = add(found, correction, more)
+        size += sizes
+        if number < stop - start:
+            for i in range(start, stop):
+                if p[i] > 0.0 and slope(loss, z[i] + low, y[i]) != slope(loss, z[i] + high, y[i]):
+                    out[count] = i
+                    count += 1
+    return found + correction, size, count
+
+
+@kernel
+def score_size(p, z):
+    """sum p |z|."""
+    size = 0.0
     for i in range(z.size):
-        scores += p[i] * abs(z[i]) if p[i] > 0.0 else 0.0
-    return scores
+        size += p[i] * abs(z[i]) if p[i] > 0.0 else 0.0
+    return size
 
 
 @kernel

@@ -41,17 +41,39 @@ def row_scores(rows, i, W, features, z):
 
 @kernel
 def class_intercept_sums(loss, y, p, Z, c, b, total, size):
-    """total_k = sum p u_c and size_k = sum p |u_c|, u the slopes at the scores with b_k added to that of class c."""
+    """total_k += sum p u_c and size_k += sum p |u_c|, u the slopes at the scores with b_k added to that of class c."""
     z, u = np.empty(Z.shape[1]), np.empty(Z.shape[1])
-    for k in range(b.size):
-        total[k], size[k] = 0.0, 0.0
-        for i in range(Z.shape[0]):
-            if p[i] > 0.0:
-                z[:] = Z[i]
-                z[c] += b[k]
+    for i in range(Z.shape[0]):
+        if p[i] > 0.0:
+            z[:] = Z[i]
+            for k in range(b.size):
+                z[c] = Z[i, c] + b[k]
                 slopes(loss, z, y[i], u)
                 total[k] += p[i] * u[c]
                 size[k] += p[i] * abs(u[c])
+
+
+@kernel
+def changing_class_rows(loss, y, p, Z, c, low, high, out):
+    """(sum p u_c, sum p |u_c| of the rows whose slope in the score of class c is the same with low and with high added to it,
+    the number of the others), which are written into out."""
+    total, size, count = 0.0, 0.0, 0
+    z, u = np.empty(Z.shape[1]), np.empty(Z.shape[1])
+    for i in range(Z.shape[0]):
+        if p[i] > 0.0:
+            z[:] = Z[i]
+            z[c] = Z[i, c] + low
+            slopes(loss, z, y[i], u)
+            lower = u[c]
+            z[c] = Z[i, c] + high
+            slopes(loss, z, y[i], u)
+            if lower == u[c]:
+                total += p[i] * lower
+                size += p[i] * abs(lower)
+            else:
+                out[count] = i
+                count += 1
+    return total, size, count
 
 
 @kernel(fastmath=True)

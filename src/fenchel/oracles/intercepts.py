@@ -27,8 +27,12 @@ from fenchel.losses.task import task_of
 ROUNDING = 1e-12  # |S| up to this share of sum p |slope| counts as 0
 NARROW = 1e-8  # intervals up to this share of the size of the scores count as one point: the solver's is kept
 SHARP = 1e-14  # of that size, to which ends are found
-FARTHEST = 64  # doublings of the first step, from NARROW on, before a side counts as infinite
+FIRST, FARTHER, FARTHEST = 16, (22, 28, 40, 64), 64  # doublings of NARROW at which S is tried on either side of b
 AT_ONCE = 7  # intercepts that are tried together: on a cluster each trial is a journey
+MANY_AT_ONCE = 255  # and where few rows are left, each of which costs little
+LITTLE = 1 << 14  # slopes, whose evaluation takes no longer than to ask for it
+CLOSER = 1.0 / 16.0  # of a bracket: where one that is so much narrower is known, rows are left out again
+SECANT = (0.0, -(2.0**-14), 2.0**-14, -(2.0**-7), 2.0**-7)  # parts of a bracket around the root of its chord
 MOST_ROUNDS = 400
 TAILS = (1e-2, 1e-5, 1e-8)  # distances of a slope from its limit; a limit that is approached and never reached needs
 EVENLY = 0.98  # about as many score units from the second to the third as from the first to the second
@@ -36,13 +40,43 @@ EVENLY = 0.98  # about as many score units from the second to the third as from 
 PROBES = (-20.0, -5.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 5.0, 20.0)  # scores at which curvature is tried
 
 Sums = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+Brackets = tuple[tuple[float, float], ...]
+
+
+class NarrowingSums:
+    """S and sum p |slope| of many rows, of which fewer and fewer are looked at.
+
+    `ask(intercepts, brackets)` gives both sums at every intercept, and the number of rows whose slope differs between the
+    ends of the last bracket. Slopes rise with the score, so that the other rows have the same slope at every intercept inside
+    it, and need be added once only: about three evaluations of all rows find both ends of the interval.
+    """
+
+    def __init__(self, ask: Callable[[np.ndarray, Brackets], tuple[np.ndarray, np.ndarray, float]], rows: int):
+        self.ask, self.all, self.rows = ask, rows, float(rows)
+        self.brackets: Brackets = ()
+
+    def __call__(self, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        total, size, self.rows = self.ask(bs, self.brackets)
+        return total, size
+
+    def narrow(self, low: float, high: float) -> None:
+        """From now on only intercepts between these are asked for."""
+        if self.brackets:
+            last = self.brackets[-1]
+            if self.rows * MANY_AT_ONCE <= LITTLE or high - low > CLOSER * (last[1] - last[0]):
+                return
+        self.brackets += ((low, high),)
+
+    def at_once(self, usual: int) -> int:
+        """How many intercepts to ask for together."""
+        return MANY_AT_ONCE if self.rows * MANY_AT_ONCE <= max(LITTLE, usual * self.all) else usual
 
 
 def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> float:
     """The middle of the interval of best intercepts, or b if they are one point.
 
-    sums(array of intercepts) gives S and sum p |slope| at each of them, `at_once` at a time; `size` is that of a
-    typical score.
+    sums(array of intercepts) gives S and sum p |slope| at each of them, about `at_once` at a time (`NarrowingSums`: more, where
+    few rows are left); `size` is that of a typical score.
 
     >>> kinks = np.array([0.0, 1.0, 3.0, 7.0])  # of the absolute loss: the best are between 1 and 3
     >>> slopes = lambda bs: np.sign(bs[:, None] - kinks)
@@ -60,56 +94,81 @@ def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> float:
 def interval(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> tuple[float, float]:
     """The ends of the interval of best intercepts, infinite where it has none; (b, b) if it is narrower than NARROW."""
     unit = _unit(b, size)
-    known = _Known(sums)
-    known.ask([b])
-    for side in (-1.0, 1.0):
-        strides = NARROW * unit * 2.0 ** np.arange(FARTHEST)
-        for k in range(0, FARTHEST, at_once):
-            known.ask(b + side * strides[k : k + at_once])
-            if np.isfinite(known.before if side < 0.0 else known.behind):
-                break
-    before, behind = known.before, known.behind  # infinite: nothing there is worse than the best
+    narrow = NARROW * unit
+    known = _Known(sums, at_once)
+    near, far = narrow * 2.0**FIRST, narrow * 2.0 ** np.array(FARTHER)
+    known.ask([b - near, b, b + near])
+    if not known.is_bracketed():
+        known.ask([*(b - far), *(b + far)])
+    ends = known.before, known.behind  # infinite: nothing there is worse than the best
     for _ in range(MOST_ROUNDS):
-        if known.first <= known.last or known.behind - known.before <= NARROW * unit:
+        if known.first <= known.last or not known.behind - known.before > narrow or not known.is_bracketed():
             break
-        known.ask(_between(known.before, known.behind, at_once))
+        known.ask(known.between())
     if known.first > known.last:
         return b, b
-    for outer, inner in (("before", "first"), ("behind", "last")):
-        for _ in range(MOST_ROUNDS):
-            ends = getattr(known, outer), getattr(known, inner)
-            if not np.isfinite(ends).all() or abs(ends[1] - ends[0]) <= SHARP * unit:
-                break
-            known.ask(_between(min(ends), max(ends), at_once))
-            if ends == (getattr(known, outer), getattr(known, inner)):
-                break  # neighbours among the doubles
-    return (known.first if np.isfinite(before) else -np.inf), (known.last if np.isfinite(behind) else np.inf)
+    known.ask([known.first - 0.49 * narrow, known.last + 0.49 * narrow])
+    if known.behind - known.before <= narrow:
+        return b, b
+    for _ in range(MOST_ROUNDS):
+        before = known.before, known.first, known.last, known.behind
+        known.ask(known.around(SHARP * unit))
+        if before == (known.before, known.first, known.last, known.behind):
+            break  # near enough, or neighbours among the doubles
+    return (known.first if np.isfinite(ends[0]) else -np.inf), (known.last if np.isfinite(ends[1]) else np.inf)
 
 
 class _Known:
     """What the signs of S so far say: the last point before the interval, its first and last known, the first behind."""
 
-    def __init__(self, sums: Sums):
-        self.sums = sums
+    def __init__(self, sums: Sums, at_once: int):
+        self.sums, self.usual = sums, at_once
         self.before, self.behind = -np.inf, np.inf
         self.first, self.last = np.inf, -np.inf
+        self.slopes = [-np.inf, np.inf]  # S before and behind
+
+    def is_bracketed(self) -> bool:
+        return bool(np.isfinite(self.before) and np.isfinite(self.behind))
 
     def ask(self, bs: Iterable[float]) -> None:
         points = np.asarray(list(bs), dtype=float)
-        points = points[(points > self.before) & (points < self.behind)]
+        points = np.unique(points[(points > self.before) & (points < self.behind)])
         if not points.size:
             return
-        total, most = self.sums(points)
-        for point, s, m in zip(points, total, most, strict=True):
-            if s < -ROUNDING * m:
-                self.before = max(self.before, float(point))
-            elif s > ROUNDING * m:
-                self.behind = min(self.behind, float(point))
-            else:
-                self.first, self.last = min(self.first, float(point)), max(self.last, float(point))
+        total, size = self.sums(points)
+        falling, rising = np.flatnonzero(total < -ROUNDING * size), np.flatnonzero(total > ROUNDING * size)
+        if falling.size:
+            self.before, self.slopes[0] = float(points[falling[-1]]), float(total[falling[-1]])
+        if rising.size:
+            self.behind, self.slopes[1] = float(points[rising[0]]), float(total[rising[0]])
+        best = points[(points > self.before) & (points < self.behind)]
+        if best.size:
+            self.first, self.last = min(self.first, float(best[0])), max(self.last, float(best[-1]))
+        if self.is_bracketed() and isinstance(self.sums, NarrowingSums):
+            self.sums.narrow(self.before, self.behind)
+
+    @property
+    def count(self) -> int:
+        return self.sums.at_once(self.usual) if isinstance(self.sums, NarrowingSums) else self.usual
+
+    def between(self) -> np.ndarray:
+        """Points in equal parts of the bracket, and around the root of its chord: S may be smooth there."""
+        width, (low, high) = self.behind - self.before, self.slopes
+        points = _inner(self.before, self.behind, max(self.count - len(SECANT), 1))
+        root = self.before - low * (width / (high - low)) if np.isfinite(high - low) else self.before + 0.5 * width
+        return np.append(points, root + width * np.array(SECANT))
+
+    def around(self, sharp: float) -> list[float]:
+        """Points between each end of the interval, as far as it is known, and the next point that is outside."""
+        points: list[float] = []
+        for a, b in ((self.before, self.first), (self.last, self.behind)):
+            if np.isfinite(b - a) and b - a > sharp:
+                points.extend(_inner(a, b, self.count))
+        return points
 
 
-def _between(a: float, b: float, count: int) -> np.ndarray:
+def _inner(a: float, b: float, count: int) -> np.ndarray:
+    """Points that cut [a, b] into equal parts."""
     return a + (b - a) * np.arange(1, count + 1) / (count + 1)
 
 
@@ -125,7 +184,7 @@ def is_strictly_convex(loss: Any, targets: Iterable[float]) -> bool:
     >>> is_strictly_convex(Logistic(), [-1.0, 1.0]), is_strictly_convex(Huber(), [0.0])
     (True, False)
     """
-    return is_builtin(loss) and all(curvature(loss, z, float(y)) > 0.0 for y in targets for z in PROBES)
+    return is_builtin(loss) and all(curvature(loss, z, float(y)) > 0.0 for y in set(targets) for z in PROBES)
 
 
 def refuse_without_minimum(loss: Any, targets: np.ndarray, falls: float, rises: float) -> None:

@@ -12,16 +12,18 @@ from fenchel.certificates.scalar import feasible
 from fenchel.data.accept import read_only, size, take
 from fenchel.data.row_blocks import slices
 from fenchel.engines.local import Local, spans
+from fenchel.engines.summation_tree import added
 from fenchel.kernels import passes
 from fenchel.kernels.curvature_passes import curved_pass
 from fenchel.kernels.dual_epoch import dual_epoch
 from fenchel.kernels.dual_phase import row_scores
 from fenchel.kernels.gram import add_gram, symmetric
-from fenchel.kernels.intercept import balanced_plane, intercept_bracket, intercept_sums, slope_limits, slope_sum
+from fenchel.kernels.intercept import balanced_plane, intercept_bracket, score_size, slope_limits, slope_sum
 from fenchel.mirror_maps.coordinatewise import Identity
-from fenchel.oracles.intercepts import is_strictly_convex, middle, refuse_without_minimum
+from fenchel.oracles.intercepts import Brackets, NarrowingSums, is_strictly_convex, middle, refuse_without_minimum
 from fenchel.oracles.local_dual import LocalDual, Round
 from fenchel.oracles.pass_count import PassCount
+from fenchel.oracles.slope_sums import SlopeSums
 
 MANY = 1 << 14  # rows for which a search over all scores takes so long that it must be possible to break it off
 
@@ -243,8 +245,7 @@ class Oracle(PassCount):
         if not self._intercept_may_vary():
             return w, b
         z = self.scores(w)
-        _, _, size = self.intercept_sums(z, np.empty(0))
-        return w, middle(lambda bs: self.intercept_sums(z, bs)[:2], b, size)
+        return w, middle(NarrowingSums(self.slope_sums(z), self.problem.n), b, self.score_size(z))
 
     def _intercept_may_vary(self) -> bool:
         """Whether the intercept is free, and several may be equally good."""
@@ -253,16 +254,24 @@ class Oracle(PassCount):
             return False
         return not (problem.smooth_loss and is_strictly_convex(problem.loss, problem.some_targets()))
 
-    def intercept_sums(self, z: np.ndarray, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """(sum p slope, sum p |slope| at scores z + b for every b, sum p |z|): no pass over X."""
-        loss = self.problem.compiled_loss
+    def slope_sums(self, z: np.ndarray) -> Any:
+        """What `NarrowingSums` asks for the sums of slopes at scores z + b: no pass over X."""
+        loss, rows = self.problem.compiled_loss, float(self.problem.n)
+        parts = [SlopeSums(loss, block.y, block.p, z[block.start : block.stop]) for block in self.blocks]
 
-        def work(block):
-            own, total, size = z[block.start : block.stop], np.empty(bs.size), np.empty(bs.size)
-            return total, size, intercept_sums(loss, block.y, block.p, own, bs, total, size)
+        def ask(bs: np.ndarray, brackets: Brackets) -> tuple[np.ndarray, np.ndarray, float]:
+            nonlocal rows
+            if rows * bs.size <= MANY:  # not worth handing out to threads
+                total, size, rows = added([part.at(bs, brackets) for part in parts])
+            else:
+                total, size, rows = self.engine.sum(lambda part: part.at(bs, brackets), parts)
+            return total, size, rows
 
-        total, size, scores = self.engine.sum(work, self.blocks)
-        return total, size, scores
+        return ask
+
+    def score_size(self, z: np.ndarray) -> float:
+        """sum p |z|."""
+        return self.engine.sum(lambda block: (score_size(block.p, z[block.start : block.stop]),), self.blocks)[0]
 
     def require_minimum(self) -> None:
         """Raise InputError if the risk has no minimum over the free intercept."""

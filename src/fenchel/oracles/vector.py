@@ -6,7 +6,7 @@ Dense rows go through BLAS, some at a time; sparse ones through the fused pass. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from fenchel.data.row_blocks import slices
 from fenchel.kernels import vector_passes as passes
 from fenchel.kernels.passes import combine_pass
 from fenchel.kernels.sparse_duals import sparse_combine, sparse_conjugates
-from fenchel.oracles.intercepts import middle
+from fenchel.oracles.intercepts import NarrowingSums, middle
 from fenchel.oracles.scalar import Oracle, Plane, PlaneRecipe
+from fenchel.oracles.slope_sums import ClassSlopeSums
 from fenchel.problems.measure import Mixture
 
 SWEEPS = 3  # over the intercepts
@@ -76,7 +77,8 @@ class VectorOracle(Oracle):
         for _ in range(SWEEPS):
             for c in range(problem.outputs):
                 size = float(np.max(np.abs(Z), initial=0.0))
-                step = middle(partial(self._class_intercept_sums, Z, c), 0.0, size)
+                rows = ClassSlopeSums(problem.compiled_loss, problem.y, problem.weights, Z, c)
+                step = middle(NarrowingSums(rows.at, problem.n), 0.0, size)
                 Z[:, c] += step
                 changed[c] += step
         if not changed.any():
@@ -85,12 +87,6 @@ class VectorOracle(Oracle):
         W[problem.features] += changed
         W[problem.features] -= W[problem.features].mean()
         return W.ravel(), b
-
-    def _class_intercept_sums(self, Z: np.ndarray, c: int, bs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(sum p u_c, sum p |u_c|), u the slopes after each of bs was added to the scores of class c."""
-        problem, total, size = self.problem, np.empty(bs.size), np.empty(bs.size)
-        passes.class_intercept_sums(problem.compiled_loss, problem.y, problem.weights, Z, c, bs, total, size)
-        return total, size
 
     def score_matrix(self, w: np.ndarray) -> np.ndarray:
         """The scores of every row, n x m."""

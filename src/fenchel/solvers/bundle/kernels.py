@@ -116,7 +116,8 @@ def remove_row(L, support, k, at):  # type: ignore[no-untyped-def]
 def face_step(L, c, a, support, k, x, e):  # type: ignore[no-untyped-def]
     """Move a to the minimum over the face of the support, or as far as it stays feasible: the place that has reached 0, or -1.
 
-    FAILED, and a as it was, if the solution overflows: the planes of the support depend on each other too much. The minimum is M^-1 c + nu M^-1 1 with the nu that makes its sum 1. The weights are scaled to sum 1 against drift.
+    The minimum is M^-1 c + nu M^-1 1 with the nu that makes its sum 1. The weights are scaled to sum 1 against drift. Where
+    the planes of the support depend on each other so much that the solution overflows: FAILED, and a stays as it was.
     """
     for r in range(k):
         left, right = c[support[r]], 1.0
