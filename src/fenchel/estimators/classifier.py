@@ -16,6 +16,7 @@ from fenchel.estimators.base import accept_weights, total_weight
 from fenchel.estimators.callbacks import View
 from fenchel.estimators.class_weight import weighted_classes
 from fenchel.estimators.joint import JointEstimator, best, has_free_intercepts
+from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.path import Path, path
 from fenchel.estimators.probability import has_probability, probabilities
 from fenchel.models.parts import class_scores, classes_known
@@ -25,6 +26,7 @@ NAMES = sorted({name for name, cls in losses.LOSSES.items() if getattr(cls, "tas
 JOINT_NAMES = ["max_hinge", "softmax"]  # those that need no parameters; the others are given as objects
 
 
+@documented(SOLVE_ATTRIBUTES)
 class Classifier(ClassifierMixin, JointEstimator):
     """min over w, b of (1/S) sum_i s_i loss(<x_i, w> + b, y_i) + R(w), with S = sum_i s_i and y_i in {-1, +1}.
 
@@ -42,10 +44,7 @@ class Classifier(ClassifierMixin, JointEstimator):
         columns of a cost matrix, and leaves of a tree, are in the order of classes_, one for each.
     classes : the labels that a cost matrix or a tree is for, in its order, whether all of them occur in y or not (in folds of
         a cross-validation some may not); None: the labels of y, sorted.
-    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
-    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
     C : the other way to say it: alpha = 1 / (C * sum of weights), class weights included. Not both.
-    l1_ratio : for regularizer="elastic_net" only.
     fit_intercept : whether b is free. It is never regularised. "auto" is True for all losses of one score, for softmax, and
         for the Moreau envelopes of MaxHinge and CostHinge (beta = 0). MaxHinge and CostHinge (beta = 0) themselves have free
         intercepts if asked for (True, with L2 or Quadratic), but a fit then takes longer; the other losses of several scores
@@ -54,18 +53,12 @@ class Classifier(ClassifierMixin, JointEstimator):
     tol : the relative gap (P - D) / |P| that the certificate must show. The default 1e-6, as in `fenchel.solve`, is
         far below the statistical error, but it makes fits reproducible: at that gap, repeating a row or weighting it
         give the same predictions. 1e-3 is enough for the accuracy of predictions alone, and quicker.
-    solver : "auto", a name or a solver object.
-    max_iter, max_time : limits; None means none. max_time is for the whole fit, in seconds.
-    class_weight : None, a dict {label: weight} or "balanced" (S / (k * weight of the class)); multiplies sample_weight.
-    warm_start : start from the previous fit's coefficients, intercept and dual variables.
     random_state : seed of a solver that shuffles rows, when it is named; "auto" uses fixed seeds. The certificate holds
         whatever the seed.
-    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
         Nothing is ever printed.
     checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
         goes on from it, to the same bits. Where several problems are solved, each has a file of its own: path.0, path.1, ...
-    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -78,8 +71,6 @@ class Classifier(ClassifierMixin, JointEstimator):
     certificate_, status_, solver_, history_ : of the solve; lists with one entry per problem if there are several.
     n_iter_ : iterations; an array if there are several problems.
     converged_ : True if every certificate shows tol.
-    regularizer_ : the regularizer that was used, with its alpha.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     Examples
     --------
@@ -101,24 +92,7 @@ class Classifier(ClassifierMixin, JointEstimator):
         solver="auto", max_iter=None, max_time=None, class_weight=None, warm_start=False, random_state=None,
         n_jobs=None, verbose=0, checkpoint=None, engine=None, classes=None,
     ):  # fmt: skip
-        self.loss = loss
-        self.regularizer = regularizer
-        self.alpha = alpha
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
-        self.classes = classes
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,6 +13,7 @@ from fenchel.data.dtypes import is_number_or_bool
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import accept_weights, total_weight
 from fenchel.estimators.joint import JointEstimator, best
+from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.multiclass import HierarchicalHinge, HierarchicalSoftmax, Tree
 from fenchel.problems.scalar import Problem
 
@@ -21,6 +22,7 @@ def _is_softmax(estimator: Any) -> bool:
     return isinstance(estimator.loss, str) and estimator.loss == "softmax"
 
 
+@documented(SOLVE_ATTRIBUTES)
 class HierarchicalClassifier(ClassifierMixin, JointEstimator):
     """min over W of (1/S) sum_i s_i loss(W x_i, y_i) + R(W), a row of W for every node of a tree below its root.
 
@@ -35,20 +37,7 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
     loss : "hinge" or "softmax".
     cost : of the hinge: "tree" (half the number of edges between the leaves), "lca" (steps from the true leaf up to the
         lowest common ancestor) or a matrix in the order of the leaves.
-    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
-    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
-    C : the other way to say it: alpha = 1 / (C * sum of weights). Not both.
-    l1_ratio : for regularizer="elastic_net" only.
-    tol : the relative gap (P - D) / |P| that the certificate must show.
-    solver : "auto", a name or a solver object.
-    max_iter, max_time : limits; None means none. max_time is in seconds.
     warm_start : start from the previous fit's coefficients and dual variables.
-    random_state : seed of a solver that shuffles rows, when it is named; "auto" uses fixed seeds.
-    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
-    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
-    checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
-        goes on from it, to the same bits.
-    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     There are no free intercepts: centre the features or append a constant column, which then is regularised.
 
@@ -59,10 +48,6 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
         the numbers 0 .. leaves - 1.
     coef_, intercept_, dual_coef_ : shapes (nodes, d), (nodes,) (zero) and (nodes, n); nodes in the order of tree_.
         With many nodes dual_coef_ may be a CSR matrix (`Result.dual_point`).
-    objective_, dual_objective_, dual_gap_ : P, D and P - D.
-    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
-    regularizer_ : the regularizer that was used, with its alpha.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     Examples
     --------
@@ -78,23 +63,7 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
         solver="auto", max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None,
         verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
-        self.tree = tree
-        self.loss = loss
-        self.cost = cost
-        self.regularizer = regularizer
-        self.alpha = alpha
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+        keep(self, locals())
 
     def fit(self, X, y, sample_weight=None):
         """Fit to rows X (dense, sparse or a data frame) and leaves y: names, or numbers from 0."""

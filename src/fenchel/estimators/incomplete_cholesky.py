@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fenchel.data.accept import accept_matrix
 from fenchel.errors import InputError
 from fenchel.estimators.kernel import kernel_params
+from fenchel.estimators.parameters import documented, keep
 from fenchel.estimators.plain_state import PlainState
 from fenchel.kernel_methods.gram import BLOCK, refuse_indefinite, require_diagonal
 from fenchel.kernel_methods.kernel_function import KernelFunction
@@ -19,6 +20,7 @@ from fenchel.models.kernel_features import KernelFeatures, cholesky_features
 ROUNDING = 1e-8  # a residual below minus this share of the largest diagonal is not rounding
 
 
+@documented({})
 class IncompleteCholesky(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Features Phi with Phi Phi' ~ K and trace(K - Phi Phi') <= tolerance * trace(K), K the kernel matrix of the rows.
 
@@ -51,13 +53,7 @@ class IncompleteCholesky(PlainState, ClassNamePrefixFeaturesOutMixin, Transforme
     def __init__(
         self, kernel="rbf", gamma="scale", degree=3, coef0=0.0, kernel_params=None, tolerance=1e-6, max_rank=None
     ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.tolerance = tolerance
-        self.max_rank = max_rank
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -23,6 +23,7 @@ from fenchel.estimators.budget import Budget
 from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, with_callbacks
 from fenchel.estimators.class_weight import weighted_classes
 from fenchel.estimators.classifier import NAMES
+from fenchel.estimators.parameters import KERNEL_ATTRIBUTES, documented, keep
 from fenchel.estimators.plain_state import PlainState
 from fenchel.estimators.probability import has_probability, probabilities
 from fenchel.estimators.regressor import NAMES as REGRESSION_NAMES
@@ -201,6 +202,7 @@ def automatic_gamma(how: str, X: Any, weights: np.ndarray | None) -> float:
     return 1.0 / (d * variance) if variance > 1e-14 * mean * mean else 1.0
 
 
+@documented(KERNEL_ATTRIBUTES)
 class KernelClassifier(ClassifierMixin, KernelEstimator):
     """min over f, b of (1/S) sum_i s_i loss(f(x_i) + b, y_i) + alpha/2 |f|^2, f in the space of a kernel.
 
@@ -210,25 +212,12 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     Parameters
     ----------
     loss : a name or object of a margin loss, as in `fenchel.Classifier`.
-    kernel : a name of scikit-learn's pairwise kernels (rbf, polynomial, linear, laplacian, ...), a callable k(A, B) of two
-        blocks of rows, or "precomputed": then X is the Gram matrix (for prediction: rows x training rows).
-    gamma, degree, coef0 : parameters of the named kernels that have them; gamma="scale" is 1 / (d var(X)), "auto" 1 / d.
-    kernel_params : further parameters of the kernel.
     alpha, C : strength (default alpha 1e-4), or C instead.
-    fit_intercept : whether b is free. It is never regularised.
-    tol : the relative gap (P - D) / |P| that the certificate must show.
-    cache_size : megabytes for kept columns of the kernel matrix.
-    max_iter, max_time : limits; None means none.
     class_weight : None, a dict or "balanced"; multiplies sample_weight.
 
     Attributes
     ----------
     classes_ : the labels, sorted.
-    support_, support_vectors_ : rows with a coefficient; their features (None if precomputed).
-    dual_coef_, intercept_ : shapes (k, n_support) and (k,): f(x) = sum_j dual_coef_j k(x_j, x).
-    dual_point_ : the u of the certificate, shape (k, n).
-    certificate_, status_, n_iter_ : of the solve; lists with one entry per class if there are several.
-    converged_, alpha_, kernel_params_ : True if every certificate shows tol; what was used.
 
     Examples
     --------
@@ -243,20 +232,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self, loss="hinge", kernel="rbf", gamma="scale", degree=3, coef0=0.0, kernel_params=None, alpha=None, C=None,
         fit_intercept=True, tol=1e-6, cache_size=200.0, max_iter=None, max_time=None, class_weight=None,
     ):  # fmt: skip
-        self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.class_weight = class_weight
+        keep(self, locals())
 
     def fit(self, X, y, sample_weight=None):
         """Fit to rows X (or a Gram matrix) and labels y."""
@@ -288,6 +264,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         return probabilities(self.loss, self.decision_function(X))
 
 
+@documented(KERNEL_ATTRIBUTES)
 class KernelRegressor(RegressorMixin, KernelEstimator):
     """min over f, b of (1/S) sum_i s_i loss(f(x_i) + b, y_i) + alpha/2 |f|^2, f in the space of a kernel.
 
@@ -297,8 +274,13 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     ----------
     loss : squared, absolute, quantile, epsilon_insensitive, huber, poisson (predictions are then exp(score)), or an
         object of `fenchel.losses`, such as EpsilonInsensitive(0.1).
+    alpha, C : strength (default alpha 1e-4), or C instead.
 
-    The others, and the attributes, are those of `KernelClassifier`; dual_coef_ has shape (1, n_support).
+    Attributes
+    ----------
+    dual_coef_, intercept_ : shapes (1, n_support) and (1,): f(x) = sum_j dual_coef_j k(x_j, x).
+    dual_point_ : the u of the certificate, shape (1, n).
+    certificate_, status_, n_iter_ : of the solve.
 
     Examples
     --------
@@ -313,19 +295,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         self, loss="squared", kernel="rbf", gamma="scale", degree=3, coef0=0.0, kernel_params=None, alpha=None, C=None,
         fit_intercept=True, tol=1e-6, cache_size=200.0, max_iter=None, max_time=None,
     ):  # fmt: skip
-        self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.max_time = max_time
+        keep(self, locals())
 
     def fit(self, X, y, sample_weight=None):
         """Fit to rows X (or a Gram matrix) and targets y."""

@@ -8,10 +8,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.errors import InputError
+from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.structured import StructuredEstimator
 from fenchel.structured import Matching
 
 
+@documented(SOLVE_ATTRIBUTES)
 class MatchingModel(StructuredEstimator):
     """min over w of (1/n) sum_i max over matchings y of [cost(y) + <w, phi(x_i, y) - phi(x_i, y_i)>] + R(w)
 
@@ -22,28 +24,14 @@ class MatchingModel(StructuredEstimator):
     ----------
     partial : whether rows and columns may stay alone; otherwise matchings have min(rows, columns) edges.
     false_positive, false_negative : costs of an edge too many and of a gold edge that is missing.
-    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
-    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
     C : the other way to say it: alpha = 1 / (C n). Not both.
-    l1_ratio : for regularizer="elastic_net" only.
-    tol : the relative gap (P - D) / |P| that the certificate must show.
-    solver : "auto", a name or a solver object.
-    max_iter, max_time : limits; None means none. max_time is in seconds.
     warm_start : start from the previous fit.
     random_state : seed of a solver that shuffles, when it is named.
-    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
-    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
-    checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
-        goes on from it, to the same bits.
-    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
     coef_ : weights of the edge features.
     dual_point_ : matchings with weights, of the certificate's dual value.
-    objective_, dual_objective_, dual_gap_ : P, D and P - D.
-    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
-    regularizer_ : the regularizer that was used, with its alpha.
     n_features_in_ : features per edge.
 
     Examples
@@ -59,23 +47,7 @@ class MatchingModel(StructuredEstimator):
         tol=1e-3, solver="auto", max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None,
         verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
-        self.partial = partial
-        self.false_positive = false_positive
-        self.false_negative = false_negative
-        self.regularizer = regularizer
-        self.alpha = alpha
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.data.accept import accept_matrix
 from fenchel.errors import InputError
+from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.structured import StructuredEstimator
 from fenchel.structured import PairwiseLabels
 
@@ -22,6 +23,7 @@ def _has_probabilities(self: Any) -> bool:
     return True
 
 
+@documented(SOLVE_ATTRIBUTES)
 class MultiLabelClassifier(StructuredEstimator):
     """min over w of (1/n) sum_i loss(x_i, y_i) + R(w), where a set y of m labels has the score
 
@@ -35,31 +37,17 @@ class MultiLabelClassifier(StructuredEstimator):
     Parameters
     ----------
     loss : "hinge" or "log" (which sums over all 2^m sets: up to 20 labels).
-    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
-    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
     C : the other way to say it: alpha = 1 / (C n). Not both.
-    l1_ratio : for regularizer="elastic_net" only.
     normalise : whether errors(y) is the share of wrong labels instead of their number.
     nodes : a limit of the search for the best set, per example; P is then an upper bound. None: no limit.
-    tol : the relative gap (P - D) / |P| that the certificate must show.
-    solver : "auto", a name or a solver object.
-    max_iter, max_time : limits; None means none. max_time is in seconds.
     warm_start : start from the previous fit.
     random_state : seed of a solver that shuffles, when it is named.
-    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
-    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
-    checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
-        goes on from it, to the same bits.
-    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
     emissions_, bias_, pairs_ : (features, m), (m,) and the symmetric (m, m) matrix of pair weights.
     coef_ : all of them, flat, as `fenchel.structured.PairwiseLabels` has them.
     dual_point_ : label sets with weights (hinge) or points of distributions (log), of the certificate's dual value.
-    objective_, dual_objective_, dual_gap_ : P, D and P - D.
-    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
-    regularizer_ : the regularizer that was used, with its alpha.
     n_labels_, n_features_in_, feature_names_in_ : of the training data.
 
     Examples
@@ -75,23 +63,7 @@ class MultiLabelClassifier(StructuredEstimator):
         solver="auto", max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None,
         verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
-        self.loss = loss
-        self.regularizer = regularizer
-        self.alpha = alpha
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.normalise = normalise
-        self.nodes = nodes
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

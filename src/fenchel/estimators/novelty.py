@@ -10,9 +10,11 @@ from sklearn.base import OutlierMixin
 
 from fenchel.errors import InputError
 from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
+from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.problems.scalar import Problem
 
 
+@documented(SOLVE_ATTRIBUTES)
 class NoveltyDetector(OutlierMixin, LinearEstimator):
     """min over w of (1/S) sum_i s_i max(0, 1 - <x_i, w>) + R(w), with S = sum_i s_i.
 
@@ -22,30 +24,14 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     Parameters
     ----------
     contamination : the share of the training rows that is taken to be novel, in (0, 0.5].
-    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
-    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
-    C : the other way to say it: alpha = 1 / (C * sum of weights). Not both.
-    l1_ratio : for regularizer="elastic_net" only.
     tol : the relative gap (P - D) / |P| that the certificate must show. Smaller than elsewhere: rows that the loss
         holds exactly at 1 are often those at the threshold, and only an accurate w keeps them together.
-    solver : "auto", a name or a solver object.
-    max_iter, max_time : limits; None means none. max_time is in seconds.
     warm_start : start from the previous fit's coefficients and dual variables.
-    random_state : seed of a solver that shuffles rows, when it is named; "auto" uses fixed seeds.
-    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
-    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
-    checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
-        goes on from it, to the same bits.
-    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
     coef_, intercept_, dual_coef_ : shapes (1, d), (1,) (zero) and (1, n). dual_coef_ holds the u_i of the certificate.
     offset_ : the threshold; decision_function = score_samples - offset_.
-    objective_, dual_objective_, dual_gap_ : P, D and P - D.
-    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
-    regularizer_ : the regularizer that was used, with its alpha.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     Examples
     --------
@@ -59,21 +45,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
         self, contamination=0.1, regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-8, solver="auto",
         max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
-        self.contamination = contamination
-        self.regularizer = regularizer
-        self.alpha = alpha
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+        keep(self, locals())
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows X; y is not used."""

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from fenchel.data.accept import accept_matrix
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.parameters import documented, keep
 from fenchel.kernels.online_epoch import TIE, online_epoch, weights_of
 from fenchel.mirror_maps.coordinatewise import Identity
 from fenchel.mirror_maps.entropic import BalancedWinnow, Winnow
@@ -27,6 +28,7 @@ POSITIVE = ("winnow", "normalised_winnow")
 ALGORITHMS = ("perceptron", *POSITIVE, "balanced_winnow", "p_norm")
 
 
+@documented({})
 class OnlineClassifier(ClassifierMixin, LinearEstimator):
     """On every mistake, y_i <x_i, w> <= 0: v <- v + eta y_i x_i, with w = grad h(v); two classes, or one against the rest.
 
@@ -88,17 +90,7 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
         self, algorithm="perceptron", eta=1.0, p=4.0, prior=None, total=None, threshold=None, fit_intercept=True,
         average=False, epochs=10, shuffle=True, random_state=0,
     ):  # fmt: skip
-        self.algorithm = algorithm
-        self.eta = eta
-        self.p = p
-        self.prior = prior
-        self.total = total
-        self.threshold = threshold
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.epochs = epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

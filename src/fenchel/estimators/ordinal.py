@@ -12,9 +12,11 @@ from fenchel.errors import InputError
 from fenchel.estimators.cuts import best_thresholds, labels_at, level_costs
 from fenchel.estimators.levels import level_order, levelled
 from fenchel.estimators.measured import MeasureEstimator
+from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.measures import Ordinal
 
 
+@documented(SOLVE_ATTRIBUTES)
 class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
     """min over w of 1/M sum over pairs y_i < y_j of cost[y_i, y_j] max(0, 1 - <x_j - x_i, w>) + R(w), M such pairs.
 
@@ -31,20 +33,9 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
         diagonal. The pairs use the part above the diagonal, the thresholds all of it. None: every pair costs 1 and the
         thresholds minimise the mean of |a - b|.
     levels : the labels from lowest to highest, whether all of them occur in y or not; None: those of y, in their own order.
-    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
-    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
     C : the other way to say it: alpha = 1 / (C n). Not both.
-    l1_ratio : for regularizer="elastic_net" only.
-    tol : the relative gap (P - D) / |P| that the certificate must show.
-    solver : "auto", a name or a solver object.
-    max_iter, max_time : limits; None means none. max_time is in seconds.
     warm_start : start from the previous fit's coefficients.
     random_state : seed of a solver that shuffles rows, when it is named.
-    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
-    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
-    checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
-        goes on from it, to the same bits.
-    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -53,9 +44,6 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
     thresholds_ : shape (K - 1,), ascending; the level of a row is the number of thresholds that its score is above.
     dual_point_ : the mixture of score vectors whose cutting planes give the certificate's dual value.
     objective_, dual_objective_, dual_gap_ : P, D and P - D, of w.
-    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
-    regularizer_ : the regularizer that was used, with its alpha.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     Examples
     --------
@@ -74,22 +62,7 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
         self, cost=None, levels=None, regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto",
         max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
-        self.cost = cost
-        self.levels = levels
-        self.regularizer = regularizer
-        self.alpha = alpha
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 from fenchel import metrics
 from fenchel.errors import InputError
 from fenchel.estimators.measured import MeasureEstimator, measure_of
+from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.measures import ERU, MRR, NDCG, BreakEven, Measure, PrecisionAtK, RecallAtK, ROCArea, WinnerTakesAll
 from fenchel.measures.queries import split
 from fenchel.regularizers import DEFAULT_ALPHA, L2
@@ -19,6 +20,7 @@ NAMES = ["break_even", "eru", "mrr", "ndcg", "precision_at_k", "recall_at_k", "r
 STRENGTH = 1e-3  # of L2, as a share of the sum of the features' variances
 
 
+@documented(SOLVE_ATTRIBUTES)
 class Ranker(MeasureEstimator):
     """min over w of mean over queries of loss(scores of the query's rows, their relevances) + R(w), scores <x, w>.
 
@@ -33,32 +35,19 @@ class Ranker(MeasureEstimator):
     measure : ndcg, mrr, winner_takes_all, roc_area, break_even, or an object of `fenchel.measures`: NDCG(10),
         PrecisionAtK(5), RecallAtK(5), ERU(neutral, half_life), ...; for roc_area, break_even, mrr and those at k a row is
         relevant if y > 0.
-    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
     alpha : strength of a regularizer given by name. When neither alpha nor C is given, that of l2 is 1e-3 times the sum of
         the variances of the features, whatever units they are in, and that of the others 1e-4. A much smaller one is much
         work: the bounds are far from the measures, and the number of iterations grows with 1 / alpha.
     C : the other way to say it: alpha = 1 / (C n). Not both.
-    l1_ratio : for regularizer="elastic_net" only.
     tol : the relative gap (P - D) / |P| that the certificate must show. 1e-3 is far below the difference between the bound
         and the measure.
-    solver : "auto", a name or a solver object.
-    max_iter, max_time : limits; None means none. max_time is in seconds.
     warm_start : start from the previous fit's coefficients.
     random_state : seed of a solver that shuffles rows, when it is named.
-    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
-    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
-    checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
-        goes on from it, to the same bits.
-    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
     coef_ : shape (d,). There is no intercept: it would change no ranking.
     dual_point_ : the mixture of score vectors whose cutting planes give the certificate's dual value.
-    objective_, dual_objective_, dual_gap_ : P, D and P - D.
-    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
-    regularizer_ : the regularizer that was used, with its alpha.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     Examples
     --------
@@ -74,21 +63,7 @@ class Ranker(MeasureEstimator):
         self, measure="ndcg", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-3, solver="auto", max_iter=None,
         max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
-        self.measure = measure
-        self.regularizer = regularizer
-        self.alpha = alpha
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+        keep(self, locals())
 
     def fit(self, X, y, qid=None):
         """Fit to rows X, their relevances y and the query of each row, which need not be sorted."""

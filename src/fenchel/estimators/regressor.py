@@ -14,6 +14,7 @@ from fenchel.data.accept import accept_vector
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
 from fenchel.estimators.callbacks import View
+from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.path import Path, path
 from fenchel.problems.scalar import Problem
 
@@ -26,6 +27,7 @@ SHAPES = {
 }
 
 
+@documented(SOLVE_ATTRIBUTES)
 class Regressor(RegressorMixin, LinearEstimator):
     """min over w, b of (1/S) sum_i s_i loss(<x_i, w> + b + offset_i, y_i) + R(w), with S = sum_i s_i.
 
@@ -35,30 +37,12 @@ class Regressor(RegressorMixin, LinearEstimator):
     quantile : which quantile loss="quantile" predicts (0.5).
     epsilon : half the width of the tube of loss="epsilon_insensitive" (0.1).
     delta : where loss="huber" turns from quadratic to linear (1.0).
-    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
-    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
-    C : the other way to say it: alpha = 1 / (C * sum of weights). Not both.
-    l1_ratio : for regularizer="elastic_net" only.
-    fit_intercept : whether b is free. It is never regularised.
     tol : the relative gap (P - D) / |P| that the certificate must show. The default 1e-6, as in `fenchel.solve`, is
         far below the statistical error, but it makes fits reproducible.
-    solver : "auto", a name or a solver object.
-    max_iter, max_time : limits; None means none. max_time is in seconds.
-    warm_start : start from the previous fit's coefficients, intercept and dual variables.
-    random_state : seed of a solver that shuffles rows, when it is named; "auto" uses fixed seeds.
-    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
-    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
-    checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
-        goes on from it, to the same bits.
-    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
     coef_, intercept_, dual_coef_ : shape (d,), a number, shape (n,). dual_coef_ holds the u_i of the certificate.
-    objective_, dual_objective_, dual_gap_ : P, D and P - D.
-    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
-    regularizer_ : the regularizer that was used, with its alpha.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
 
     Examples
     --------
@@ -74,25 +58,7 @@ class Regressor(RegressorMixin, LinearEstimator):
         l1_ratio=0.5, fit_intercept=True, tol=1e-6, solver="auto", max_iter=None, max_time=None, warm_start=False,
         random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
-        self.loss = loss
-        self.quantile = quantile
-        self.epsilon = epsilon
-        self.delta = delta
-        self.regularizer = regularizer
-        self.alpha = alpha
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

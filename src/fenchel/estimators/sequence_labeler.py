@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.errors import InputError
+from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.sequence_input import SequenceEncoder, find_classes, label_lists, numbered
 from fenchel.estimators.sequence_saving import RESCALINGS, SequenceSaving, array_of
 from fenchel.estimators.structured import StructuredEstimator
@@ -22,6 +23,7 @@ def _has_probabilities(self: Any) -> bool:
     return True
 
 
+@documented(SOLVE_ATTRIBUTES)
 class SequenceLabeler(SequenceSaving, StructuredEstimator):
     """min over w of (1/n) sum_i loss(x_i, y_i) + R(w), where a labelling y of a sequence x of T tokens has the score
 
@@ -36,11 +38,8 @@ class SequenceLabeler(SequenceSaving, StructuredEstimator):
     Parameters
     ----------
     loss : "hinge" or "log".
-    regularizer : a name (l2, l1, elastic_net, ...) or an object of `fenchel.regularizers`, which carries its own alpha.
-    alpha : strength of a regularizer given by name; 1e-4 when neither alpha nor C is given.
     C : the other way to say it: alpha = 1 / (C n). Not both. CRFsuite's c2 is C = 1 / (2 c2); its c1 and c2 together are
         regularizer="elastic_net", C = 1 / (c1 + 2 c2), l1_ratio = c1 / (c1 + 2 c2).
-    l1_ratio : for regularizer="elastic_net" only.
     bias, ends : whether labels have weights of their own everywhere, and at both ends of a sequence.
     rescaling : "margin": errors(y) + score(y) - score(gold), or "slack": errors(y) (1 + score(y) - score(gold)), in the hinge.
     normalise : whether errors(y) is the share of wrong tokens instead of their number.
@@ -49,16 +48,8 @@ class SequenceLabeler(SequenceSaving, StructuredEstimator):
     edge_features : whether pairs of successive labels have weights for features too, + sum_t <e_t, edges[:, y_t, y_{t+1}]> in
         the score. X is then a list of pairs (tokens, links), links having one row, or dictionary, less than tokens.
     min_count : attributes seen less often in training are left out.
-    tol : the relative gap (P - D) / |P| that the certificate must show.
-    solver : "auto", a name or a solver object.
-    max_iter, max_time : limits; None means none. max_time is in seconds.
     warm_start : start from the previous fit, if it had the same features and labels.
     random_state : seed of a solver that shuffles, when it is named.
-    n_jobs : threads, None meaning 1 and -1 all cores. The result does not depend on it.
-    verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
-    checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
-        goes on from it, to the same bits.
-    engine : where the rows live, as in `fenchel.solve`; None means this machine, with n_jobs threads.
 
     Attributes
     ----------
@@ -68,9 +59,6 @@ class SequenceLabeler(SequenceSaving, StructuredEstimator):
     attributes_ : names of the attributes in the order of the features; None if X was numbers.
     coef_ : all coefficients, flat, as `fenchel.structured.Chain` has them.
     dual_point_ : labellings with weights (hinge) or points of distributions (log), of the certificate's dual value.
-    objective_, dual_objective_, dual_gap_ : P, D and P - D.
-    certificate_, status_, converged_, solver_, history_, n_iter_ : of the solve.
-    regularizer_ : the regularizer that was used, with its alpha.
     n_features_in_ : features per token.
 
     Examples
@@ -88,28 +76,7 @@ class SequenceLabeler(SequenceSaving, StructuredEstimator):
         normalise=False, observed_only=False, edge_features=False, min_count=1, tol=1e-3, solver="auto", max_iter=None,
         max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
     ):  # fmt: skip
-        self.loss = loss
-        self.regularizer = regularizer
-        self.alpha = alpha
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.bias = bias
-        self.ends = ends
-        self.rescaling = rescaling
-        self.normalise = normalise
-        self.observed_only = observed_only
-        self.edge_features = edge_features
-        self.min_count = min_count
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.engine = engine
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
