@@ -15,11 +15,9 @@ import numpy as np
 
 from fenchel.compile.kernel import kernel
 
-FAILED = -2  # in place of a coordinate that leaves
-
 
 @kernel
-def active_set(G, c, a, tol, max_steps, shift, ridge):  # type: ignore[no-untyped-def]
+def active_set(G, c, a, tol, max_steps, shift, ridge):
     """Improve a, feasible, until <gradient, a> - min gradient <= tol; returns that gap, which tells whether it did.
 
     A step adds the coordinate with the least gradient to the support and moves to the minimum over its face; a coordinate
@@ -49,7 +47,7 @@ def active_set(G, c, a, tol, max_steps, shift, ridge):  # type: ignore[no-untype
             inside[entering] = True
             k += 1
         leaving = face_step(L, c, a, support, k, x, e)
-        if leaving == FAILED:
+        if leaving == k:
             break
         fresh = leaving >= 0
         if fresh:
@@ -62,7 +60,7 @@ def active_set(G, c, a, tol, max_steps, shift, ridge):  # type: ignore[no-untype
 
 
 @kernel
-def gradient_and_gap(G, c, a, support, k, gradient):  # type: ignore[no-untyped-def]
+def gradient_and_gap(G, c, a, support, k, gradient):
     """(<gradient, a> - min gradient, the index of the minimum) for the gradient Ga - c, which is stored."""
     m = c.size
     for j in range(m):
@@ -82,7 +80,7 @@ def gradient_and_gap(G, c, a, support, k, gradient):  # type: ignore[no-untyped-
 
 
 @kernel
-def append_row(G, L, support, k, j, shift, ridge):  # type: ignore[no-untyped-def]
+def append_row(G, L, support, k, j, shift, ridge):
     """Extend the factor of M on the support's first k coordinates by coordinate j."""
     pivot = G[j, j] + shift
     for r in range(k):
@@ -96,7 +94,7 @@ def append_row(G, L, support, k, j, shift, ridge):  # type: ignore[no-untyped-de
 
 
 @kernel
-def remove_row(L, support, k, at):  # type: ignore[no-untyped-def]
+def remove_row(L, support, k, at):
     """Remove place `at` from the support and its factor; rotations of columns restore the triangle."""
     for r in range(at, k - 1):
         support[r] = support[r + 1]
@@ -113,11 +111,11 @@ def remove_row(L, support, k, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def face_step(L, c, a, support, k, x, e):  # type: ignore[no-untyped-def]
+def face_step(L, c, a, support, k, x, e):
     """Move a to the minimum over the face of the support, or as far as it stays feasible: the place that has reached 0, or -1.
 
     The minimum is M^-1 c + nu M^-1 1 with the nu that makes its sum 1. The weights are scaled to sum 1 against drift. Where
-    the planes of the support depend on each other so much that the solution overflows: FAILED, and a stays as it was.
+    the planes of the support depend on each other so much that the solution overflows: k, and a stays as it was.
     """
     for r in range(k):
         left, right = c[support[r]], 1.0
@@ -140,7 +138,7 @@ def face_step(L, c, a, support, k, x, e):  # type: ignore[no-untyped-def]
         here = a[support[r]]
         direction = x[r] + nu * e[r] - here
         if not math.isfinite(direction):
-            return FAILED
+            return k
         if here + step * direction < 0.0:
             step, leaving = here / -direction, r
     total = 0.0
