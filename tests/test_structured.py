@@ -12,7 +12,9 @@ import pytest
 
 import fenchel
 from fenchel import regularizers, solvers, structured
+from fenchel.certificates.scalar import certifier_of
 from fenchel.errors import FenchelError, InputError
+from fenchel.oracles.structured import StructuredOracle
 from fenchel.selection import requirements
 from fenchel.structured import Gibbs, Pool
 from fenchel.structured.pool import pool_of
@@ -276,3 +278,14 @@ def test_pools_of_other_problems_are_refused():
     ):
         with pytest.raises(InputError, match=r"pool|Pool"):
             fenchel.certify(made, np.zeros(made.d), dual_point=pool)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log"])
+def test_the_plane_zero_alone_is_a_dual_point(loss):
+    rng = np.random.default_rng(0)
+    x = [rng.standard_normal((5, 3)) for _ in range(4)]
+    p = fenchel.Problem(x, [rng.integers(0, 3, 5) for _ in x], loss=fenchel.structured.Chain(3, loss=loss), alpha=0.1)
+    point = StructuredOracle(p, None).mix([])
+    optimum = fenchel.solve(p, tol=1e-6).certificate.primal
+    found, _ = certifier_of(p).certificate(p, np.zeros(p.d), 0.0, point)
+    assert 0.0 <= found.dual <= optimum

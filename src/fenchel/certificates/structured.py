@@ -200,7 +200,7 @@ def _log_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, An
     room = problem.model.room
     mixture = point if isinstance(point, Gibbs) else Gibbs(np.ones(1), w[None])
     total = float(mixture.weights.sum())
-    if not (mixture.weights.min() >= 0.0 and total > 0.0):
+    if not (total > 0.0 and mixture.weights.min() >= 0.0):
         mixture, total = Gibbs(np.ones(1), w[None]), 1.0
     weights = mixture.weights / max(total, 1.0)  # the loss is never negative: what is missing to 1 is the plane 0
     g, constant, sizes, risk = np.zeros(problem.d), 0.0, 0.0, None

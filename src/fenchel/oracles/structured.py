@@ -62,11 +62,14 @@ class StructuredOracle(Oracle):
         return Plane(value, gradient, value - float(gradient @ w), 0.0, LabelRecipe(np.array(w), labels))  # type: ignore[arg-type]
 
     def mix(self, parts: Iterable[tuple[float, Any]]) -> Any:
-        """The dual point of planes with weights: their labels, or the points at which they were found."""
-        weights, recipes = zip(*parts, strict=True)
+        """The dual point of planes with weights: their labels, or the points at which they were found. What is missing to
+        a sum of 1 is the plane 0, which may be the only one."""
+        parts = list(parts)
+        weights, recipes = np.array([weight for weight, _ in parts]), [recipe for _, recipe in parts]
         if self.problem.log:
-            return Gibbs(np.array(weights), np.array([recipe.coef for recipe in recipes]))
-        return pool_of(self.problem.model.sizes, [recipe.labels for recipe in recipes], np.array(weights))
+            coefs = np.array([recipe.coef for recipe in recipes]).reshape(len(recipes), self.problem.d)
+            return Gibbs(weights, coefs)
+        return pool_of(self.problem.model.sizes, [recipe.labels for recipe in recipes], weights)
 
     def pool_sums(self, pool: Pool) -> tuple[float, np.ndarray]:
         """(sum p a L, sum p a f psi) of a pool."""
