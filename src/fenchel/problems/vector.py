@@ -198,6 +198,9 @@ def for_outputs(regularizer: Regularizer, features: int, m: int) -> Regularizer:
     prior = getattr(regularizer, "prior", None)
     if prior is not None and np.ndim(prior) == 1:
         changes["prior"] = np.repeat(prior, m)
+    weights = getattr(regularizer, "weights", None)
+    if weights is not None:
+        changes["weights"] = np.repeat(weights, m)
     return dataclasses.replace(regularizer, **changes) if changes else regularizer
 
 

@@ -93,7 +93,8 @@ def from_parameters(name: str, params: Mapping[str, Any]) -> Regularizer:
     """
     kind = _lookup(name)
     known = {field.name for field in fields(kind)}
-    if set(params) != known:
+    absent = known - set(params)
+    if set(params) - known or absent - set(kind.omitted_if_none):
         raise InputError(f"{name} has the parameters {sorted(known)}, got {sorted(params)}.")
     values: dict[str, Any] = {key: _sparse(val) if isinstance(val, Mapping) else val for key, val in params.items()}
     return kind(**values)

@@ -146,7 +146,7 @@ def _extreme_half_square(x: Vector, factors: tuple[float, ...], over: tuple[floa
 
 
 @quiet
-def soft_threshold(x: Vector, threshold: float) -> Vector:
+def soft_threshold(x: Vector, threshold: float | Vector) -> Vector:
     """sign(x) max(|x| - threshold, 0), the prox of threshold |x|_1.
 
     >>> soft_threshold(np.array([3.0, -0.5]), 1.0)

@@ -34,8 +34,8 @@ STEEPEST = 1e6  # slopes beyond count as unbounded: a loss without `dual_domain`
 
 
 def _is(regularizer: Regularizer, *kinds: type) -> bool:
-    """Whether it is one of these; a user's class derived from one may be another function."""
-    return type(regularizer) in kinds
+    """Whether it is one of these with equal weights; a user's class derived from one may be another function."""
+    return type(regularizer) in kinds and getattr(regularizer, "weights", None) is None
 
 
 def _steepest_slope(problem: Problem) -> float:
