@@ -137,3 +137,7 @@ class ElasticNet(Regularizer):
             A = A / np.sqrt(self.weights)[:, None]
         active = A[np.abs(vector(v)) > self._threshold]
         return rescale(active.T @ active, over=(self.alpha, 1.0 - self.l1_ratio))
+
+    def prox_jacobian(self, w: ArrayLike, step: float) -> Vector:
+        """1 / (1 + step alpha (1 - r)) where |w| > step alpha r, else 0: the diagonal."""
+        return (np.abs(vector(w)) > step * self._threshold) / (1.0 + step * self.alpha * (1.0 - self.l1_ratio))

@@ -110,6 +110,12 @@ class Entropy(Regularizer):
         shares = _omega_shares((w - np.max(w)) / t + self._shares(w.size)[1], self.total / t)
         return rescale(shares, self.total)
 
+    def prox_jacobian(self, w: ArrayLike, step: float) -> Vector:
+        """diag(h) - h h' / sum h with h = x / (x + step alpha) at x = prox(w, step): sum x is fixed."""
+        x = self.prox(w, step)
+        h = x / (x + step * self.alpha)
+        return np.diag(h) - np.outer(h, h) / max(float(h.sum()), 1e-300)
+
     @quiet
     def conjugate_hessian(self, v: ArrayLike, A: Vector) -> Vector:
         """A' (diag(w) - w w' / total) A / alpha at w = grad R*(v)."""

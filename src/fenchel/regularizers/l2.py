@@ -119,3 +119,8 @@ class L2(Regularizer):
         if self.weights is not None:
             A = A / np.sqrt(self.weights)[:, None]
         return (A.T @ A) / self.alpha
+
+    def prox_jacobian(self, w: ArrayLike, step: float) -> Vector:
+        """1 / (1 + step alpha): the diagonal."""
+        w = vector(w)
+        return np.ones(w.size) / (1.0 + step * self.alpha)

@@ -97,3 +97,8 @@ class UnnormalisedEntropy(Regularizer):
         """A' diag(p e^(v / alpha)) A / alpha."""
         root = np.sqrt(np.minimum(self.primal_from_dual(v), 1e300))[:, None] * A
         return (root.T @ root) / self.alpha
+
+    def prox_jacobian(self, w: ArrayLike, step: float) -> Vector:
+        """x / (x + step alpha) at x = prox(w, step): the diagonal."""
+        x = self.prox(w, step)
+        return x / (x + step * self.alpha)
