@@ -16,7 +16,9 @@ primal_from_dual(v)           w = grad R*(v); `Bundle` steps by `prox`, or by di
 gradient(w)                   grad R(w); methods that follow it do not fit
 conjugate_hessian(v, A)       A' (Hessian of R* at v) A; differences of `primal_from_dual`
 prox_jacobian(w, step)        an element J of the generalised Jacobian of `prox` at w, a `ProxJacobian`: diag(a) plus few
-                              outer products, with J @ x, columns() and restricted(columns); second-order methods do not fit
+                              outer products, with J @ x, columns() and restricted(columns); differences of `prox`
+separable                     True if R is a sum of functions of one w_j each; `prox` and `prox_jacobian` then take a step for
+                              each j, and J is diagonal. False is assumed
 unpenalised(dim)              N with R(w + N t) = R(w) for all t, d x k, orthogonal columns; None where there are none. R*(v)
                               is inf unless N'v = 0, and the certificate moves dual points there
 ============================  ====================================================================================
@@ -119,6 +121,7 @@ class Regularizer(ABC):
     formula: ClassVar[str] = ""
     omitted_if_none: ClassVar[tuple[str, ...]] = ("weights",)  # fields that a file and a fingerprint need not have
     smooth: ClassVar[bool] = False
+    separable: ClassVar[bool] = False
     strongly_convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -37,6 +37,7 @@ class ElasticNet(Regularizer):
     weights: Any = None
 
     formula: ClassVar[str] = "alpha (l1_ratio sum_j |w_j| + (1 - l1_ratio)/2 sum_j w_j^2)"
+    separable: ClassVar[bool] = True
     strongly_convex: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -137,7 +138,3 @@ class ElasticNet(Regularizer):
             A = A / np.sqrt(self.weights)[:, None]
         active = A[np.abs(vector(v)) > self._threshold]
         return rescale(active.T @ active, over=(self.alpha, 1.0 - self.l1_ratio))
-
-    def prox_jacobian(self, w: ArrayLike, step: float) -> Vector:
-        """1 / (1 + step alpha (1 - r)) where |w| > step alpha r, else 0: the diagonal."""
-        return (np.abs(vector(w)) > step * self._threshold) / (1.0 + step * self.alpha * (1.0 - self.l1_ratio))

@@ -33,6 +33,7 @@ class L1(Regularizer):
     weights: Any = None
 
     formula: ClassVar[str] = "alpha sum_j |w_j|"
+    separable: ClassVar[bool] = True
     __repr__ = Regularizer.__repr__
 
     def __post_init__(self) -> None:

@@ -33,6 +33,7 @@ class L2(Regularizer):
     weights: Any = None
 
     formula: ClassVar[str] = "alpha/2 sum_j w_j^2"
+    separable: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     strongly_convex: ClassVar[bool] = True
 
@@ -119,8 +120,3 @@ class L2(Regularizer):
         if self.weights is not None:
             A = A / np.sqrt(self.weights)[:, None]
         return (A.T @ A) / self.alpha
-
-    def prox_jacobian(self, w: ArrayLike, step: float) -> Vector:
-        """1 / (1 + step alpha): the diagonal."""
-        w = vector(w)
-        return np.ones(w.size) / (1.0 + step * self.alpha)

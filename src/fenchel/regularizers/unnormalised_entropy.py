@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.numerics import Vector, largest, product, quiet, vector
 from fenchel.regularizers.prior import Prior, checked_prior, fit_prior, relative_entropy, resolve_prior
 
@@ -98,7 +99,8 @@ class UnnormalisedEntropy(Regularizer):
         root = np.sqrt(np.minimum(self.primal_from_dual(v), 1e300))[:, None] * A
         return (root.T @ root) / self.alpha
 
-    def prox_jacobian(self, w: ArrayLike, step: float) -> Vector:
-        """x / (x + step alpha) at x = prox(w, step): the diagonal."""
+    @quiet
+    def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:
+        """x / (x + step alpha) on the diagonal, at x = prox(w, step)."""
         x = self.prox(w, step)
-        return x / (x + step * self.alpha)
+        return ProxJacobian(x / (x + step * self.alpha))

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.data.dense import Dense
+from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.solvers.newton_line_search.search import newton_step
 from fenchel.solvers.proximal_point_newton.settings import SETTINGS
 from fenchel.solvers.working_set.column_set import ColumnSet
@@ -38,7 +39,7 @@ class NewtonSystem:
         self.columns: ColumnSet | None = None
         self.gram_of_all: np.ndarray | None = None
 
-    def solve(self, metric: Metric, M: np.ndarray, rate: np.ndarray, r: np.ndarray) -> np.ndarray | None:
+    def solve(self, metric: Metric, M: ProxJacobian, rate: np.ndarray, r: np.ndarray) -> np.ndarray | None:
         """du with dl = p du; None if the factorization fails."""
         moving = 1.0 / (metric.gamma * (rate + SETTINGS.row_ridge))
         active, root = self.root(metric, M)
@@ -52,14 +53,14 @@ class NewtonSystem:
             return self.by_products(metric, active, root, moving, r)
         return self.by_columns(metric, active, root, moving, rate, r)
 
-    def root(self, metric: Metric, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def root(self, metric: Metric, M: ProxJacobian) -> tuple[np.ndarray, np.ndarray]:
         """(columns, L) with step_w M = L L' on them and 0 elsewhere; L is the diagonal if M is one."""
-        if M.ndim == 1:
-            active = np.flatnonzero(M > 0.0)
-            return active, np.sqrt((metric.step_w * M)[active])
-        values, vectors = np.linalg.eigh(M)
-        kept = values > SETTINGS.min_eigenvalue_ratio * max(float(values[-1]), 1e-300)
-        return np.arange(M.shape[0]), vectors[:, kept] * np.sqrt(metric.step_w * values[kept])
+        active = M.columns()
+        if M.is_diagonal:
+            return active, np.sqrt((metric.step_w * M.diagonal)[active])
+        values, vectors = np.linalg.eigh(M.restricted(active))
+        kept = values > SETTINGS.min_eigenvalue_ratio * float(np.max(values, initial=1e-300))
+        return active, vectors[:, kept] * np.sqrt(metric.step_w * values[kept])
 
     def select(self, active: np.ndarray) -> ColumnSet:
         """A copy of columns that has the active ones, not many more."""

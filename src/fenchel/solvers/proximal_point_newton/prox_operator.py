@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.solvers.proximal_point_newton.settings import SETTINGS
 
 
@@ -19,13 +20,11 @@ class ProxOperator:
 
     def __init__(self, regularizer: Any, d: int):
         self.regularizer = regularizer
-        # Whether `prox` takes a step for each coefficient.
-        self.takes_vectors = type(regularizer) in (L1, L2, ElasticNet)
         self.diagonal = is_separable(regularizer, d)
 
     def metric(self, variances: np.ndarray) -> Any:
         """1 / variance of each column, or of all together if the prox takes one step only; the inverse of the curvature."""
-        if not self.takes_vectors:
+        if not self.regularizer.separable:
             return 1.0 / max(float(variances.mean()), 1e-300)
         floor = max(SETTINGS.min_variance_ratio * float(variances.max()), 1e-300)
         return 1.0 / np.maximum(variances, floor)
@@ -33,20 +32,17 @@ class ProxOperator:
     def prox(self, x: np.ndarray, step: Any) -> np.ndarray:
         return np.asarray(self.regularizer.prox(x, step), dtype=np.float64)
 
-    def jacobian(self, x: np.ndarray, step: Any, w: np.ndarray) -> np.ndarray:
-        """An element of the generalised Jacobian at x, of which w is the prox: its diagonal, or a matrix."""
+    def jacobian(self, x: np.ndarray, step: Any, w: np.ndarray) -> ProxJacobian:
+        """An element of the generalised Jacobian at x, of which w is the prox."""
         if hasattr(self.regularizer, "prox_jacobian"):
             return self.regularizer.prox_jacobian(x, step)
         if self.diagonal:
             h = difference_length(x, w)
-            return np.clip((self.prox(x + h, step) - w) / h, 0.0, 1.0)
+            return ProxJacobian(np.clip((self.prox(x + h, step) - w) / h, 0.0, 1.0))
         h = difference_length(x, w).max()
-        J = np.empty((x.size, x.size))
-        for j in range(x.size):
-            moved = x.copy()
-            moved[j] += h
-            J[:, j] = (self.prox(moved, step) - w) / h
-        return 0.5 * (J + J.T)
+        J = np.column_stack([(self.prox(x + h * e, step) - w) / h for e in np.eye(x.size)])
+        values, vectors = np.linalg.eigh(0.5 * (J + J.T))
+        return ProxJacobian(np.zeros(x.size), sp.csc_array(vectors), np.clip(values, 0.0, 1.0))
 
 
 def difference_length(x: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -57,9 +53,7 @@ def difference_length(x: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 def is_separable(regularizer: Any, d: int) -> bool:
     """Whether a change of some coefficients leaves the prox of the others as it was, tried at a few points."""
-    if type(regularizer) in (L1, L2, ElasticNet):
-        return True
-    if d == 1:
+    if regularizer.separable or d == 1:
         return True
     rng = np.random.default_rng(0)
     start = np.asarray(regularizer.start(d), dtype=np.float64)

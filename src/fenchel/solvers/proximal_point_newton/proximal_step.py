@@ -112,7 +112,7 @@ class ProximalStep:
         value += problem.regularizer.value(w) + float(g @ w) + 0.5 * float(np.sum(move * move / metric.step_w))
         slope += float(dg @ w)
         M = self.operator.jacobian(x, metric.step_w, w)
-        second += float(np.sum(metric.step_w * M * dg * dg)) if M.ndim == 1 else metric.step_w * float(dg @ (M @ dg))
+        second += float(np.sum(metric.step_w * dg * (M @ dg)))
         if metric.step_b > 0.0:
             value += b * s + 0.5 * (b - centre.b) ** 2 / metric.step_b
             slope += b * ds
