@@ -138,7 +138,7 @@ def conjugates_of(parts: Iterable[tuple[float, float, float]]) -> Conjugates:
 
 def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
     """How much D may lose if every v_j is off by `error`: through a larger R*, or through scaling back into its domain."""
-    worst = (v + error, v + np.copysign(error, v))  # the conjugates grow with v or with |v|
+    worst = regularizer.perturbed(v, error)
     rise = max(map(regularizer.conjugate, worst)) - regularizer.conjugate(v)
     if np.isfinite(rise):
         return max(rise, 0.0)

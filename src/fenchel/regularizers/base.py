@@ -30,6 +30,7 @@ the certificate compares R*(v) with v'w - R(w) at many w: a conjugate that is to
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -92,13 +93,33 @@ def _content(value: Any) -> list[bytes]:
     return [b"object", repr(value).encode()]  # of a user's own regularizer
 
 
+def inner_regularizers(reg: Regularizer) -> list[Regularizer]:
+    """The regularizers that this one is made of."""
+    return [value for field in fields(reg) if isinstance(value := getattr(reg, field.name), Regularizer)]
+
+
+def is_trusted(reg: Regularizer) -> bool:
+    """Whether a regularizer is Fenchel's own, and those that it is made of are too: another one's R* is tried before it is
+    believed."""
+    return is_ours(type(reg)) and all(map(is_trusted, inner_regularizers(reg)))
+
+
+def snake_case(name: str) -> str:
+    """The name in registries and files of a class.
+
+    >>> snake_case("ElasticNet"), snake_case("L1Ball")
+    ('elastic_net', 'l1_ball')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
 def _plain(value: Any) -> Any:
     """One parameter in terms that JSON has; floats survive exactly because JSON writes their shortest repr."""
     if isinstance(value, sp.csc_array):
         parts = {"indptr": value.indptr, "indices": value.indices, "data": value.data}
         return {"shape": list(value.shape)} | {name: part.tolist() for name, part in parts.items()}
     if isinstance(value, Regularizer):
-        return {"name": type(value).__name__, "parameters": value.parameters()}
+        return {"name": snake_case(type(value).__name__), "parameters": value.parameters()}
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -161,13 +182,33 @@ class Regularizer(ABC):
         """The same regularizer with another alpha."""
         return replace(self, alpha=alpha)
 
+    def perturbed(self, v: Vector, error: float) -> tuple[Vector, ...]:
+        """Points that are off v by `error` in every entry, among them one where R* is about as large as it can be there.
+
+        Of v, which is a sum with rounding errors. Most R* grow with v_j or with |v_j|.
+        """
+        return v + error, v + np.copysign(error, v)
+
+    def for_outputs(self, features: int, outputs: int) -> Regularizer:
+        """The regularizer of features * outputs variables, feature by feature, that treats each score alike."""
+        changes: dict[str, Any] = {}
+        K = getattr(self, "K", None)
+        if K is not None:
+            is_diagonal = np.ndim(K) == 1 and not sp.issparse(K)
+            changes["K"] = np.repeat(K, outputs) if is_diagonal else sp.kron(K, sp.eye(outputs), format="csr")
+        for name in ("prior", "weights"):
+            given = getattr(self, name, None)
+            if given is not None and np.ndim(given) == 1:
+                changes[name] = np.repeat(given, outputs)
+        return replace(self, **changes) if changes else self
+
     def parameters(self) -> dict[str, Any]:
         """All parameters in JSON terms; `from_parameters` is the exact inverse."""
         return {name: _plain(value) for name, value in self._given()}
 
     def _given(self) -> list[tuple[str, Any]]:
-        """(name, value) of every field, without those that may be absent and are."""
-        pairs = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        """(name, value) of every argument of the constructor, without those that may be absent and are."""
+        pairs = [(field.name, getattr(self, field.name)) for field in fields(self) if field.init]
         return [pair for pair in pairs if pair[1] is not None or pair[0] not in self.omitted_if_none]
 
     def fingerprint(self) -> bytes:
@@ -192,4 +233,4 @@ class Regularizer(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles carry the parameters only: cached factorisations are rebuilt, some cannot be pickled.
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+        return type(self), tuple(getattr(self, field.name) for field in fields(self) if field.init)

@@ -160,6 +160,18 @@ def _small_and_nonsmooth(problem: Problem) -> bool:
     return requirements.REGULARIZER["soft_threshold"].met(problem)
 
 
+def _only_by_prox(problem: Problem) -> bool:
+    """A nonsmooth loss, and a regularizer that only methods that step by its prox, or by cutting planes, know."""
+    known = ("soft_threshold", "transfer", "quadratic")
+    if not problem.is_scalar or any(requirements.REGULARIZER[word].met(problem) for word in known):
+        return False
+    return hasattr(problem.regularizer, "prox_jacobian")
+
+
+def _nonsmooth_only_by_prox(problem: Problem) -> bool:
+    return _only_by_prox(problem) and not problem.smooth_loss
+
+
 def _always(problem: Problem) -> bool:
     return True
 
@@ -208,12 +220,18 @@ RULES: list[Rule] = [
     Rule(
         "proximal_point_newton", _small_and_nonsmooth, "few rows, and neither part is smooth, so Newton steps are few"
     ),
+    Rule(
+        "proximal_point_newton",
+        _nonsmooth_only_by_prox,
+        "the loss is not differentiable and the regularizer has a prox, so Newton steps on proximal steps are few",
+    ),
     Rule("lbfgs", _always, "loss and regularizer are differentiable"),
     Rule("dual_ascent", _always, "a dual step costs one row and never loses ground", _newton_passes),
     Rule("semismooth_newton", _always, "Newton steps, where dual steps come to little"),
     Rule("pairwise_ascent", _pairs, "steps on pairs of rows keep the free intercept's constraint"),
     Rule("block_ascent", _always, "a step on all scores of a row is exact and never loses ground"),
     Rule("proximal_gradient", _always, "the loss is differentiable and the regularizer has a prox"),
+    Rule("proximal_point_newton", _only_by_prox, "Newton steps, where proximal gradient steps come to little"),
     Rule(
         "cocoa",
         lambda problem: not problem.smooth_loss,
