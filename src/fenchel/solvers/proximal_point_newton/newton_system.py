@@ -1,10 +1,10 @@
 """The Newton systems of a proximal step, in as few unknowns as possible.
 
-    (B J B' + diag(1 / omega)) dl = r,    B = [Xc, 1],  J = blockdiag(step_w M, step_b),  omega_i = p_i / (gamma (D_i + ridge)),
+    (B J B' + diag(1 / omega)) dl = r,    B = [Xc, 1],  J = blockdiag(step_w M, step_b),  omega_i = p_i / (gamma D_i + sigma),
 
-with Xc the rows, centred if the intercept is free. With J = L L' and few columns in L, Woodbury's identity gives
+with Xc the rows, centred if the intercept is free. With few active columns, Woodbury's identity gives
 
-    dl = omega (r - B L c),    (I + L'B' diag(omega) B L) c = L'B' diag(omega) r.
+    dl = omega (r - B c),    (I + J B' diag(omega) B) c = J B' diag(omega) r.
 
 Rows with D = 1 enter the Gram matrix through that of all rows, which is computed once; the others are added to it.
 """
@@ -24,11 +24,13 @@ from fenchel.solvers.working_set.column_set import ColumnSet
 
 
 class Metric(NamedTuple):
-    """The step sizes of a proximal step: gamma / p_i for scores, step_w for coefficients, step_b for the intercept."""
+    """Of a proximal step: the step sizes gamma / p_i of scores, step_w of coefficients and step_b of the intercept; and the
+    weights sigma p_i of the squared distance to the last dual variables."""
 
     gamma: float
     step_w: Any
     step_b: float
+    sigma: float
 
 
 class NewtonSystem:
@@ -41,94 +43,73 @@ class NewtonSystem:
 
     def solve(self, metric: Metric, M: ProxJacobian, rate: np.ndarray, r: np.ndarray) -> np.ndarray | None:
         """du with dl = p du; None if the factorization fails."""
-        moving = 1.0 / (metric.gamma * (rate + SETTINGS.row_ridge))
-        active, root = self.root(metric, M)
-        unknowns = root.shape[-1] + (metric.step_b > 0.0)
+        moving = 1.0 / (metric.gamma * rate + metric.sigma)
+        active, n = M.columns(), self.problem.n
+        unknowns = active.size + (metric.step_b > 0.0)
         if unknowns == 0:
             return moving * r
-        n = self.problem.n
         if unknowns > n and n <= SETTINGS.max_factored_unknowns:
-            return self.by_rows(metric, active, root, moving, r)
+            return self.by_rows(metric, active, M, moving, r)
         if unknowns > SETTINGS.max_factored_unknowns:
-            return self.by_products(metric, active, root, moving, r)
-        return self.by_columns(metric, active, root, moving, rate, r)
-
-    def root(self, metric: Metric, M: ProxJacobian) -> tuple[np.ndarray, np.ndarray]:
-        """(columns, L) with step_w M = L L' on them and 0 elsewhere; L is the diagonal if M is one."""
-        active = M.columns()
-        if M.is_diagonal:
-            return active, np.sqrt((metric.step_w * M.diagonal)[active])
-        values, vectors = np.linalg.eigh(M.restricted(active))
-        kept = values > SETTINGS.min_eigenvalue_ratio * float(np.max(values, initial=1e-300))
-        return active, vectors[:, kept] * np.sqrt(metric.step_w * values[kept])
+            return self.by_products(metric, active, M, moving, r)
+        return self.by_columns(metric, active, M, moving, r)
 
     def select(self, active: np.ndarray) -> ColumnSet:
         """A copy of columns that has the active ones, not many more."""
         d, columns = self.problem.d, self.columns
-        if d <= SETTINGS.max_columns_without_selection or 2 * active.size > d:
-            chosen = None
-        else:
-            chosen = active
-        if columns is not None:
-            if columns.chosen is None:
-                if chosen is None or active.size * SETTINGS.max_copied_column_ratio >= columns.size:
-                    return columns
-            elif (
-                columns.size <= SETTINGS.max_copied_column_ratio * active.size + SETTINGS.max_columns_without_selection
-            ):
-                if np.isin(active, columns.chosen, assume_unique=True).all():
-                    return columns
-                chosen = None if chosen is None else np.union1d(columns.chosen, active)
-        self.columns, self.gram_of_all = ColumnSet(self.oracle, chosen), None
+        few = d > SETTINGS.max_columns_without_selection and 2 * active.size <= d
+        if columns is not None and columns.size <= self.most_columns(active):
+            if columns.chosen is None or np.isin(active, columns.chosen, assume_unique=True).all():
+                return columns
+            active = np.union1d(columns.chosen, active)
+        self.columns, self.gram_of_all = ColumnSet(self.oracle, active if few else None), None
         return self.columns
 
+    def most_columns(self, active: np.ndarray) -> float:
+        """Up to how many columns a copy is kept."""
+        return SETTINGS.max_copied_column_ratio * active.size + SETTINGS.max_columns_without_selection
+
     def by_columns(
-        self, metric: Metric, active: np.ndarray, root: np.ndarray, moving: np.ndarray, rate: np.ndarray, r: np.ndarray
+        self, metric: Metric, active: np.ndarray, M: ProxJacobian, moving: np.ndarray, r: np.ndarray
     ) -> np.ndarray | None:
-        """Woodbury's identity: as many unknowns as columns in L."""
+        """Woodbury's identity: as many unknowns as active columns."""
         columns, p = self.select(active), self.problem.weights
-        place = active if columns.chosen is None else np.searchsorted(columns.chosen, active)
-        least = 1.0 / (metric.gamma * (1.0 + SETTINGS.row_ridge))
-        if self.gram_of_all is None:
-            self.gram_of_all = columns.gram(p)
-        G = columns.gram(p * (moving - least))[np.ix_(place, place)]
-        G += least * self.gram_of_all[np.ix_(place, place)]
-        side = columns.combine(moving * r)[place]
+        place = place_in(columns, active)
         free, mean = metric.step_b > 0.0, self.mean[active]
-        total, total_r = float(p @ moving), float(p @ (moving * r))
+        G = self.gram(columns, metric, moving)[np.ix_(place, place)]
+        side, total_r = columns.combine(moving * r)[place], float(p @ (moving * r))
         if free:
-            sums = columns.combine(moving)[place]
-            G -= np.outer(mean, sums) + np.outer(sums - total * mean, mean)
-            side = side - total_r * mean
+            sums, total = columns.combine(moving)[place], float(p @ moving)
             border = sums - total * mean
-        scaled = lambda A: root[:, None] * A if root.ndim == 1 else root.T @ A  # noqa: E731
-        C = scaled(scaled(G).T)
-        side = scaled(side[:, None])[:, 0]
-        if free:
-            edge = np.sqrt(metric.step_b) * scaled(border[:, None])
-            C = np.block([[C, edge], [edge.T, np.array([[metric.step_b * total]])]])
-            side = np.append(side, np.sqrt(metric.step_b) * total_r)
-        C.flat[:: C.shape[0] + 1] += 1.0
-        c = newton_step(C.copy, side)
+            G -= np.outer(mean, sums) + np.outer(border, mean)
+            G = np.block([[G, border[:, None]], [border, np.array([[total]])]])
+            side = np.append(side - total_r * mean, total_r)
+        c = woodbury(G, side, metric, M, active)
         if c is None:
             return None
-        x = np.zeros(columns.size)
-        x[place] = root * c[: root.shape[-1]] if root.ndim == 1 else root @ c[: root.shape[-1]]
-        shift = np.sqrt(metric.step_b) * c[-1] - float(self.mean[columns.place] @ x) if free else 0.0
+        x, shift = np.zeros(columns.size), 0.0
+        x[place] = c[: active.size]
+        if free:
+            shift = c[-1] - float(mean @ x[place])
         return moving * (r + columns.scores(x) + shift)
 
+    def gram(self, columns: ColumnSet, metric: Metric, moving: np.ndarray) -> np.ndarray:
+        """X' diag(p moving) X of the copied columns: that of all rows is kept, so that rows with D = 1 cost nothing."""
+        p, least = self.problem.weights, 1.0 / (metric.gamma + metric.sigma)
+        if self.gram_of_all is None:
+            self.gram_of_all = columns.gram(p)
+        return columns.gram(p * (moving - least)) + least * self.gram_of_all
+
     def by_rows(
-        self, metric: Metric, active: np.ndarray, root: np.ndarray, moving: np.ndarray, r: np.ndarray
+        self, metric: Metric, active: np.ndarray, M: ProxJacobian, moving: np.ndarray, r: np.ndarray
     ) -> np.ndarray | None:
         """The system itself, with as many unknowns as rows."""
         p = self.problem.weights
-        A = dense_columns(self.problem.rows, active, self.problem.d)
+        counts = p > 0.0
+        A = dense_columns(self.problem.rows, active, self.problem.d)[counts]
         if metric.step_b > 0.0:
             A = A - self.mean[active]
-        A = A * root if root.ndim == 1 else A @ root
-        H = A @ A.T + metric.step_b
-        counts = p > 0.0
-        H = H[np.ix_(counts, counts)]
+        H = A @ moved(metric, M, active, A.T) + metric.step_b
         H.flat[:: H.shape[0] + 1] += 1.0 / (p * moving)[counts]
         found = newton_step(H.copy, -r[counts])
         if found is None:
@@ -138,42 +119,71 @@ class NewtonSystem:
         return out
 
     def by_products(
-        self, metric: Metric, active: np.ndarray, root: np.ndarray, moving: np.ndarray, r: np.ndarray
+        self, metric: Metric, active: np.ndarray, M: ProxJacobian, moving: np.ndarray, r: np.ndarray
     ) -> np.ndarray:
         """Conjugate gradients on sqrt(p) du, preconditioned by the diagonal."""
         columns, p = self.select(active), self.problem.weights
-        place = active if columns.chosen is None else np.searchsorted(columns.chosen, active)
-        free, mean = metric.step_b > 0.0, self.mean[columns.place]
-        squared = np.zeros(columns.size)
-        if root.ndim == 1:
-            squared[place] = root * root
+        place, free, mean = place_in(columns, active), metric.step_b > 0.0, self.mean[active]
         counts = p > 0.0
 
         def product(du: np.ndarray) -> np.ndarray:
-            g, s = columns.combine(du), float(p @ du)
+            g, s, x = columns.combine(du)[place], float(p @ du), np.zeros(columns.size)
             g = g - s * mean if free else g
-            x = squared * g if root.ndim == 1 else root @ (root.T @ g)
-            shift = metric.step_b * s - float(mean @ x) if free else 0.0
+            x[place] = moved(metric, M, active, g)
+            shift = metric.step_b * s - float(mean @ x[place]) if free else 0.0
             return columns.scores(x) + shift + np.where(counts, du / moving, 0.0)
 
+        squared = np.zeros(columns.size)
+        squared[place] = np.broadcast_to(metric.step_w, M.diagonal.shape)[active] * M.diagonal[active]
         du, residual = np.zeros(r.size), np.where(counts, r, 0.0)
-        diagonal = p * (row_squares(self.problem.rows, columns, squared) + metric.step_b) + 1.0 / moving
+        diagonal = p * (row_squares(columns, squared) + metric.step_b) + 1.0 / moving
         enough = SETTINGS.cg_tolerance * float(np.sqrt(p @ (residual * residual)))
         y = residual / diagonal
         direction, rho = y.copy(), float(p @ (residual * y))
         for _ in range(SETTINGS.max_cg_products):
             q = product(direction)
-            bend = float(p @ (direction * q))
-            if not bend > 0.0:
+            curvature = float(p @ (direction * q))
+            if not curvature > 0.0:
                 break
-            du += (rho / bend) * direction
-            residual = np.where(counts, residual - (rho / bend) * q, 0.0)
+            du += (rho / curvature) * direction
+            residual = np.where(counts, residual - (rho / curvature) * q, 0.0)
             if float(np.sqrt(p @ (residual * residual))) <= enough:
                 break
             y = residual / diagonal
             rho, before = float(p @ (residual * y)), rho
             direction = y + (rho / before) * direction
         return du
+
+
+def woodbury(G: np.ndarray, side: np.ndarray, metric: Metric, M: ProxJacobian, active: np.ndarray) -> np.ndarray | None:
+    """-J (I + G J)^-1 side, with J = blockdiag(step_w M, step_b) on the active columns."""
+    steps = np.broadcast_to(metric.step_w, M.diagonal.shape)[active]
+    border = np.full(side.size - active.size, metric.step_b)
+    if M.is_diagonal:
+        root = np.sqrt(np.concatenate([steps * M.diagonal[active], border]))
+        C = root[:, None] * G * root
+        C.flat[:: C.shape[0] + 1] += 1.0
+        c = newton_step(C.copy, root * side)
+        return None if c is None else root * c
+    J = np.diag(np.concatenate([np.zeros(active.size), border]))
+    J[: active.size, : active.size] = M.restricted(active) * steps
+    C = G @ J
+    C.flat[:: C.shape[0] + 1] += 1.0
+    c = -J @ np.linalg.solve(C, side)
+    return c if np.isfinite(c).all() else None
+
+
+def moved(metric: Metric, M: ProxJacobian, active: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """step_w M g for the active columns, of a vector or a matrix of columns."""
+    full = np.zeros((M.diagonal.size, *g.shape[1:]))
+    full[active] = g
+    steps = np.broadcast_to(metric.step_w, M.diagonal.shape)[active]
+    return ((M @ full)[active].T * steps).T
+
+
+def place_in(columns: ColumnSet, active: np.ndarray) -> np.ndarray:
+    """Where the active columns are among those copied."""
+    return active if columns.chosen is None else np.searchsorted(columns.chosen, active)
 
 
 def dense_columns(rows: Any, active: np.ndarray, d: int) -> np.ndarray:
@@ -184,15 +194,15 @@ def dense_columns(rows: Any, active: np.ndarray, d: int) -> np.ndarray:
     return np.asarray(X[:, active].toarray(), dtype=np.float64)
 
 
-def row_squares(rows: Any, columns: ColumnSet, squared: np.ndarray) -> np.ndarray:
+def row_squares(columns: ColumnSet, squared: np.ndarray) -> np.ndarray:
     """sum_j squared_j x_ij^2 for every row, without centring: for a preconditioner."""
     out = []
     for part in columns.parts:
+        values = np.asarray(part.rows.values, dtype=np.float64) ** 2
         if columns.dense:
-            out.append((np.asarray(part.rows.values, dtype=np.float64) ** 2) @ squared)
+            out.append(values @ squared)
         else:
-            values = np.asarray(part.rows.values, dtype=np.float64) ** 2 * squared[part.rows.indices.astype(np.int64)]
-            sums = np.append(0.0, np.cumsum(values))
+            sums = np.append(0.0, np.cumsum(values * squared[part.rows.indices.astype(np.int64)]))
             at = (part.rows.indptr - part.rows.indptr[0]).astype(np.int64)
             out.append(sums[at[1:]] - sums[at[:-1]])
     return np.concatenate(out)

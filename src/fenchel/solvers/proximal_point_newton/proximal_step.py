@@ -64,6 +64,7 @@ class ProximalStep:
     def begin(self, centre: Centre, metric: Metric) -> None:
         """Start the step from a centre, at the present u."""
         self.centre, self.metric = centre, metric
+        self.u0 = self.u.copy()
         self.evaluate()
 
     def refresh(self) -> None:
@@ -89,7 +90,7 @@ class ProximalStep:
 
         self.oracle.engine.map(work, spans(problem.n))
         self.scores = self.oracle.scores(self.w) + self.intercept()
-        self.r = self.scores - self.z
+        self.r = self.scores - self.z - self.metric.sigma * (self.u - self.u0)
 
     def intercept(self) -> float:
         """The intercept for rows as they are."""
@@ -109,6 +110,10 @@ class ProximalStep:
             )  # fmt: skip
 
         value, slope, second = self.oracle.engine.sum(work, spans(problem.n))
+        p, turn = problem.weights, self.u - self.u0 + t * du
+        value -= 0.5 * metric.sigma * float(p @ (turn * turn))
+        slope -= metric.sigma * float(p @ (turn * du))
+        second += metric.sigma * float(p @ (du * du))
         value += problem.regularizer.value(w) + float(g @ w) + 0.5 * float(np.sum(move * move / metric.step_w))
         slope += float(dg @ w)
         M = self.operator.jacobian(x, metric.step_w, w)
@@ -127,7 +132,14 @@ class ProximalStep:
         """How far the step has moved (w, z), in the metric of scores."""
         p, metric, centre = self.problem.weights, self.metric, self.centre
         move, scores = self.w - centre.w, self.z - centre.z
-        return float(np.sqrt(metric.gamma * np.sum(move * move / metric.step_w) + p @ (scores * scores)))
+        turn = self.u - self.u0
+        return float(
+            np.sqrt(
+                metric.gamma * np.sum(move * move / metric.step_w)
+                + p @ (scores * scores)
+                + metric.gamma * metric.sigma * (p @ (turn * turn))
+            )
+        )
 
     def newton(self) -> bool:
         """A Newton step; False if there is none that improves the dual value."""

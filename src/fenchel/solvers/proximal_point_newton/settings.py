@@ -28,6 +28,11 @@ class Settings:
     slow_growth: float = 0.25
     # The step size never exceeds this multiple of the first one: rounding errors of the scores are proportional to it.
     max_step_ratio: float = 1e8
+    # The weight of the squared distance to the last dual variables is this multiple of (first step size)^2 / step size: at the
+    # first step a row reaches the end of its domain within about the change of its score that leads to a nonsmooth point.
+    dual_distance_ratio: float = 0.3
+    # That weight is at least this multiple of the step size, which bounds the condition number of the systems.
+    min_dual_distance_ratio: float = 1e-13
     # Variances of columns below this fraction of the largest one are replaced by it in the metric.
     min_variance_ratio: float = 1e-12
 
@@ -46,8 +51,6 @@ class Settings:
 
     # Linear systems
     # --------------
-    # Rows at nonsmooth points count as moving at this rate, which bounds the condition number.
-    row_ridge: float = 1e-7
     # Unknowns up to which a system is factored; with more, conjugate gradients are used.
     max_factored_unknowns: int = 3000
     # Conjugate gradients end at this relative residual, or after so many products.
@@ -64,8 +67,6 @@ class Settings:
     max_coupled_features: int = 1000
     # Differences of a prox are over this length, relative to the largest entry of its argument.
     difference_length_ratio: float = 1e-6
-    # Eigenvalues of a Jacobian below this fraction of the largest one count as 0.
-    min_eigenvalue_ratio: float = 1e-12
 
 
 SETTINGS = Settings()

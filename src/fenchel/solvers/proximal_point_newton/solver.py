@@ -2,12 +2,14 @@
 
 Problem      min over w, b of F(w, b) + R(w), any loss of one score, R with a prox: neither need be differentiable or strongly
              convex
-Update       (w, b, z) <- the minimiser of F(z) + R(w) + a squared distance to the last (w, b, z), with z = Xw + b + offset.
-             The dual of this step is smooth; semismooth Newton solves it in as many unknowns as there are active columns, or
-             rows if these are fewer (`newton_system.py`). Step sizes grow as long as Newton steps are few.
+Update       (w, b, z), u <- the saddle point of F(z) + R(w) + sum p u (Xw + b + offset - z) plus a squared distance to the last
+             (w, b, z), minus one to the last u. Its dual is smooth and strongly concave; semismooth Newton solves it in as many
+             unknowns as there are active columns, or rows if these are fewer (`newton_system.py`). Step sizes grow as long as
+             Newton steps are few. Without the distance to u, Newton steps are very long where more rows are at nonsmooth
+             points than there are unknowns: six times as many were needed.
 Certificate  the dual variables of the step, clipped into the domain of loss*, balanced, and scaled into that of R*
-Reference    Rockafellar (1976) for the proximal point method; Li, Sun and Toh (2018) and Tang, Wang, Sun and Toh (2020) for
-             semismooth Newton on the duals of its steps
+Reference    Rockafellar (1976) for the proximal method of multipliers; Li, Sun and Toh (2018) and Tang,
+             Wang, Sun and Toh (2020) for semismooth Newton on the duals of its steps
 """
 
 from __future__ import annotations
@@ -78,7 +80,8 @@ def proximal_points(
         state = (centre.w, centre.b - float(mean @ centre.w), centre.z, step.u, gamma, first, k)
         yield claim(oracle, centre.w, scores, state[1], step)._replace(memory=partial(dict, state=state))
         k += 1
-        step.begin(centre, Metric(gamma, gamma * problem.n * scale, gamma * problem.n if free else 0.0))
+        sigma = max(SETTINGS.dual_distance_ratio * first * (first / gamma), SETTINGS.min_dual_distance_ratio * gamma)
+        step.begin(centre, Metric(gamma, gamma * problem.n * scale, gamma * problem.n if free else 0.0, sigma))
         systems, moved = 0, True
         while systems < SETTINGS.max_systems and not is_solved(step, k):
             moved = step.newton()
