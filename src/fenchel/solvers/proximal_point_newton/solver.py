@@ -148,7 +148,7 @@ def first_step(oracle: Any, z: np.ndarray) -> float:
     problem = oracle.problem
     some = strided(problem.n, min(problem.n, SETTINGS.first_step_rows))
     y, p, z = problem.y[some], problem.weights[some], z[some]
-    size = float(np.abs(z).mean()) or 1.0
+    size = max(float(np.abs(z).mean()), float(np.abs(y).mean())) or 1.0  # scores may all be about 0
 
     def linear(gamma: float) -> float:
         return linear_weight(problem.compiled_loss, y, p, gamma, z)
