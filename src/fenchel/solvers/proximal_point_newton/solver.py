@@ -23,6 +23,7 @@ import numpy as np
 
 from fenchel.kernels.gram import squares_pass
 from fenchel.kernels.proximal_rows import linear_weight
+from fenchel.regularizers.feature_weights import penalised_part
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.proximal_point_newton.newton_system import Metric, NewtonSystem
@@ -123,7 +124,7 @@ def claim(oracle: Any, w: np.ndarray, scores: np.ndarray, b: float, step: Proxim
         b = oracle.best_intercept(z, b)
     primal = oracle.losses_at(z, b)[0] + regularizer.value(w)
     u = oracle.feasible(step.u)
-    v = -oracle.combine(u)
+    v = penalised_part(regularizer, -oracle.combine(u))
     share = regularizer.dual_scale(v)
     dual = -oracle.conjugates(share * u) - regularizer.conjugate(share * v)
     return Iterate(w, b, primal, dual, u)
