@@ -142,7 +142,7 @@ def test_optional_methods_exist_where_they_should():
 
     assert have("primal_from_dual") == have("conjugate_hessian") == set(REGULARIZERS) - {"l1"}
     assert have("gradient") == {"l2", "quadratic", "q_norm"}
-    assert have("prox") == set(REGULARIZERS) - {"q_norm", "balanced_entropy"}
+    assert have("prox") == set(REGULARIZERS)
 
 
 def test_flags():
