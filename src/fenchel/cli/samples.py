@@ -85,9 +85,7 @@ def _targets(loss: Any, rows: int) -> tuple[np.ndarray, np.ndarray | None]:
 def _penalty(name: str, features: int | None) -> Any:
     from fenchel.regularizers import REGULARIZERS
 
-    if name not in REGULARIZERS:
-        raise UnknownNameError("penalty", name, REGULARIZERS)
-    kind: Any = REGULARIZERS[name]
+    kind: Any = REGULARIZERS.lookup(name, "penalty")
     if name == "quadratic":
         if features is None:
             raise InputError("the penalty quadratic needs a matrix as large as the number of weights")

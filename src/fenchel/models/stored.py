@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from fenchel import regularizers
 from fenchel.data.accept import fault
 from fenchel.errors import ModelFileError
-from fenchel.models.parts import loss_from_parameters, loss_parameters, regularizer_name
+from fenchel.models.parts import loss_from_parameters, loss_parameters
 from fenchel.models.plain_data import Arrays, Header, endless, finite, lift, lower, with_arrays, without_arrays
 from fenchel.models.stored_names import packed_names, unpacked_names
 from fenchel.models.stored_points import point_to_plain, taken_point
@@ -178,7 +178,8 @@ def _take_loss(content: Content, name: str) -> Any:
 
 
 def _put_regularizer(content: Content, name: str, regularizer: Any) -> None:
-    content.header[name] = [regularizer_name(regularizer), lift(regularizer.parameters(), name, content.arrays)]
+    kind = regularizers.REGULARIZERS.written_name(regularizer)
+    content.header[name] = [kind, lift(regularizer.parameters(), name, content.arrays)]
 
 
 def _take_regularizer(content: Content, name: str) -> Any:

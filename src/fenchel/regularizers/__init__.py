@@ -5,60 +5,40 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from typing import Any
 
 import scipy.sparse as sp
 
-from fenchel.errors import InputError, UnknownNameError
-from fenchel.regularizers.balanced_entropy import BalancedEntropy
+from fenchel.errors import InputError
+from fenchel.registry import Registry, classes_in, public_names
+from fenchel.regularizers.balanced_entropy import BalancedEntropy as BalancedEntropy
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.check import check, check_foreign
-from fenchel.regularizers.elastic_net import ElasticNet
-from fenchel.regularizers.entropy import Entropy
-from fenchel.regularizers.l1 import L1
-from fenchel.regularizers.l2 import L2
-from fenchel.regularizers.q_norm import QNorm
-from fenchel.regularizers.quadratic import Quadratic
-from fenchel.regularizers.unnormalised_entropy import UnnormalisedEntropy
-
-__all__ = [
-    "DEFAULT_ALPHA",
-    "L1",
-    "L2",
-    "REGULARIZERS",
-    "BalancedEntropy",
-    "ElasticNet",
-    "Entropy",
-    "QNorm",
-    "Quadratic",
-    "Regularizer",
-    "UnnormalisedEntropy",
-    "check",
-    "check_foreign",
-    "from_parameters",
-    "make",
-]
+from fenchel.regularizers.elastic_net import ElasticNet as ElasticNet
+from fenchel.regularizers.entropy import Entropy as Entropy
+from fenchel.regularizers.l1 import L1 as L1
+from fenchel.regularizers.l2 import L2 as L2
+from fenchel.regularizers.q_norm import QNorm as QNorm
+from fenchel.regularizers.quadratic import Quadratic as Quadratic
+from fenchel.regularizers.unnormalised_entropy import UnnormalisedEntropy as UnnormalisedEntropy
 
 DEFAULT_ALPHA = 1e-4
 
 
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+def _accept(spec: Any) -> Regularizer:
+    if not isinstance(spec, Regularizer):
+        raise InputError(f"regularizer must be a name or a Regularizer object, got {spec!r}.")
+    return spec
 
 
-REGULARIZERS: dict[str, type[Regularizer]] = {
-    _snake_case(cls.__name__): cls
-    for cls in (L1, L2, BalancedEntropy, ElasticNet, Entropy, QNorm, Quadratic, UnnormalisedEntropy)
-}
-
-
-def _lookup(name: str) -> type[Regularizer]:
-    if name not in REGULARIZERS:
-        raise UnknownNameError("regularizer", name, REGULARIZERS)
-    return REGULARIZERS[name]
+REGULARIZERS: Registry[Regularizer] = Registry(
+    "regularizer", classes_in(globals(), lambda cls: issubclass(cls, Regularizer) and cls is not Regularizer), _accept
+)
+__all__ = public_names(
+    REGULARIZERS, "DEFAULT_ALPHA", "REGULARIZERS", Regularizer, check, check_foreign, "from_parameters", "make"
+)
 
 
 def make(spec: str | Regularizer, alpha: float | None = None) -> Regularizer:
@@ -69,20 +49,11 @@ def make(spec: str | Regularizer, alpha: float | None = None) -> Regularizer:
     >>> make(L2(3.0))
     L2(alpha=3.0)
     """
-    if isinstance(spec, Regularizer):
-        if alpha is not None:
-            raise InputError(f"alpha lives inside the regularizer object: leave alpha={alpha!r} out, or pass a name.")
-        return spec
-    if not isinstance(spec, str):
-        hint = f"; call it: {spec.__name__}(alpha)" if isinstance(spec, type) else ""
-        raise InputError(f"regularizer must be a name or a Regularizer object, got {spec!r}{hint}.")
-    kind = _lookup(spec)
-    required = [field.name for field in fields(kind) if field.default is MISSING and field.name != "alpha"]
-    if required:
-        raise InputError(
-            f"{spec!r} needs {', '.join(required)}: pass {kind.__name__}(alpha, {', '.join(required)}) instead."
-        )
-    return kind(DEFAULT_ALPHA if alpha is None else alpha)
+    if isinstance(spec, str):
+        return REGULARIZERS.make(spec, DEFAULT_ALPHA if alpha is None else alpha)
+    if isinstance(spec, Regularizer) and alpha is not None:
+        raise InputError(f"alpha lives inside the regularizer object: leave alpha={alpha!r} out, or pass a name.")
+    return REGULARIZERS.make(spec)
 
 
 def from_parameters(name: str, params: Mapping[str, Any]) -> Regularizer:
@@ -91,7 +62,7 @@ def from_parameters(name: str, params: Mapping[str, Any]) -> Regularizer:
     >>> from_parameters("l2", {"alpha": 0.5})
     L2(alpha=0.5)
     """
-    kind = _lookup(name)
+    kind = REGULARIZERS.lookup(name)
     known = {field.name for field in fields(kind)}
     if set(params) != known:
         raise InputError(f"{name} has the parameters {sorted(known)}, got {sorted(params)}.")
