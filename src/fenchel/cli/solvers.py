@@ -96,9 +96,7 @@ def _title(cls: Any) -> str:
 def _one(name: str) -> tuple[dict[str, Any], str]:
     from fenchel.solvers import SOLVERS
 
-    if name not in SOLVERS:
-        raise UnknownNameError("solver", name, SOLVERS)
-    cls = SOLVERS[name]
+    cls = SOLVERS.lookup(name)
     parameters = {field.name: None if field.default is MISSING else field.default for field in fields(cls)}
     shown = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
     found = {"name": name, **_facts(cls), "parameters": {k: str(v) for k, v in parameters.items()}}

@@ -12,7 +12,9 @@ from fenchel import losses, multiclass
 def has_probability(estimator: Any) -> bool:
     """Whether the estimator's loss, a name or an object, gives probabilities."""
     loss = estimator.loss
-    return hasattr((losses.LOSSES | multiclass.LOSSES).get(loss) if isinstance(loss, str) else loss, "probability")
+    return hasattr(
+        (dict(losses.LOSSES) | dict(multiclass.LOSSES)).get(loss) if isinstance(loss, str) else loss, "probability"
+    )
 
 
 def probabilities(loss: Any, scores: np.ndarray) -> np.ndarray:

@@ -25,8 +25,8 @@ largest_slope()                the most that |u|_2 can be in the domain of loss*
 smoothness()                   Lipschitz constant of the slopes; None: they jump. Found by trying if it is absent
 =============================  ====================================================================================
 
-`task` is "classes" or "regression" (see `fenchel.losses.task`), and `saved_fields` names the parameters that a model file
-keeps, as the constructor takes them; a loss without it cannot be written. A loss that cannot be made without parameters has
+`task` is "classes" or "regression" (see `fenchel.losses.task`), . A model file keeps the
+parameters of the constructor, or what a method `saved` says. A loss that cannot be made without parameters has
 `example()`, one for three classes.
 
 `sparse_duals = True` says that few entries of a `dual_prox` are not zero; with many scores, solvers then store no zeros.

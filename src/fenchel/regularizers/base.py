@@ -21,6 +21,8 @@ separable                     True if R is a sum of functions of one w_j each; `
                               each j, and J is diagonal. False is assumed
 unpenalised(dim)              N with R(w + N t) = R(w) for all t, d x k, orthogonal columns; None where there are none. R*(v)
                               is inf unless N'v = 0, and the certificate moves dual points there
+perturbed(v, error)           points within `error` of v, one of them with about the largest R* there: for the rounding floor
+for_outputs(features, m)      the regularizer of the m coefficients of every feature; K, prior and weights are repeated
 ============================  ====================================================================================
 
 A regularizer that cannot do an optional thing does not have the method: solvers look for it with hasattr. Whatever it has,
@@ -30,7 +32,6 @@ the certificate compares R*(v) with v'w - R(w) at many w: a conjugate that is to
 from __future__ import annotations
 
 import hashlib
-import re
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -43,6 +44,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.compile.dispatch import is_ours
 from fenchel.errors import InputError
+from fenchel.registry import snake_case
 from fenchel.regularizers import derived
 from fenchel.regularizers.numerics import Vector, positive
 
@@ -104,15 +106,6 @@ def is_trusted(reg: Regularizer) -> bool:
     return is_ours(type(reg)) and all(map(is_trusted, inner_regularizers(reg)))
 
 
-def snake_case(name: str) -> str:
-    """The name in registries and files of a class.
-
-    >>> snake_case("ElasticNet"), snake_case("L1Ball")
-    ('elastic_net', 'l1_ball')
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-
-
 def _plain(value: Any) -> Any:
     """One parameter in terms that JSON has; floats survive exactly because JSON writes their shortest repr."""
     if isinstance(value, sp.csc_array):
@@ -168,6 +161,11 @@ class Regularizer(ABC):
     def unpenalised(self, dim: int) -> sp.csc_array | None:
         """N with R(w + N t) = R(w) for every t, so that R*(v) = inf unless N'v = 0; its columns are orthogonal."""
         return None
+
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """One that fits `dim` features, for tables of what fits what."""
+        return cls(0.1)
 
     def start(self, dim: int) -> Vector:
         """A point where R is finite, to start a solver from."""
