@@ -69,7 +69,8 @@ class Run:
         self.latest: Iterate | None = None  # of those that were evaluated, and its number
         self.latest_at = 0
         self.lower: Iterate | None = None  # highest dual value claimed
-        self.certified: tuple[Certificate, Iterate, np.ndarray] | None = None
+        self.certified: tuple[Certificate, Iterate, Any] | None = None
+        self.certified_best: Iterate | None = None  # what it was certified for
         self.certify_seconds = 0.0
         self.certified_at = 0.0
         self.rested: Any = None  # the last rest in which the floor was looked at
@@ -298,8 +299,7 @@ class Run:
         began = CLOCK.other_time()
         best = self.best
         assert best is not None
-        u = self.dual_point()
-        found, point = certifier_of(self.problem).certificate(self.problem, best.coef, best.intercept, u)
+        found, shown, point = self.certificate_of(best, self.dual_point())
         if self.lower is not None and found.dual < self.lower.dual:  # a claim too good: the truth counts from now on
             self.lower = self.lower._replace(dual=found.dual, dual_point=point)
             self.pace.dual = min(self.pace.dual, found.dual)
@@ -308,10 +308,26 @@ class Run:
         if old is not None and old[0].dual > found.dual:  # every dual point ever certified remains a bound
             found = Certificate(found.primal, old[0].dual, found.basis, max(found.floor, old[0].floor))
             point = old[2]
-        self.certified = (found, best, point)
+        self.certified, self.certified_best = (found, shown, point), best
         self.certify_seconds = max(0.7 * self.certify_seconds, CLOCK.other_time() - began)
         self.certified_at = self.seconds
         return found.holds(self.tol)
+
+    def certificate_of(self, best: Iterate, u: Any) -> tuple[Certificate, Iterate, Any]:
+        """(certificate, the iterate that it is of, dual point): with the middle one of intercepts that are equally good,
+        unless the certificate there shows it to be worse. The run itself goes on from the solver's own."""
+        certificate = certifier_of(self.problem).certificate
+        coef, b = self.oracle.middle_intercept(best.coef, best.intercept)
+        if b == best.intercept and coef is best.coef:
+            found, point = certificate(self.problem, coef, b, u)
+            return found, best, point
+        middle, point = certificate(self.problem, coef, b, u)
+        if middle.primal <= self.primal + middle.floor:
+            return middle, best._replace(coef=coef, intercept=b), point
+        found, _ = certificate(self.problem, best.coef, best.intercept, u)
+        if middle.primal <= found.primal + found.floor:
+            return middle, best._replace(coef=coef, intercept=b), point
+        return found, best, point
 
     def dual_point(self) -> np.ndarray:
         """The best dual point known: the one with the highest claimed value, else the slopes at the best iterate."""
@@ -350,9 +366,10 @@ class Run:
         if self.best is None:
             coef = self.problem.regularizer.start(self.problem.d)
             self.best = Iterate(coef, 0.0, np.inf, -np.inf)
-        if self.certified is None or self.certified[1] is not self.best or self.gap() < 0.5 * self.certified_gap:
+        if self.certified is None or self.certified_best is not self.best or self.gap() < 0.5 * self.certified_gap:
             self.certify_best()
-        found, iterate, point = self.centred()
+        assert self.certified is not None
+        found, iterate, point = self.certified
         if found.holds(self.tol):
             status = Status.CERTIFIED
         coef, intercept = self.problem.present(iterate.coef, iterate.intercept)
@@ -366,20 +383,6 @@ class Run:
         )  # fmt: skip
         log.info("%s", result)
         return result
-
-    def centred(self) -> tuple[Certificate, Iterate, Any]:
-        """What was certified, with the middle one of intercepts that are equally good, unless the certificate there shows it
-        to be worse. The run itself stays as it is: a checkpoint goes on from the solver's own."""
-        assert self.certified is not None
-        found, iterate, point = self.certified
-        if not np.isfinite(found.primal):
-            return self.certified
-        coef, b = self.oracle.middle_intercept(iterate.coef, iterate.intercept)
-        if b == iterate.intercept and coef is iterate.coef:
-            return self.certified
-        there, point = certifier_of(self.problem).certificate(self.problem, coef, b, point)
-        worse = there.primal > found.primal + found.floor or (found.holds(self.tol) and not there.holds(self.tol))
-        return self.certified if worse else (there, iterate._replace(coef=coef, intercept=b), point)
 
     def compile_seconds(self) -> float:
         """Spent on kernels since the solve began, which are not among its seconds."""
