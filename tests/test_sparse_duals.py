@@ -307,7 +307,7 @@ def test_forged_sparse_points_are_refused(forge, tmp_path):
 
 
 def test_a_crash_and_resume_give_the_same_bits(tmp_path):
-    p, keep = problem(), fenchel.Checkpoint(tmp_path / "c", seconds=0, leg=5)
+    p, keep = problem(), fenchel.Checkpoint(tmp_path / "c", seconds=0, segment=5)
 
     def solve(**options):
         return fenchel.solve(p, solver=BlockAscent(), tol=1e-4, max_iter=60, checkpoint=keep, **options)

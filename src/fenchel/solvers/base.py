@@ -60,7 +60,7 @@ class Solver:
     sparse_duals: ClassVar[bool] = False  # it may be given a dual point to start from as a CSR matrix
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 
-    leg_growth: ClassVar[float] = 1.5  # between the cuts of a solve with checkpoints; 2 where a restart forgets much
+    segment_growth: ClassVar[float] = 1.5  # of a solve with checkpoints; 2 where a restart loses much
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         """Yield iterates for ever (or until the method has nothing more to give)."""

@@ -51,7 +51,7 @@ class Pegasos(Solver):
     convergence: ClassVar[str] = "expected suboptimality O(log(steps)/(alpha steps))"
     slow: ClassVar[bool] = True
     waits: ClassVar[int] = 2000
-    leg_growth: ClassVar[float] = 2.0
+    segment_growth: ClassVar[float] = 2.0
     needs: ClassVar[Needs] = Needs(loss=("hinge",), regularizer=("l2",), problem=("no_intercept",))
 
     def __post_init__(self) -> None:

@@ -59,7 +59,7 @@ class ProjectedSubgradient(Solver):
     slow: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector")
     waits: ClassVar[int] = 2000
-    leg_growth: ClassVar[float] = 2.0
+    segment_growth: ClassVar[float] = 2.0
     needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("l2",))
 
     def __post_init__(self) -> None:

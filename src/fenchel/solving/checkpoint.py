@@ -4,13 +4,13 @@ A solver is a generator, and where a generator stands cannot be written to a fil
 
 - A solver whose iterates carry `memory` (L-BFGS its pairs, Bundle its planes, ...) goes on from it exactly: a checkpoint may be
   made after any iteration, and changes nothing.
-- Any other solver is *cut*: at iterations that depend on their count alone, never on the clock, it is closed and started anew
+- Any other solver runs in *segments*: after a number of iterations that never depends on the clock, it is closed and restarted
   at the point it had reached (coefficients, intercept, dual point), whether the file is then written or not. A solve that was
-  killed and resumed therefore repeats, bit for bit, what the solve with `checkpoint=` would have done without the kill.
-  A leg is some seconds of work at least (by the size of the data), and legs grow by half, so that cuts are few and what a
-  restart forgets is small beside a leg; for methods whose steps shrink with their number legs double, which keeps their
-  rate. A state that has been cut goes through the form of the file at once, so
-  that what goes on in memory and what would be read later are the same.
+  killed and resumed is therefore bit-identical to the solve with `checkpoint=` that was not killed. The first segment is long
+  enough for some seconds of work (by the size of the data). Each later one is longer by half, so that restarts are few and
+  lose little; for methods whose steps shrink with the iteration number, segments double, which keeps their rate of
+  convergence. At a restart the state is converted to the form of the file and back, so that the run in memory continues from
+  exactly what would be read later.
 
 In the file (`files/container.py`: JSON and raw arrays, sha256 over all of it) are the digest of the problem, the solver with
 its settings, the versions of Fenchel and NumPy (another one may take other steps) and the state: iterates, trace and pace, but
@@ -44,30 +44,30 @@ log = logging.getLogger("fenchel")
 KIND = "checkpoint 1"
 SECONDS = 60.0
 SHARE = 30.0  # times what the last one took, at least, lie between the writing of two
-SHORTEST_LEG, LONGEST_LEG = 10, 1000  # iterations of the first leg
-LEG_WORK = 2e9  # stored values walked in it, if an iteration is a pass: some seconds
+MIN_SEGMENT, MAX_SEGMENT = 10, 1000  # iterations of the first segment
+SEGMENT_WORK = 2e9  # stored values visited in it, if an iteration is a pass: some seconds
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a solve keeps its state, after how many seconds it writes the next, and after how many iterations a solver
-    that cannot go on from its memory is cut for the first time (None: by the size of the data; the module says why).
+    """Where a solve writes its state, how often (`seconds`), and after how many iterations a solver that cannot resume
+    from its memory is restarted for the first time (`segment`; None: by the size of the data).
 
     >>> Checkpoint("fit.checkpoint", seconds=10)
-    Checkpoint(path='fit.checkpoint', seconds=10, leg=None)
+    Checkpoint(path='fit.checkpoint', seconds=10, segment=None)
     """
 
     path: str | os.PathLike[str]
     seconds: float = SECONDS
-    leg: int | None = None
+    segment: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, os.PathLike)) or not os.fspath(self.path):
             raise InputError(f"checkpoint must be a path or a Checkpoint(path, seconds), got {self.path!r}")
         if not (isinstance(self.seconds, (int, float)) and 0.0 <= self.seconds < float("inf")):
             raise InputError(f"checkpoint: seconds must be a number of at least 0, got {self.seconds!r}")
-        if self.leg is not None and not (isinstance(self.leg, int) and self.leg >= 1):
-            raise InputError(f"checkpoint: leg must be None or an integer of at least 1, got {self.leg!r}")
+        if self.segment is not None and not (isinstance(self.segment, int) and self.segment >= 1):
+            raise InputError(f"checkpoint: segment must be None or an integer of at least 1, got {self.segment!r}")
 
 
 def checkpoints(checkpoint: Any, count: int) -> list[Checkpoint]:
@@ -87,7 +87,7 @@ def accept_checkpoint(checkpoint: Any) -> Checkpoint:
 
 
 class CheckpointWriter:
-    """Writes and reads the checkpoints of one solve; knows when the next is due, and when a solver is to be cut."""
+    """Writes and reads the checkpoints of one solve; knows when the next is due, and when a solver is to be restarted."""
 
     def __init__(self, checkpoint: Any, problem: Problem, solver: Any):
         settings = accept_checkpoint(checkpoint)
@@ -99,9 +99,9 @@ class CheckpointWriter:
             "versions": {name: version(name) for name in ("fenchel", "numpy")},
         }
         self.written_at, self.cost = time.perf_counter(), 0.0
-        self.leg = settings.leg or first_leg(problem)
-        self.next_cut = self.leg
-        self.waiting: tuple[Any, Any] | None = None  # a cut that is not in the file yet
+        self.segment = settings.segment or first_segment(problem)
+        self.next_restart = self.segment
+        self.waiting: tuple[Any, Any] | None = None  # a state that is not in the file yet
 
     def due(self) -> bool:
         """Whether it is time to write."""
@@ -109,21 +109,21 @@ class CheckpointWriter:
 
     def begin(self, iteration: int) -> None:
         """A solver begins."""
-        self.next_cut = iteration + self.leg
+        self.next_restart = iteration + self.segment
 
-    def cut_due(self, iteration: int) -> bool:
-        """Whether a solver without memory is to be cut after so many iterations."""
-        return iteration >= self.next_cut
+    def restart_due(self, iteration: int) -> bool:
+        """Whether a solver without memory is to be restarted after this iteration."""
+        return iteration >= self.next_restart
 
-    def cut(self, state: dict[str, Any], growth: float) -> dict[str, Any]:
-        """The state as it would be read from the file; `growth` is that of the legs."""
+    def restart(self, state: dict[str, Any], growth: float) -> dict[str, Any]:
+        """The state as it would be read from the file; segments grow by the factor `growth`."""
         done = state["iteration"]
-        self.next_cut = state["next_cut"] = max(done + self.leg, int(growth * done))
+        self.next_restart = state["next_restart"] = max(done + self.segment, int(growth * done))
         self.waiting = pack(state)
         return unpack(*self.waiting)
 
     def flush(self) -> None:
-        """Write the last cut, if it waits and the time has come."""
+        """Write the last state, if it is not in the file yet and the next write is due."""
         if self.waiting is not None and self.due():
             waiting, self.waiting = self.waiting, None
             self._write(lambda: waiting)
@@ -131,7 +131,7 @@ class CheckpointWriter:
     def keep(self, make: Callable[[], dict[str, Any]]) -> None:
         """Write a state; making it is part of what it costs."""
         self.waiting = None
-        self._write(lambda: pack({**make(), "next_cut": self.next_cut}))
+        self._write(lambda: pack({**make(), "next_restart": self.next_restart}))
 
     def _write(self, make: Callable[[], tuple[Any, Any]]) -> None:
         began = time.perf_counter()
@@ -181,7 +181,7 @@ class CheckpointWriter:
             )
         try:
             state = unpack(header["state"], arrays)
-            self.next_cut = state["next_cut"]
+            self.next_restart = state["next_restart"]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             log.warning(
                 "the checkpoint %s is skipped, and the solve starts anew: no state in it (%r)", self.path, error
@@ -210,12 +210,12 @@ def _shown(versions: Any) -> str:
     return " and ".join(f"{name} {number}" for name, number in sorted(versions.items()))
 
 
-def first_leg(problem: Problem) -> int:
-    """Iterations before the first cut: from counts, so that every run of this problem has the same.
+def first_segment(problem: Problem) -> int:
+    """Iterations before the first restart: from counts, so that every run of this problem has the same.
 
     >>> import fenchel
-    >>> first_leg(fenchel.Problem([[1.0], [2.0]], [1, -1]))
+    >>> first_segment(fenchel.Problem([[1.0], [2.0]], [1, -1]))
     1000
     """
     stored = size(problem.rows) if hasattr(problem, "rows") else problem.n
-    return int(min(max(LEG_WORK / max(stored, 1), SHORTEST_LEG), LONGEST_LEG))
+    return int(min(max(SEGMENT_WORK / max(stored, 1), MIN_SEGMENT), MAX_SEGMENT))

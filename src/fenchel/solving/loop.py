@@ -16,7 +16,7 @@ from fenchel.compile.clock import CLOCK
 from fenchel.errors import InputError, SolveError
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
 from fenchel.selection.progress import Pace
-from fenchel.solving.state import made, recall, state_of
+from fenchel.solving.state import materialize, recall, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -122,7 +122,7 @@ class Run:
                 self.writer.begin(self.iteration)
         try:
             with deadline.until(self.left):
-                return self.legs(choice.solver, begin)
+                return self.run_segments(choice.solver, begin)
         except deadline.OutOfTime:
             return Status.MAX_TIME
         except KeyboardInterrupt:
@@ -132,17 +132,17 @@ class Run:
         except Exception as error:
             raise SolveError(f"{name} failed: {type(error).__name__}: {error}", self.partial()) from error
 
-    def legs(self, solver: Solver, begin: Start) -> Status:
-        """One run of the solver's generator, or, with checkpoints, one after the other."""
-        while (status := self.leg(solver, begin)) is None:
+    def run_segments(self, solver: Solver, begin: Start) -> Status:
+        """One run of the solver's generator, or, with checkpoints, one segment after the other."""
+        while (status := self.run_segment(solver, begin)) is None:
             assert self.writer is not None and self.latest is not None
-            kept = self.writer.cut(state_of(self, self.latest, self.latest_at), solver.leg_growth)
+            kept = self.writer.restart(state_of(self, self.latest, self.latest_at), solver.segment_growth)
             begin = recall(self, kept)
             self.pace.recall(kept["pace"])
         return status
 
-    def leg(self, solver: Solver, begin: Start) -> Status | None:
-        """One run; None if it was cut, and is to go on from there."""
+    def run_segment(self, solver: Solver, begin: Start) -> Status | None:
+        """One run of the generator; None if it was stopped to be restarted from there."""
         point = begin.dual_point
         if hasattr(point, "toarray") and not solver.sparse_duals:
             point = point.toarray()
@@ -175,7 +175,7 @@ class Run:
                 return Status.MAX_TIME  # the next iteration would end too late
             if self.pace.stalled(self.iteration) or self.is_at_floor() or self.is_overtaken():
                 return Status.STALLED
-            if self.writer is not None and self.cut_here(iterate, self.writer):
+            if self.writer is not None and self.restart_here(iterate, self.writer):
                 return None
             self.iteration += 1
         return Status.STALLED
@@ -209,14 +209,14 @@ class Run:
             return False
         return True
 
-    def cut_here(self, iterate: Iterate, writer: CheckpointWriter) -> bool:
-        """Write the checkpoint that is due, if any; True if the solver is to be cut after this iterate."""
+    def restart_here(self, iterate: Iterate, writer: CheckpointWriter) -> bool:
+        """Write the checkpoint that is due, if any; True if the solver is to be restarted after this iterate."""
         if iterate.memory is not None:
             if writer.due():
                 writer.keep(lambda: state_of(self, iterate, self.iteration))
             return False
         writer.flush()
-        return iterate.primal is not None and writer.cut_due(self.iteration)
+        return iterate.primal is not None and writer.restart_due(self.iteration)
 
     def reached(self, iteration: int) -> Status | None:
         """The status, if what was recalled is the end already."""
@@ -336,7 +336,7 @@ class Run:
         source = self.lower if self.lower is not None else self.best
         assert source is not None
         if source.dual_point is not None:
-            return made(source.dual_point)
+            return materialize(source.dual_point)
         return certifier_of(self.problem).slopes_at(self.problem, source.coef, source.intercept)
 
     def stop_asked(self, iterate: Iterate, name: str) -> bool:

@@ -61,7 +61,7 @@ class Extragradient(Solver):
     slow: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("structured",)
     waits: ClassVar[int] = 2000
-    leg_growth: ClassVar[float] = 2.0
+    segment_growth: ClassVar[float] = 2.0
     needs: ClassVar[Needs] = Needs(regularizer=("l2",), problem=("marginals",))
 
     def __post_init__(self) -> None:

@@ -63,7 +63,7 @@ class FrankWolfe(Solver):
     rebuilds: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
     waits: ClassVar[int] = 2000
-    leg_growth: ClassVar[float] = 2.0
+    segment_growth: ClassVar[float] = 2.0
     needs: ClassVar[Needs] = Needs(regularizer=("strongly_convex", "primal_from_dual"))
 
     def __post_init__(self) -> None:

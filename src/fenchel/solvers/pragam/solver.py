@@ -63,7 +63,7 @@ class Pragam(Solver):
     cost: ClassVar[str] = "two passes over the data"
     convergence: ClassVar[str] = "gap O(1/(alpha iterations^2)); geometric for differentiable losses"
     waits: ClassVar[int] = 2000
-    leg_growth: ClassVar[float] = 2.0
+    segment_growth: ClassVar[float] = 2.0
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "structured")
     needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("quadratic_part",), problem=("marginals",))
 
