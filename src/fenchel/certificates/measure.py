@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificates.passes import EPS
-from fenchel.certificates.scalar import SAFETY, Certifier, blur, combined
+from fenchel.certificates.assemble import Share, assemble, none_like
+from fenchel.certificates.scalar import Certifier, combined
 from fenchel.compile.dispatch import is_ours
 from fenchel.compile.kernel import kernel
 from fenchel.data.row_blocks import map_row_blocks
@@ -27,7 +27,6 @@ from fenchel.data.rows import sized_dot
 from fenchel.errors import InputError
 from fenchel.measures.check import around, first_below, tangent
 from fenchel.problems.measure import Mixture
-from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 
 LOOKED_AROUND = 4  # vectors of scores around which a user's own measure is tried, at most
@@ -100,8 +99,6 @@ def set_certificate(
     require_tangents(problem, [z, *(mixture.scores if isinstance(mixture, Mixture) else [])])
     magnitude = abs(value) + float(np.abs(slope) @ size)
     mixture = mixture if isinstance(mixture, Mixture) else Mixture(np.ones(1), z[None])
-    regularizer = certified_regularizer(problem.regularizer, w)
-    regular = regularizer.value(w)
     total = float(mixture.weights.sum())
     weights = mixture.weights / (max(total, 1.0) if problem.loss.nonnegative else total)
     g, c, sizes = np.zeros(problem.n), 0.0, 0.0
@@ -111,18 +108,16 @@ def set_certificate(
         c += weight * constant
         sizes += weight * (abs(at) + float(np.abs(slope) @ np.abs(at_scores)))
     v, spread = combine(problem, np.ones(problem.n), g)
-    scale = regularizer.dual_scale(v)
-    if scale < 1.0:  # mixed with the plane 0, which bounds a measure that is never negative
-        c = scale * c if problem.loss.nonnegative else -np.inf
-        v *= scale
-    conjugate = regularizer.conjugate(v)
-    primal, dual = value + regular, c - conjugate
-    terms = magnitude + sizes + abs(regular) + abs(conjugate)
-    logarithm = 1.0 + np.log2(problem.n)  # sums over sorted scores run over all of them
-    floor = SAFETY * EPS * logarithm * terms + SAFETY * blur(problem.regularizer, v, EPS * spread, sizes)
-    primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
+    share = Share(v, (c,), (sizes,), (spread,), risk=(value,), risk_size=(magnitude,))
+
+    def scaled(scale: float) -> Share:
+        """Mixed with the plane 0, which bounds a measure that is never negative."""
+        return share.scaled(scale) if problem.loss.nonnegative else none_like(share)
+
+    logarithm = 1.0 + np.log2(problem.n)  # Sums over sorted scores run over all of them.
+    found, _ = assemble(problem, w, share, scaled, depth=logarithm)
     kept = Mixture(weights, mixture.scores)
-    return Certificate(float(primal), float(dual), problem.basis, float(floor) if np.isfinite(floor) else np.inf), kept
+    return found, kept
 
 
 def slopes_mixture(problem: Any, w: np.ndarray, b: float = 0.0, scores: Any = None) -> Mixture:

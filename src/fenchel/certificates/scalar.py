@@ -12,13 +12,13 @@ solver is imported.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.certificates.assemble import Share, assemble, lower_bound, none_like, sum_of
 from fenchel.certificates.passes import (
-    EPS,
     clip_pass,
     combine_pass,
     conjugate_pass,
@@ -34,23 +34,18 @@ from fenchel.compile.dispatch import is_builtin, without
 from fenchel.data.accept import accept_vector
 from fenchel.data.row_blocks import map_row_blocks, map_row_ranges
 from fenchel.errors import InputError
-from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 
 CHUNK = 4096  # rows whose share of v is added up before it joins the total: its rounding stays near that of one chunk
 WIDE = 8  # stored values in a block, at least, for each column of the sums that it makes
 MOST_SHIFTS = 200  # tried to balance a dual point
-SAFETY = 4.0  # roundings per term that the floor allows for
 
 
 class DualValue(NamedTuple):
-    """D at a feasible point, the point, and the sizes that its rounding is proportional to."""
+    """D at a feasible point, and the point."""
 
     dual: float
-    point: np.ndarray
-    magnitude: float
-    imbalance: float
-    blur: float = 0.0  # what the rounding of v can hide in R*(v)
+    point: Any
 
 
 class Conjugates(NamedTuple):
@@ -77,26 +72,26 @@ def usable(problem: Any, u: np.ndarray) -> bool:
 def dual_value(problem: Any, u: np.ndarray) -> DualValue:
     """D at the feasible point nearest (in the sense of `feasible`) to u; -inf if u is none."""
     if not usable(problem, u):
-        return DualValue(-np.inf, np.zeros(problem.n), 0.0, 0.0)
+        return DualValue(-np.inf, np.zeros(problem.n))
     u = feasible(problem, u)
-    return dual_at(problem, u, *combined(problem, problem.weights, u), conjugates(problem, u))
+    share = with_conjugates(Share(combined(problem, problem.weights, u)[0]), conjugates(problem, u))
+    found = lower_bound(problem.regularizer, share, rescaled(problem, share, u))
+    return DualValue(found.dual, scaled_point(found.scale, u))
 
 
-def dual_at(
-    problem: Any, u: np.ndarray, v: np.ndarray, spread: float, sums: Conjugates, regularizer: Any = None
-) -> DualValue:
-    """D at a feasible u, or, where R* is an indicator, at the largest multiple of it in R*'s domain."""
-    regularizer = regularizer or problem.regularizer
-    if not np.isfinite(v).all():
-        return DualValue(-np.inf, u, 0.0, 0.0)
-    scale = regularizer.dual_scale(v)
-    if scale < 1.0:
-        u, v = scale * u, scale * v
-        sums = conjugates(problem, u)
-    regular = regularizer.conjugate(v)
-    dual = -sums.total - regular
-    hidden = blur(problem.regularizer, v, EPS * spread, sums.magnitude)
-    return DualValue(dual if dual == dual else -np.inf, u, sums.magnitude + abs(regular), sums.imbalance, hidden)
+def with_conjugates(share: Share, sums: Conjugates) -> Share:
+    """The share, with the gain of a dual point."""
+    return share._replace(gain=(-sums.total,), gain_size=(sums.magnitude,), balance=np.array([sums.imbalance]))
+
+
+def rescaled(problem: Any, share: Share, u: np.ndarray) -> Callable[[float], Share]:
+    """The share at a multiple of u."""
+    return lambda scale: with_conjugates(share._replace(v=scale * share.v), conjugates(problem, scale * u))
+
+
+def scaled_point(scale: float, u: Any) -> Any:
+    """The multiple of a dual point that the certificate is for."""
+    return scale * u if scale < 1.0 else u
 
 
 def combined(problem: Any, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
@@ -134,15 +129,6 @@ def conjugates_of(parts: Iterable[tuple[float, float, float]]) -> Conjugates:
     """The sums of what `conjugated` found."""
     totals, magnitudes, slopes = zip(*parts, strict=True)
     return Conjugates(sum_of(totals), sum(magnitudes), sum_of(slopes))
-
-
-def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
-    """How much D may lose if every v_j is off by `error`: through a larger R*, or through scaling back into its domain."""
-    worst = (v + error, v + np.copysign(error, v))  # the conjugates grow with v or with |v|
-    rise = max(map(regularizer.conjugate, worst)) - regularizer.conjugate(v)
-    if np.isfinite(rise):
-        return max(rise, 0.0)
-    return (1.0 - min(map(regularizer.dual_scale, worst))) * magnitude or np.inf
 
 
 def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
@@ -235,11 +221,6 @@ def risk_of(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
     return sum_of(totals), sum(magnitudes)
 
 
-def sum_of(totals: Sequence[float]) -> float:
-    """Their sum, rounded once; infinite or NaN if one of them is."""
-    return math.fsum(totals) if np.isfinite(totals).all() else float(np.sum(totals))
-
-
 def require_subgradients(problem: Any, span: slice, z: np.ndarray) -> None:
     """Raise InputError where a value of a user's own loss lies below its tangent at one of the scores z."""
     if is_builtin(problem.loss):
@@ -254,19 +235,8 @@ def require_subgradients(problem: Any, span: slice, z: np.ndarray) -> None:
         )
 
 
-class Sums(NamedTuple):
-    """Over all rows, at (w, b) and at u: what P and D are made of, and the sizes that their rounding is proportional to."""
-
-    risk: float
-    magnitude: float
-    v: np.ndarray
-    spread: float
-    conjugates: Conjugates
-    through: float
-
-
-def all_sums(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> Sums:
-    """Block by block, everything that is asked of its rows while they are in the cache."""
+def share_of(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> Share:
+    """The share of all rows of a problem: block by block, everything that is asked of its rows while they are in the cache."""
     combine = combiner(problem, problem.weights, u)
 
     def work(span: slice, rows: Any) -> tuple:
@@ -284,27 +254,20 @@ def all_sums(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) ->
         through_all += through
         risks.append(risk)
         conjugate_sums.append(conjugate)
-    return Sums(*risk_of(risks), v, spread, conjugates_of(conjugate_sums), through_all)
+    risk_sum, magnitude = risk_of(risks)
+    share = Share(v, spread=(spread,), risk=(risk_sum,), risk_size=(magnitude,), score_size=(through_all,))
+    return with_conjugates(share, conjugates_of(conjugate_sums))
 
 
 def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
     """(certificate, feasible dual point) for given coefficients and a given dual point."""
-    found = DualValue(-np.inf, np.zeros(problem.n), 0.0, 0.0)
     given = usable(problem, u)
-    point = feasible(problem, u) if given else found.point
+    point = feasible(problem, u) if given else np.zeros(problem.n)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = all_sums(problem, coef, intercept, point)
-    regularizer = certified_regularizer(problem.regularizer, coef)
-    regular = regularizer.value(coef)
-    primal = sums.risk + regular
-    if given:
-        found = dual_at(problem, point, sums.v, sums.spread, sums.conjugates, regularizer)
-    balance = abs(found.imbalance) * max(1.0, abs(intercept)) if problem.fit_intercept else 0.0
-    sizes = sums.magnitude + abs(regular) + found.magnitude + sums.through
-    floor = SAFETY * EPS * sizes + SAFETY * found.blur + balance
-    primal = primal if primal == primal else np.inf
-    floor = floor if np.isfinite(floor) else np.inf
-    return Certificate(float(primal), float(found.dual), problem.basis, float(floor)), found.point
+        share = share_of(problem, coef, intercept, point)
+    share = share if given else none_like(share)
+    found, scale = assemble(problem, coef, share, rescaled(problem, share, point), abs(intercept))
+    return found, scaled_point(scale, point)
 
 
 def certify(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = None) -> Certificate:

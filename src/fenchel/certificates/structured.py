@@ -18,14 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.certificates.assemble import Share, assemble
 from fenchel.certificates.marginals import accept_marginals, weigh_marginals
-from fenchel.certificates.passes import EPS
-from fenchel.certificates.scalar import SAFETY, Certifier, blur
+from fenchel.certificates.scalar import Certifier
 from fenchel.compile.kernel import kernel
 from fenchel.data.sums import add
 from fenchel.errors import FenchelError, InputError
 from fenchel.regularizers import L2
-from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 from fenchel.structured import Gibbs, Pool
 from fenchel.structured.pool import Marginals, empty_pool, fits, pool_of
@@ -113,26 +112,26 @@ def bad_example(problem: Any, i: int, w: np.ndarray) -> FenchelError:
 
 def structured_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Certificate, Any]:
     """(certificate, feasible dual point) for given coefficients and a given dual point."""
-    w = np.ascontiguousarray(w, dtype=np.float64)
-    certify_model = _log_certificate if problem.log else _hinge_certificate
-    regular = problem.regularizer.value(w)
-    risk, dual, conjugate, sizes, hidden, kept = certify_model(problem, w, point)
-    primal = risk + regular
-    floor = SAFETY * EPS * np.log2(2.0 + problem.d) * (sizes + abs(regular) + abs(conjugate)) + SAFETY * hidden
-    primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
-    return Certificate(float(primal), float(dual), problem.basis, float(floor) if np.isfinite(floor) else np.inf), kept
+    share, kept = share_of(problem, np.ascontiguousarray(w, dtype=np.float64), point)
+    found, scale = assemble(problem, w, share, depth=rounding_depth(problem))
+    if scale < 1.0 or problem.log:  # The rest goes to the gold labels, or to the plane 0.
+        part = {"scale": scale * kept.scale} if isinstance(kept, Marginals) else {"weights": scale * kept.weights}
+        kept = kept._replace(**part)
+    return found, kept
 
 
-def _hinge_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, float, float, float, Any]:
-    regularizer = certified_regularizer(problem.regularizer, w)
-    risk, size, kept, gain, spread, g = _hinge_sums(problem, w, point)
-    scale = regularizer.dual_scale(-g)
-    if scale < 1.0:  # the rest goes to the gold labels
-        share = {"scale": scale * kept.scale} if isinstance(kept, Marginals) else {"weights": scale * kept.weights}
-        kept, gain, g = kept._replace(**share), scale * gain, scale * g
-    conjugate = regularizer.conjugate(-g)
-    hidden = blur(problem.regularizer, -g, EPS * spread, size + gain)
-    return risk, gain - conjugate, conjugate, size + gain, hidden, kept
+def rounding_depth(problem: Any) -> float:
+    """The number of roundings that a term of a label's score may go through."""
+    return float(np.log2(2.0 + problem.d))
+
+
+def share_of(problem: Any, w: np.ndarray, point: Any) -> tuple[Share, Any]:
+    """(the share of all examples of a problem, the dual point as used)."""
+    sums = _log_sums if problem.log else _hinge_sums
+    risk, size, kept, gain, spread, g = sums(problem, w, point)
+    # The planes of a log-loss are those of the risk's own sum: their sizes are counted with it.
+    gain_size = 0.0 if problem.log else gain
+    return Share(-g, (gain,), (gain_size,), (spread,), risk=(risk,), risk_size=(size,)).with_one_size(), kept
 
 
 def _hinge_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, Any, float, float, np.ndarray]:
@@ -186,21 +185,12 @@ def _held_to_known_labels(problem: Any, w: np.ndarray, labels: np.ndarray, pool:
     return 0.0
 
 
-def _log_certificate(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, float, float, float, Any]:
-    regularizer = certified_regularizer(problem.regularizer, w)
-    risk, sizes, kept, constant, spread, g = _log_sums(problem, w, point)
-    scale = regularizer.dual_scale(-g)
-    conjugate = regularizer.conjugate(-scale * g)
-    hidden = blur(problem.regularizer, -scale * g, EPS * spread, sizes)
-    return risk, scale * constant - conjugate, conjugate, sizes, hidden, kept._replace(weights=scale * kept.weights)
-
-
 def _log_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, Any, float, float, np.ndarray]:
     """(risk, sizes of all terms, the dual point as used, the constant of its plane, its spread, its slope)."""
     room = problem.model.room
     mixture = point if isinstance(point, Gibbs) else Gibbs(np.ones(1), w[None])
     total = float(mixture.weights.sum())
-    if not (total > 0.0 and mixture.weights.min() >= 0.0):
+    if not (mixture.weights >= 0.0).all():
         mixture, total = Gibbs(np.ones(1), w[None]), 1.0
     weights = mixture.weights / max(total, 1.0)  # the loss is never negative: what is missing to 1 is the plane 0
     g, constant, sizes, risk = np.zeros(problem.d), 0.0, 0.0, None
@@ -216,12 +206,6 @@ def _log_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, An
         sizes += size
     spread = float(np.linalg.norm(g)) * np.log2(2.0 + problem.n)
     return risk, sizes, mixture._replace(weights=weights), constant, spread, g
-
-
-def sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, np.ndarray, float, float]:
-    """(risk, what the dual point gains, its slope, the sizes of all terms, the spread of the slope): a block's share."""
-    risk, size, _, gain, spread, g = (_log_sums if problem.log else _hinge_sums)(problem, w, point)
-    return risk, gain, g, size if problem.log else size + gain, spread
 
 
 def _log_plane(problem: Any, w: np.ndarray, room: int) -> tuple[float, float, np.ndarray]:

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.certificates.assemble import Share, assemble
 from fenchel.certificates.passes import EPS, UNEVEN
-from fenchel.certificates.scalar import SAFETY, Certifier, blur
+from fenchel.certificates.scalar import Certifier
 from fenchel.certificates.vector import combined, primal_sums
 from fenchel.compile.kernel import kernel
 from fenchel.data.sums import add
 from fenchel.errors import InputError
 from fenchel.multiclass.protocol import slopes, value
 from fenchel.problems.measure import Mixture
-from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 
 AROUND = 8  # directions in which a tangent is compared with values, beside the axes
@@ -154,8 +154,7 @@ def tangent_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> 
     tangents = Tangents(problem)
     _, steep, _, _ = tangents.at(Z)
     mixture = mixture if isinstance(mixture, Mixture) else Mixture(np.ones(1), Z[None])
-    regularizer, nonnegative = certified_regularizer(problem.penalty, w), getattr(problem.loss, "nonnegative", False)
-    regular = regularizer.value(w)
+    nonnegative = getattr(problem.loss, "nonnegative", False)
     total = float(mixture.weights.sum())
     weights = mixture.weights / (max(total, 1.0) if nonnegative else total)
     U, c, sizes = np.zeros(problem.dual_shape), 0.0, 0.0
@@ -166,25 +165,21 @@ def tangent_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> 
         sizes += weight * terms
     V, spread = combined(problem, U)
     v = V.ravel()
-    scale = regularizer.dual_scale(v) if np.isfinite(v).all() else 1.0
-    if scale < 1.0 and nonnegative:  # mixed with the plane 0, which bounds a loss that is never negative
-        c, v = scale * c, scale * v
-    elif scale < 1.0:
-        c, v = _into_domain(problem, tangents, c, v)
-    conjugate = regularizer.conjugate(v) if np.isfinite(v).all() else np.inf
-    primal, dual = risk + regular, c - conjugate
     with np.errstate(over="ignore", invalid="ignore"):
         through = float(problem.weights @ (np.linalg.norm(steep, axis=1) * size))
-    hidden = blur(problem.penalty, v, EPS * spread, sizes)
-    floor = SAFETY * EPS * (magnitude + sizes + abs(regular) + abs(conjugate) + through) + SAFETY * hidden
-    primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
-    floor = floor if np.isfinite(floor) else np.inf
-    return Certificate(float(primal), float(dual), problem.basis, float(floor)), Mixture(weights, mixture.scores)
+    share = Share(v, (c,), (sizes,), (spread,), risk=(risk,), risk_size=(magnitude,), score_size=(through,))
+
+    def scaled(scale: float) -> Share:
+        """Mixed with the plane 0, which bounds a loss that is never negative, or with a plane that is nearly level."""
+        return share.scaled(scale) if nonnegative else _into_domain(problem, tangents, share)
+
+    found, _ = assemble(problem, w, share, scaled, penalty=problem.penalty)
+    return found, Mixture(weights, mixture.scores)
 
 
-def _into_domain(problem: Any, tangents: Tangents, c: float, v: np.ndarray) -> tuple[float, np.ndarray]:
-    """(constant, v) of the plane mixed with as little as will do of one that is nearly level: R* is finite at its end."""
-    conjugate, m = problem.penalty.conjugate, problem.outputs
+def _into_domain(problem: Any, tangents: Tangents, share: Share) -> Share:
+    """The share of the plane mixed with as little as will do of one that is nearly level: R* is finite at its end."""
+    conjugate, m, v, (c,) = problem.penalty.conjugate, problem.outputs, share.v, share.gain
     best, level = (-np.inf, v), [problem.y] if problem.several_targets else [
         t * (np.eye(m)[problem.y] - 1.0 / m) for t in (0.0, 10.0, 40.0, 1e3, 1e6)
     ]  # fmt: skip
@@ -195,14 +190,14 @@ def _into_domain(problem: Any, tangents: Tangents, c: float, v: np.ndarray) -> t
         if not (np.isfinite(other).all() and np.isfinite(conjugate(other))):
             continue
         for _ in range(HALVINGS):
-            share = 0.5 * (low + high)
-            inside = np.isfinite(conjugate((1.0 - share) * v + share * other))
-            low, high = (low, share) if inside else (share, high)
+            part = 0.5 * (low + high)
+            inside = np.isfinite(conjugate((1.0 - part) * v + part * other))
+            low, high = (low, part) if inside else (part, high)
         mixed = (1.0 - high) * v + high * other
         found = (1.0 - high) * c + high * constant, mixed
         if found[0] - conjugate(mixed) > best[0] - conjugate(best[1]):
             best = found
-    return best
+    return share._replace(gain=(best[0],), v=best[1])
 
 
 def tangents_mixture(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixture:

@@ -11,13 +11,14 @@ passes are this file's own; it imports no kernel, engine or solver.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.certificates.passes import EPS
-from fenchel.certificates.scalar import CHUNK, SAFETY, WIDE, Certifier, blur, sum_of
+from fenchel.certificates.assemble import Share, assemble, lower_bound, none_like, sum_of
+from fenchel.certificates.scalar import CHUNK, WIDE, Certifier, DualValue, scaled_point
 from fenchel.compile.kernel import kernel
 from fenchel.data.accept import as_rows, block
 from fenchel.data.dual_matrix import accept_dual_matrix, changed_rows, dense
@@ -27,7 +28,6 @@ from fenchel.data.sums import add
 from fenchel.errors import InputError
 from fenchel.multiclass.protocol import conjugate, dual_prox, into_domain, slopes, value
 from fenchel.regularizers import L2
-from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 
 SMOOTHINGS = 10.0 ** np.arange(-9, 1)
@@ -121,16 +121,6 @@ def vector_combine_pass(rows, p, duals, chunk, part, V):
     return spread
 
 
-class VectorDual(NamedTuple):
-    """D at a feasible point, the point, and the sizes that its rounding is proportional to."""
-
-    dual: float
-    point: Any
-    magnitude: float
-    imbalance: float
-    blur: float = 0.0
-
-
 def combined(problem: Any, U: Any) -> tuple[np.ndarray, float]:
     """(-sum_i p_i x_i u_i', the size that its rounding is proportional to)."""
     p, shape, duals = problem.weights, (problem.features, problem.outputs), as_rows(U)
@@ -153,27 +143,35 @@ def conjugates(problem: Any, U: Any) -> tuple[float, float]:
     return vector_conjugate_pass(problem.compiled_loss, problem.y, problem.weights, as_rows(U), work)
 
 
-def vector_dual_value(problem: Any, U: Any, regularizer: Any = None) -> VectorDual:
+def vector_dual_value(problem: Any, U: Any) -> DualValue:
     """D at a feasible point near U; -inf if there is none to be had."""
+    U, usable = feasible_or_zero(problem, U)
+    if not usable:
+        return DualValue(-np.inf, U)
+    share = dual_share(problem, U)
+    found = lower_bound(problem.penalty, share, lambda scale: with_conjugates(problem, share.scaled(scale), scale * U))
+    return DualValue(found.dual, scaled_point(found.scale, U))
+
+
+def feasible_or_zero(problem: Any, U: Any) -> tuple[Any, bool]:
+    """(a feasible point near U, True), or, if U is no dual point, (0, False)."""
     try:
-        U = feasible_matrix(problem, accept_dual_matrix(problem, U))
+        return feasible_matrix(problem, accept_dual_matrix(problem, U)), True
     except InputError:  # a solver's, that is none
-        none = sp.csr_matrix if sp.issparse(U) else np.zeros
-        return VectorDual(-np.inf, none(problem.dual_shape), 0.0, 0.0)
-    regularizer, p = regularizer or problem.penalty, problem.weights
+        return (sp.csr_matrix if sp.issparse(U) else np.zeros)(problem.dual_shape), False
+
+
+def dual_share(problem: Any, U: Any) -> Share:
+    """What all rows add to D."""
     V, spread = combined(problem, U)
-    v = V.ravel()
-    if not np.isfinite(v).all():
-        return VectorDual(-np.inf, U, 0.0, 0.0)
-    scale = regularizer.dual_scale(v)
-    if scale < 1.0:  # towards 0, which is in the domain where the loss has a minimum
-        U, v = scale * U, scale * v
+    return with_conjugates(problem, Share(V.ravel(), spread=(spread,)), U)
+
+
+def with_conjugates(problem: Any, share: Share, U: Any) -> Share:
+    """The share, with the gain of a dual point."""
     total, magnitude = conjugates(problem, U)
-    regular = regularizer.conjugate(v)
-    dual = -total - regular
-    imbalance = float(np.abs(p @ U).max()) if problem.free else 0.0
-    hidden = blur(problem.penalty, v, EPS * spread, magnitude)
-    return VectorDual(dual if dual == dual else -np.inf, U, magnitude + abs(regular), imbalance, hidden)
+    balance = problem.weights @ U if problem.free else np.zeros(1)
+    return share._replace(gain=(-total,), gain_size=(magnitude,), balance=balance)
 
 
 def feasible_matrix(problem: Any, U: Any) -> Any:
@@ -234,27 +232,36 @@ def primal_sums(problem: Any, w: np.ndarray, keep: bool = True) -> tuple[float, 
     return sum_of([total for total, _ in found]), sum(magnitude for _, magnitude in found), Z, size
 
 
-def vector_certificate(problem: Any, w: np.ndarray, b: float, U: Any) -> tuple[Certificate, Any]:
-    """(certificate, feasible dual point) for given variables and a given dual point."""
+def share_of(problem: Any, w: np.ndarray, U: Any) -> tuple[Share, Callable[[float], Share]]:
+    """(the share of all rows of a problem, and at a multiple of U)."""
     steep = problem.loss.largest_slope()
     risk, magnitude, Z, size = primal_sums(problem, w, keep=not np.isfinite(steep))
-    W = w.reshape(-1, problem.outputs)
-    penalised = W[: problem.features].ravel()
-    regularizer = certified_regularizer(problem.penalty, penalised)
-    regular = regularizer.value(penalised)
-    primal = risk + regular
-    found = vector_dual_value(problem, U, regularizer)
     if not np.isfinite(steep):
         G = np.empty(problem.dual_shape)
         vector_slopes_pass(problem.compiled_loss, problem.y, Z, G)
-        steep = np.linalg.norm(G, axis=1) + np.linalg.norm(dense(found.point), axis=1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        through = float(np.sum(problem.weights * steep * size))
-    balance = found.imbalance * max(1.0, float(np.abs(W[problem.features :]).sum())) if problem.free else 0.0
-    floor = SAFETY * EPS * (magnitude + abs(regular) + found.magnitude + through) + SAFETY * found.blur + balance
-    primal = primal if primal == primal else np.inf
-    floor = floor if np.isfinite(floor) else np.inf
-    return Certificate(float(primal), float(found.dual), problem.basis, float(floor)), found.point
+        steep = np.linalg.norm(G, axis=1)
+
+    def with_scores(share: Share, U: Any) -> Share:
+        slope = steep + np.linalg.norm(dense(U), axis=1) if np.ndim(steep) else steep
+        with np.errstate(over="ignore", invalid="ignore"):
+            through = float(np.sum(problem.weights * slope * size))
+        return share._replace(risk=(risk,), risk_size=(magnitude,), score_size=(through,))
+
+    share = dual_share(problem, U)
+    again = lambda scale: with_scores(with_conjugates(problem, share.scaled(scale), scale * U), scale * U)  # noqa: E731
+    return with_scores(share, U), again
+
+
+def vector_certificate(problem: Any, w: np.ndarray, b: float, U: Any) -> tuple[Certificate, Any]:
+    """(certificate, feasible dual point) for given variables and a given dual point."""
+    W = w.reshape(-1, problem.outputs)
+    point, usable = feasible_or_zero(problem, U)
+    share, scaled = share_of(problem, w, point)
+    share = share if usable else none_like(share)
+    intercept = float(np.abs(W[problem.features :]).sum())
+    penalised = W[: problem.features].ravel()
+    found, scale = assemble(problem, penalised, share, scaled, intercept, penalty=problem.penalty)
+    return found, scaled_point(scale, point)
 
 
 @kernel
@@ -305,7 +312,7 @@ def best_dual_matrix(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
     return best.point
 
 
-def _block_steps(problem: Any, best: VectorDual) -> VectorDual:
+def _block_steps(problem: Any, best: DualValue) -> DualValue:
     """Rounds of sweeps over the rows, each evaluated by the true dual value."""
     rng, U = np.random.default_rng(0), best.point.copy()
     strength, rows = problem.penalty.alpha, np.flatnonzero(problem.weights > 0.0).astype(np.uint64)

@@ -6,28 +6,18 @@ goes out as it is, in a tuple of its own (tuples are put together where arrays a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from fenchel.certificates import scalar as scalars
 from fenchel.certificates import structured as examples
 from fenchel.certificates import vector as vectors
-from fenchel.certificates.passes import clip_pass
-from fenchel.certificates.scalar import all_sums, combined
+from fenchel.certificates.assemble import Share
+from fenchel.certificates.passes import clip_pass, move_pass, reach_pass, shift_pass
 from fenchel.oracles.scalar import Kept
 from fenchel.structured import Gibbs
 from fenchel.structured.pool import pool_of
-
-
-class Share(NamedTuple):
-    """What a block adds: to P its risk, to D its gain, and v; and sizes that their rounding is proportional to."""
-
-    v: np.ndarray
-    risk: tuple[float, ...]
-    gain: tuple[float, ...]
-    size: tuple[float, ...]
-    spread: tuple[float, ...]
-    balance: np.ndarray  # sum p u
 
 
 def dual_of(holder: Any, point: Any) -> np.ndarray:
@@ -37,37 +27,25 @@ def dual_of(holder: Any, point: Any) -> np.ndarray:
     return sum(weight * holder.oracle.plane_dual(recipe) for weight, recipe in point.parts)
 
 
-def clipped(holder: Any, point: Any, keep_ends: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def clipped(holder: Any, point: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(u in the domain, the ends between which it may be moved)."""
     problem = holder.problem
     u, low, high = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
     clip_pass(problem.compiled_loss, problem.y, dual_of(holder, point), low, high, u)
-    if keep_ends:  # a row at the end of its domain is usually there for a reason
-        at_end = (u <= low) | (u >= high)
-        low, high = np.where(at_end, u, low), np.where(at_end, u, high)
     return u, low, high
 
 
 def balance_sums(holder: Any, point: Any, keep_ends: bool, shift: float) -> tuple[float, float, float, float, float]:
-    """(sum p u', the weight of the rows that can still move, sum p low, sum p high, sum p |u|) for u' = u + shift, clipped."""
-    p = holder.problem.weights
-    u, low, high = clipped(holder, point, keep_ends)
-    moved = np.minimum(np.maximum(u + shift, low), high)
-    free = (low < u + shift) & (u + shift < high)
-    with np.errstate(invalid="ignore"):
-        ends = (float(p @ low), float(p @ high))
-    return float(p @ moved), float(p @ free), *ends, float(p @ np.abs(u))
+    """(sum p u' and its derivative in the shift, for u' = u + shift, clipped; sum p |u|, the least and largest sum p u')."""
+    u, p = clipped(holder, point), holder.problem.weights
+    return *shift_pass(*u, p, shift, keep_ends), *reach_pass(*u, p, keep_ends)
 
 
 def rows_share(holder: Any, w: np.ndarray, b: float, point: Any, shift: tuple[bool, float], scale: float) -> Share:
     """The share of a block of rows with one score each."""
-    problem = holder.problem
-    u, low, high = clipped(holder, point, shift[0])
-    u = scale * np.minimum(np.maximum(u + shift[1], low), high)
-    sums = all_sums(problem, w, b, u)
-    total, magnitude, imbalance = sums.conjugates
-    sizes = sums.magnitude + magnitude + sums.through
-    return Share(sums.v, (sums.risk,), (-total,), (sizes,), (sums.spread,), np.array([imbalance]))
+    u, low, high = clipped(holder, point)
+    move_pass(u, low, high, shift[1], shift[0], u)
+    return scalars.share_of(holder.problem, w, b, scale * u).with_one_size()
 
 
 def vector_rest(holder: Any, point: Any) -> tuple[np.ndarray]:
@@ -89,17 +67,7 @@ def vector_share(holder: Any, w: np.ndarray, point: Any, balance: Any, scale: fl
     elif balance is not None:
         share, towards = balance
         U = (1.0 - share) * U + share * towards[problem.y]
-    U = scale * U
-    risk, magnitude, Z, size = vectors.primal_sums(problem, w)
-    V, spread = vectors.combined(problem, U)
-    total, dual_magnitude = vectors.conjugates(problem, U)
-    steep: Any = problem.loss.largest_slope()
-    if not np.isfinite(steep):
-        G = np.empty(problem.dual_shape)
-        vectors.vector_slopes_pass(problem.compiled_loss, problem.y, Z, G)
-        steep = np.linalg.norm(G, axis=1) + np.linalg.norm(U, axis=1)
-    sizes = magnitude + dual_magnitude + float(np.sum(problem.weights * steep * size))
-    return Share(V.ravel(), (risk,), (-total,), (sizes,), (spread,), problem.weights @ U)
+    return vectors.share_of(problem, w, scale * U)[0].with_one_size()
 
 
 def example_share(holder: Any, w: np.ndarray, point: Any) -> Share:
@@ -112,8 +80,7 @@ def example_share(holder: Any, w: np.ndarray, point: Any) -> Share:
     else:
         labels = [holder.oracle.labels_at(recipe.coef)[2] for _, recipe in point.parts]
         own = pool_of(problem.model.sizes, labels, np.array([weight for weight, _ in point.parts]))
-    risk, gain, g, sizes, spread = examples.sums(problem, w, own)
-    return Share(-g, (risk,), (gain,), (sizes,), (spread,), np.zeros(1))
+    return examples.share_of(problem, w, own)[0]
 
 
 def set_scores(holder: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -125,4 +92,4 @@ def set_scores(holder: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def set_combined(holder: Any, g: np.ndarray) -> tuple[np.ndarray, float]:
     """(-sum g x, the size that its rounding is proportional to)."""
-    return combined(holder.problem, np.ones(holder.problem.n), g)
+    return scalars.combined(holder.problem, np.ones(holder.problem.n), g)

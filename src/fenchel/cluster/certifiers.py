@@ -7,22 +7,22 @@ it is found by some rounds of sums.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from fenchel.certificates.assemble import Share, assemble
 from fenchel.certificates.measure import accept_mixture, set_certificate, slopes_mixture
 from fenchel.certificates.passes import EPS
-from fenchel.certificates.scalar import SAFETY, Certifier, blur, shift_to_balance, sum_of
+from fenchel.certificates.scalar import Certifier, shift_to_balance
+from fenchel.certificates.structured import rounding_depth
 from fenchel.certificates.vector import making_up
-from fenchel.cluster.certificate_shares import Share
 from fenchel.errors import InputError
 from fenchel.oracles.scalar import Kept, Mixed, PlaneRecipe
 from fenchel.oracles.structured import LabelRecipe
-from fenchel.regularizers.certified import certified_regularizer
 from fenchel.result import Certificate
 
 
@@ -49,7 +49,8 @@ def rows_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple
     """(certificate, dual point) of losses of one score per row."""
     team = problem.team()
     shift = balancing_shift(team, point) if problem.fit_intercept else (False, 0.0)
-    return _certificate(problem, w, abs(b), lambda scale: team.sum("rows_share", w, b, point, shift, scale)), point
+    ask = lambda scale: Share(*team.sum("rows_share", w, b, point, shift, scale))  # noqa: E731
+    return _certificate(problem, w, abs(b), ask), point
 
 
 def vectors_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Certificate, Any]:
@@ -60,18 +61,14 @@ def vectors_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tu
         balance = rest if problem.several_targets else making_up(problem.masses(), rest)
     b = float(np.abs(w[problem.features * problem.outputs :]).sum())
     penalised = w[: problem.features * problem.outputs]
-    ask = lambda scale: team.sum("vector_share", w, point, balance, scale)  # noqa: E731
-    return _certificate(problem, penalised, b, ask, regularizer=problem.penalty), point
+    ask = lambda scale: Share(*team.sum("vector_share", w, point, balance, scale))  # noqa: E731
+    return _certificate(problem, penalised, b, ask, problem.penalty), point
 
 
 def examples_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Certificate, Any]:
     """(certificate, dual point) of structured examples: what a scale takes away goes to the gold labels."""
-
-    def ask(scale: float) -> tuple:
-        found = Share(*problem.team().sum("example_share", w, point))
-        return found._replace(v=scale * found.v, gain=tuple(scale * gain for gain in found.gain))
-
-    return _certificate(problem, w, 0.0, ask, np.log2(2.0 + problem.d)), point
+    share = Share(*problem.team().sum("example_share", w, point))
+    return assemble(problem, w, share, depth=rounding_depth(problem))[0], point
 
 
 def sets_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Certificate, Any]:
@@ -92,24 +89,12 @@ def set_combined(problem: Any, p: np.ndarray, g: np.ndarray) -> tuple[np.ndarray
 
 
 def _certificate(
-    problem: Any, w: np.ndarray, b: float, ask: Any, depth: float = 1.0, regularizer: Any = None
+    problem: Any, w: np.ndarray, b: float, ask: Callable[[float], Share], penalty: Any = None
 ) -> Certificate:
     """From the shares of all blocks, asked for with a scale of the dual point; w are the variables that R is of."""
-    given = problem.regularizer if regularizer is None else regularizer
-    regularizer = certified_regularizer(given, w)
-    share = Share(*ask(1.0))
-    scale = regularizer.dual_scale(share.v) if np.isfinite(share.v).all() else 1.0
-    if scale < 1.0:
-        share = Share(*ask(scale))._replace(v=scale * share.v)  # of which R* is known to be finite
-    regular, conjugate = regularizer.value(w), regularizer.conjugate(share.v)
-    risk, gain, size = sum_of(list(share.risk)), sum_of(list(share.gain)), math.fsum(share.size)
-    primal, dual = risk + regular, gain - conjugate
-    hidden = blur(given, share.v, EPS * math.fsum(share.spread), size)
-    free = problem.has_intercept
-    balance = float(np.abs(share.balance).max()) * max(1.0, b) if free else 0.0
-    floor = SAFETY * EPS * depth * (size + abs(regular) + abs(conjugate)) + SAFETY * hidden + balance
-    primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
-    return Certificate(float(primal), float(dual), problem.basis, float(floor) if np.isfinite(floor) else np.inf)
+    share = ask(1.0)
+    scaled = lambda scale: ask(scale)._replace(v=scale * share.v)  # noqa: E731  of which R* is known to be finite
+    return assemble(problem, w, share, scaled, b, penalty=penalty)[0]
 
 
 def balancing_shift(team: Any, point: Any) -> tuple[bool, float]:
@@ -119,7 +104,7 @@ def balancing_shift(team: Any, point: Any) -> tuple[bool, float]:
     """
     for keep_ends in (True, False):
         ask = partial(team.sum, "balance_sums", point, keep_ends)
-        *first, least, most, size = ask(0.0)
+        *first, size, least, most = ask(0.0)
         sums = lambda shift, ask=ask, first=first: ask(shift)[:2] if shift else first  # noqa: E731
         shift = shift_to_balance(sums, size, least, most, enough=4.0 * EPS)
         if shift is not None:

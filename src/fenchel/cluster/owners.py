@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel.certificates.assemble import Share
 from fenchel.cluster import blocks
 from fenchel.cluster.blocks import Facts, Spec
 from fenchel.cluster.holder import Holder
@@ -40,8 +41,10 @@ SUMS = frozenset(
     }
 )  # fmt: skip
 # Where in an answer the owner's own loss stands; a question with none of it says nothing of how the owner fares.
+RISK = Share._fields.index("risk")
 OWN_LOSS = {
-    "risk": 0, "risk_alone": 0, "newton_look": 0, "newton_along": 0, "local_dual_round": 0, "rows_share": 1, "vector_share": 1,
+    "risk": 0, "risk_alone": 0, "newton_look": 0, "newton_along": 0, "local_dual_round": 0,
+    "rows_share": RISK, "vector_share": RISK,
 }  # fmt: skip
 
 

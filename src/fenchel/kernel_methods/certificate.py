@@ -6,13 +6,14 @@ positive semi-definite, and says so when c'Kc or (p u)'K(p u) comes out negative
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fenchel import deadline
-from fenchel.certificates.passes import EPS, conjugate_pass, slopes_pass
-from fenchel.certificates.scalar import SAFETY, Certifier, certified_loss, feasible, require_subgradients
+from fenchel.certificates.assemble import Share, assemble
+from fenchel.certificates.passes import conjugate_pass, slopes_pass
+from fenchel.certificates.scalar import Certifier, certified_loss, feasible, require_subgradients
 from fenchel.compile.kernel import kernel
 from fenchel.data.accept import accept_vector
 from fenchel.data.sums import add
@@ -63,6 +64,22 @@ def square(gram_vector: np.ndarray, vector: np.ndarray, size: np.ndarray) -> tup
     return max(found, 0.0), magnitude
 
 
+class SquaredNorm(NamedTuple):
+    """R = alpha/2 |f|^2 and its conjugate, each at the one function that the certificate asks for."""
+
+    primal: float
+    dual: float
+
+    def value(self, w: np.ndarray) -> float:
+        return self.primal
+
+    def conjugate(self, v: np.ndarray) -> float:
+        return self.dual
+
+    def dual_scale(self, v: np.ndarray) -> float:
+        return 1.0
+
+
 def kernel_certificate(problem: Any, coef: np.ndarray, b: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
     """(certificate, feasible dual point) for f = sum_j c_j k(x_j, .), intercept b and a dual point."""
     p, alpha = problem.weights, problem.alpha
@@ -75,13 +92,12 @@ def kernel_certificate(problem: Any, coef: np.ndarray, b: float, u: np.ndarray) 
     require_subgradients(problem, slice(0, problem.n), z)
     risk, magnitude = loss_pass(loss, problem.y, p, z)
     conjugates, dual_magnitude, imbalance = conjugate_pass(loss, problem.y, p, problem.offset, u)
-    primal = risk + 0.5 * alpha * norm
-    dual = -conjugates - 0.5 * dual_norm / alpha
-    through = float(np.abs(a) @ (sizes[:, 0] + abs(b)))
-    terms = magnitude + dual_magnitude + 0.5 * alpha * norm_size + 0.5 * dual_size / alpha + through
-    floor = SAFETY * EPS * terms + (abs(imbalance) * max(1.0, abs(b)) if problem.fit_intercept else 0.0)
-    primal, dual = (primal if primal == primal else np.inf), (dual if dual == dual else -np.inf)
-    return Certificate(primal, dual, problem.basis, floor if np.isfinite(floor) else np.inf), u
+    share = Share(
+        a, (-conjugates,), (dual_magnitude + 0.5 * dual_size / alpha,), balance=np.array([imbalance]), risk=(risk,),
+        risk_size=(magnitude + 0.5 * alpha * norm_size,), score_size=(float(np.abs(a) @ (sizes[:, 0] + abs(b))),),
+    )  # fmt: skip
+    squares = SquaredNorm(0.5 * alpha * norm, 0.5 * dual_norm / alpha)
+    return assemble(problem, coef, share, intercept=abs(b), penalty=squares)[0], u
 
 
 def certify_kernel(

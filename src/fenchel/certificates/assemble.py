@@ -1,0 +1,132 @@
+"""The certificate, assembled from what the rows add to it: trusted code, the same for all families, engines and workers.
+
+P = risk + R(w)  and  D = gain - R*(v)  <=  P,
+
+where the risk, the gain and v are sums over rows. A `Share` holds these sums for some of the rows; the family computes it from
+its definitions, at a dual point that is feasible but for R*. Here the shares of all rows meet the regularizer: where R* is an
+indicator, v is scaled down into its domain, and the rounding of both values is bounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.certificates.passes import EPS
+from fenchel.regularizers.certified import certified_regularizer
+from fenchel.result import Certificate
+
+SAFETY = 4.0  # roundings per term that the floor allows for
+
+Terms = tuple[float, ...]  # One number per block, added at the end, so that the sum is rounded once.
+
+
+class Share(NamedTuple):
+    """What some rows add to P and D, and the magnitudes to which the rounding errors are proportional."""
+
+    v: np.ndarray
+    gain: Terms = (0.0,)
+    gain_size: Terms = (0.0,)
+    spread: Terms = (0.0,)  # the magnitude of the terms of v
+    balance: np.ndarray = np.zeros(1)  # sum p u, which must be 0 where intercepts are free
+    risk: Terms = (0.0,)
+    risk_size: Terms = (0.0,)
+    score_size: Terms = (0.0,)  # what the rounding of the scores contributes to P and D
+
+    def scaled(self, scale: float) -> Share:
+        """The share of a dual point whose gain is linear, scaled towards the plane 0; the sizes stay, on the safe side."""
+        return self._replace(v=scale * self.v, gain=tuple(scale * gain for gain in self.gain))
+
+    def with_one_size(self) -> Share:
+        """The share with the sizes of the risk and the scores counted as the gain's, which is on the safe side."""
+        total = size_of(self.risk_size) + size_of(self.gain_size) + size_of(self.score_size)
+        return self._replace(risk_size=(0.0,), gain_size=(total,), score_size=(0.0,))
+
+
+class Bound(NamedTuple):
+    """D, the scale that the dual point needed, its share then, and R*(v)."""
+
+    dual: float
+    scale: float
+    share: Share
+    conjugate: float
+
+
+def lower_bound(regularizer: Any, share: Share, scaled: Callable[[float], Share] | None = None) -> Bound:
+    """D from the share of all rows; `scaled(scale)` is that of the dual point times a scale, by default `Share.scaled`, and
+    has a v at which R* is finite.
+
+    A share that is not finite gives no bound: D is -inf, and nothing of it enters the floor.
+    """
+    scale = 1.0
+    if np.isfinite(share.v).all():
+        scale = regularizer.dual_scale(share.v)
+        if scale < 1.0:
+            share = (scaled or share.scaled)(scale)
+        gain = sum_of(share.gain)
+        if np.isfinite(gain) and np.isfinite(share.v).all():
+            conjugate = regularizer.conjugate(share.v)
+            dual = gain - conjugate
+            return Bound(dual if dual == dual else -np.inf, scale, share, conjugate)
+    return Bound(-np.inf, scale, none_like(share), 0.0)
+
+
+def none_like(share: Share) -> Share:
+    """The share without its dual point."""
+    return share._replace(
+        v=np.zeros(share.v.size), gain=(-np.inf,), gain_size=(0.0,), spread=(0.0,), balance=np.zeros(1)
+    )
+
+
+def assemble(
+    problem: Any,
+    w: np.ndarray,
+    share: Share,
+    scaled: Callable[[float], Share] | None = None,
+    intercept: float = 0.0,
+    depth: float = 1.0,
+    penalty: Any = None,
+) -> tuple[Certificate, float]:
+    """(certificate, scale of the dual point) from the share of all rows.
+
+    w are the variables that R is a function of, R is `penalty` or the problem's regularizer; `intercept` is the magnitude of
+    the free intercepts, and `depth` the number of roundings that a term of a sum may go through.
+    """
+    given = problem.regularizer if penalty is None else penalty
+    regularizer = certified_regularizer(given, w)
+    regular = regularizer.value(w)
+    primal = sum_of(share.risk) + regular
+    found = lower_bound(regularizer, share, scaled)
+    share = found.share
+    risk_size, gain_size, score_size, spread = map(
+        size_of, (share.risk_size, share.gain_size, share.score_size, share.spread)
+    )
+    sizes = risk_size + abs(regular) + (gain_size + abs(found.conjugate)) + score_size
+    hidden = blur(given, share.v, EPS * spread, gain_size) if found.dual > -np.inf else 0.0
+    balance = float(np.abs(share.balance).max()) * max(1.0, intercept) if problem.has_intercept else 0.0
+    floor = SAFETY * EPS * depth * sizes + SAFETY * hidden + balance
+    primal, floor = (primal if primal == primal else np.inf), (floor if np.isfinite(floor) else np.inf)
+    return Certificate(float(primal), float(found.dual), problem.basis, float(floor)), found.scale
+
+
+def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
+    """How much D may lose if every v_j is off by `error`: through a larger R*, or through scaling back into its domain."""
+    worst = (v + error, v + np.copysign(error, v))  # The conjugates grow with v or with |v|.
+    rise = max(map(regularizer.conjugate, worst)) - regularizer.conjugate(v)
+    if np.isfinite(rise):
+        return max(rise, 0.0)
+    return (1.0 - min(map(regularizer.dual_scale, worst))) * magnitude or np.inf
+
+
+def sum_of(totals: Sequence[float]) -> float:
+    """Their sum, rounded once; infinite or NaN if one of them is."""
+    return math.fsum(totals) if np.isfinite(totals).all() else float(np.sum(totals))
+
+
+def size_of(sizes: Terms) -> float:
+    """The sum of magnitudes; infinite if one of them is not a number."""
+    total = sum_of(sizes)
+    return total if total == total else np.inf
