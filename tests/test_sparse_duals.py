@@ -20,7 +20,7 @@ from fenchel.errors import InputError, ModelFileError
 from fenchel.files.container import encode
 from fenchel.kernels import sparse_duals
 from fenchel.kernels.sparse_duals import SparseDuals, as_csr, grown, keep_row, stored
-from fenchel.models.file import plain
+from fenchel.models.stored import plain
 from fenchel.oracles.vector import VectorOracle
 from fenchel.solvers.base import Start
 from fenchel.solvers.block_ascent import solver as block_ascent

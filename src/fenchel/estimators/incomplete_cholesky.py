@@ -13,15 +13,19 @@ from fenchel.errors import InputError
 from fenchel.estimators.kernel import kernel_params
 from fenchel.estimators.parameters import documented, keep
 from fenchel.estimators.plain_state import PlainState
+from fenchel.estimators.saving import Saving
 from fenchel.kernel_methods.gram import BLOCK, refuse_indefinite, require_diagonal
 from fenchel.kernel_methods.kernel_function import KernelFunction
+from fenchel.models.base import feature_names_of
 from fenchel.models.kernel_features import KernelFeatures, cholesky_features
 
 ROUNDING = 1e-8  # a residual below minus this share of the largest diagonal is not rounding
 
 
 @documented({})
-class IncompleteCholesky(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class IncompleteCholesky(
+    Saving[KernelFeatures], PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Features Phi with Phi Phi' ~ K and trace(K - Phi Phi') <= tolerance * trace(K), K the kernel matrix of the rows.
 
     One row after another becomes a pivot, always the one whose k(x, x) is worst explained so far; the residual
@@ -76,15 +80,28 @@ class IncompleteCholesky(PlainState, ClassNamePrefixFeaturesOutMixin, Transforme
         X = self._rows(X, reset=False)
         return cholesky_features(self.kernel, self.kernel_params_, X, self.components_, self.factor_)
 
-    def to_model(self) -> KernelFeatures:
-        """The pivots and the factor without the estimator around them, as `fenchel.save` writes them."""
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
+    _model_class = KernelFeatures
+
+    def _to_model(self) -> KernelFeatures:
+        """The pivots and the factor without the estimator around them."""
         return KernelFeatures(
             vectors=self.components_, pivots=self.pivots_, factor=self.factor_, kernel=self.kernel,
             kernel_params=self.kernel_params_, trace=self.trace_, trace_error=self.trace_error_,
-            feature_names=None if names is None else tuple(str(name) for name in names),
+            feature_names=feature_names_of(self),
         )  # fmt: skip
+
+    @classmethod
+    def _is_own(cls, model: KernelFeatures) -> bool:
+        return True
+
+    @classmethod
+    def _parameters_of(cls, model: KernelFeatures) -> dict[str, Any]:
+        return {"kernel": model.kernel, "kernel_params": model.kernel_params}
+
+    def _restore(self, model: KernelFeatures) -> None:
+        self._restore_names(model.feature_names, model.d)
+        self.components_, self.pivots_, self.factor_ = model.vectors, model.pivots, model.factor
+        self.kernel_params_, self.trace_, self.trace_error_ = model.kernel_params, model.trace, model.trace_error
 
     @property
     def _n_features_out(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.errors import InputError
-from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.linear import LinearEstimator
 from fenchel.result import Result
 
 

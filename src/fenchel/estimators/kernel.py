@@ -27,17 +27,19 @@ from fenchel.estimators.parameters import KERNEL_ATTRIBUTES, documented, keep
 from fenchel.estimators.plain_state import PlainState
 from fenchel.estimators.probability import has_probability, probabilities
 from fenchel.estimators.regressor import NAMES as REGRESSION_NAMES
+from fenchel.estimators.saving import Saving, keep_reports, work_of
 from fenchel.kernel_methods import KernelProblem, solve_kernel
 from fenchel.kernel_methods.problem import make_gram
 from fenchel.kernel_methods.scores import kernel_scores
 from fenchel.losses.task import innermost, response_of
+from fenchel.models.base import feature_names_of, plain_entries
 from fenchel.models.kernel import KernelModel
-from fenchel.models.model import plain_label
-from fenchel.regularizers import DEFAULT_ALPHA, L2
+from fenchel.models.scored import facts_of
+from fenchel.regularizers import DEFAULT_ALPHA
 from fenchel.result import Result
 
 
-class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
+class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, BaseEstimator):
     """Base of the two; a subclass says which targets and how scores become predictions."""
 
     loss: Any
@@ -114,17 +116,8 @@ class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
         )
         self.support_vectors_ = None if self._precomputed() else X[self.support_]
         self.kernel_params_, self.alpha_ = params, results[0].problem.regularizer.alpha
-        first: Any = results[0].problem
-        self._solved = {
-            "loss": first.loss, "n": first.n, "intercept": first.fit_intercept, "tol": float(results[0].tol),
-            "weighted": bool((first.weights != first.weights[0]).any()), "digests": tuple(r.digest for r in results),
-            "solvers": tuple(result.solver for result in results),
-        }  # fmt: skip
-        several = len(results) > 1
-        self.certificate_ = [result.certificate for result in results] if several else results[0].certificate
-        self.status_ = [result.status for result in results] if several else results[0].status
-        self.n_iter_ = np.array([result.n_iter for result in results]) if several else int(results[0].n_iter)
-        self.converged_ = all(result.converged for result in results)
+        self._facts, self._work = facts_of(results), work_of(results)
+        keep_reports(self, results)
 
     def _warn(self, results: list[Result]) -> None:
         bad = [result for result in results if not result.converged]
@@ -146,14 +139,12 @@ class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
             self.kernel, self.kernel_params_, X, self.support_vectors_, self.support_, self.dual_coef_, self.intercept_
         )
 
-    def to_model(self) -> KernelModel:
-        """The fitted model without the estimator around it, as `fenchel.save` writes it; a kernel of your own is refused."""
-        check_is_fitted(self)
-        solved, one = self._solved, self.dual_coef_.shape[0] == 1
-        labels, names = getattr(self, "classes_", None), getattr(self, "feature_names_in_", None)
+    _model_class = KernelModel
+
+    def _to_model(self) -> KernelModel:
+        """A kernel of your own is refused."""
+        one = self.dual_coef_.shape[0] == 1
         points = self.dual_point_[0] if one else self.dual_point_
-        certificates: Any = [self.certificate_] if one else self.certificate_
-        statuses: Any = [self.status_] if one else self.status_
         return KernelModel(
             coef=np.array(self.dual_coef_[0] if one else self.dual_coef_),
             intercept=float(self.intercept_[0]) if one else np.array(self.intercept_),
@@ -161,20 +152,36 @@ class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
             vectors=self.support_vectors_,
             kernel=self.kernel,
             kernel_params=self.kernel_params_,
-            loss=solved["loss"],
-            regularizer=L2(self.alpha_),
-            fit_intercept=solved["intercept"],
-            labels=None if labels is None else tuple(plain_label(label) for label in labels),
-            certificates=tuple(certificates),
-            statuses=tuple(statuses),
-            tol=solved["tol"],
-            solvers=solved["solvers"],
-            digests=solved["digests"],
-            n=solved["n"],
-            weighted=solved["weighted"],
+            labels=plain_entries(getattr(self, "classes_", None)),
             dual_points=points if np.isfinite(points).all() else None,
-            feature_names=None if names is None else tuple(str(name) for name in names),
+            feature_names=feature_names_of(self),
+            **self._facts,
         )
+
+    @classmethod
+    def _is_own(cls, model: KernelModel) -> bool:
+        return (model.labels is not None) == issubclass(cls, ClassifierMixin)
+
+    @classmethod
+    def _parameters_of(cls, model: KernelModel) -> dict[str, Any]:
+        return {
+            "loss": model.loss, "kernel": model.kernel, "kernel_params": model.kernel_params,
+            "alpha": model.regularizer.alpha, "fit_intercept": model.fit_intercept, "tol": model.tol,
+        }  # fmt: skip
+
+    def _restore(self, model: KernelModel) -> None:
+        self._restore_reports(model)
+        self._restore_names(model.feature_names, model.d)
+        self.support_, self.support_vectors_ = model.support, model.vectors
+        self.dual_coef_, self.intercept_ = (
+            np.atleast_2d(model.coef).copy(),
+            np.atleast_1d(model.intercept).astype(float),
+        )
+        points = model.dual_points
+        self.dual_point_ = np.full((model.k, model.n), np.nan) if points is None else np.atleast_2d(points)
+        self.kernel_params_, self.alpha_ = model.kernel_params, model.regularizer.alpha
+        if model.labels is not None:
+            self.classes_ = np.array(model.labels)
 
 
 def kernel_params(estimator: Any, X: Any, weights: np.ndarray | None) -> dict[str, Any]:
@@ -199,7 +206,8 @@ def automatic_gamma(how: str, X: Any, weights: np.ndarray | None) -> float:
     total = d * p.sum()
     mean = float(p @ np.asarray(X.sum(axis=1), dtype=float).ravel()) / total
     variance = float(p @ np.asarray(squares.sum(axis=1), dtype=float).ravel()) / total - mean * mean
-    return 1.0 / (d * variance) if variance > 1e-14 * mean * mean else 1.0
+    # A Python float: numpy computes with it in the precision of the rows, as it does in a model read from a file.
+    return float(1.0 / (d * variance)) if variance > 1e-14 * mean * mean else 1.0
 
 
 @documented(KERNEL_ATTRIBUTES)

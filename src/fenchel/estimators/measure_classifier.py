@@ -12,6 +12,8 @@ from fenchel.errors import InputError
 from fenchel.estimators.cuts import best_threshold
 from fenchel.estimators.measured import MeasureEstimator, measure_of
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
+from fenchel.measures import Ordinal
+from fenchel.models.model import Model
 
 NAMES = ["break_even", "f_beta", "precision_at_k", "recall_at_k", "roc_area"]
 
@@ -54,6 +56,8 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
     >>> model.status_.name, bool(f1_score(y, model.predict(scale(X))) > 0.97)
     ('CERTIFIED', True)
     """
+
+    _is_stacked = True
 
     def __init__(
         self, measure="roc_area", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto",
@@ -100,5 +104,14 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
         above = self.decision_function(X) > 0.0
         return self.classes_[above.astype(int)]
 
-    def _meaning(self) -> dict[str, Any]:
-        return {"thresholds": [self.threshold_]}
+    def _thresholds(self) -> tuple[float, ...]:
+        return (float(self.threshold_),)
+
+    @classmethod
+    def _is_own_loss(cls, model: Model) -> bool:
+        return model.is_measure and model.thresholds is not None and not isinstance(model.loss, Ordinal)
+
+    def _restore(self, model: Model) -> None:
+        super()._restore(model)
+        (self.threshold_,) = model.thresholds or (0.0,)
+        self.intercept_ = np.array([-self.threshold_])

@@ -9,8 +9,10 @@ import numpy as np
 
 from fenchel import measures
 from fenchel.errors import InputError, UnknownNameError
-from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.linear import LinearEstimator
 from fenchel.measures import Measure
+from fenchel.models.model import Model
+from fenchel.problems.measure import Mixture
 from fenchel.problems.scalar import Problem
 from fenchel.result import Result
 
@@ -60,3 +62,20 @@ class MeasureEstimator(LinearEstimator):
     def _dual_points(self) -> Any:
         point = self.dual_point_
         return None if point is None else np.column_stack([point.weights, point.scores])
+
+    @classmethod
+    def _is_own_loss(cls, model: Model) -> bool:
+        return model.is_ranking
+
+    @classmethod
+    def _parameters_of(cls, model: Model) -> dict[str, Any]:
+        return cls._measure_parameters(model.loss, model.labels) | super()._parameters_of(model)
+
+    @classmethod
+    def _measure_parameters(cls, measure: Measure, labels: tuple[Any, ...] | None) -> dict[str, Any]:
+        """Parameters of the estimator that the measure tells."""
+        return {"measure": measure}
+
+    def _restore_dual(self, model: Model) -> None:
+        points = model.dual_points
+        self.dual_point_ = None if points is None else Mixture(points[:, 0].copy(), points[:, 1:].copy())

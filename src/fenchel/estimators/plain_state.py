@@ -20,8 +20,9 @@ from fenchel.result import TracePoint
 
 MARK = "__fenchel__"
 HOMES = (
-    "estimators.sequence_input", "losses", "measures", "mirror_maps", "models.structured_check", "multiclass",
-    "problems.measure", "regularizers", "result", "sequences.attributes", "solvers", "solving.checkpoint", "structured",
+    "estimators.sequence_input", "kernel_methods.ascent", "losses", "measures", "mirror_maps", "models.structured_check",
+    "multiclass", "problems.measure", "regularizers", "result", "sequences.attributes", "solvers", "solving.checkpoint",
+    "structured",
 )  # fmt: skip
 CSR = {"csr_matrix": sp.csr_matrix, "csr_array": sp.csr_array}
 WHOLE = (0,)  # places in a TracePoint that are whole numbers

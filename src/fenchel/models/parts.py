@@ -1,13 +1,14 @@
-"""Loss and regularizer of a model: the loss as plain data, what its scores mean, the regularizer of one score."""
+"""Loss and regularizer of a model: both as plain data, what its scores mean, the regularizer of one score."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel import losses, measures, multiclass
+from fenchel import losses, measures, multiclass, regularizers, structured
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.losses.task import innermost
 
@@ -73,6 +74,15 @@ def classes_known(loss: Any) -> int | None:
     return int(loss.leaf.size) if hasattr(loss, "leaf") else None
 
 
+def has_several_targets(loss: Any) -> bool:
+    """Whether every score predicts a target of its own, so that none stands for a label.
+
+    >>> has_several_targets(multiclass.MultivariateSquared()), has_several_targets(multiclass.Softmax())
+    (True, False)
+    """
+    return getattr(innermost(loss), "several_targets", False) is True
+
+
 def regularizer_of(problem: Any) -> Any:
     """The regularizer as it was given: that of a problem with several scores is spread over all of them."""
     return problem.given if problem.is_vector else problem.regularizer
@@ -84,6 +94,8 @@ def loss_parameters(loss: Any) -> dict[str, Any]:
     >>> loss_parameters(multiclass.TopK(5)), loss_parameters(losses.Hinge())
     ({'name': 'top_k', 'k': 5}, {'name': 'hinge', 'margin': 1.0})
     """
+    if structured.is_structured(loss):
+        return _structured_parameters(loss)
     if measures.is_measure(loss):
         plain = measures.parameters(loss)
         return {key: np.array(value) if isinstance(value, tuple) else value for key, value in plain.items()}
@@ -113,6 +125,8 @@ def loss_from_parameters(data: dict[str, Any]) -> Any:
         return losses.from_parameters(data)
     if name in measures.MEASURES:
         return measures.from_parameters(data)
+    if name in structured.MODELS:
+        return _structured_from_parameters(data)
     if name not in FIELDS:
         raise UnknownNameError("loss", str(name), [*losses.LOSSES, *FIELDS, *measures.MEASURES])
     values = {key: value for key, value in data.items() if key != "name"}
@@ -131,3 +145,46 @@ def _of_tree(name: str, parent: Any, leaf: Any, **more: Any) -> Any:
     if not (np.array_equal(tree.parent, parent) and np.array_equal(np.sort(leaf), np.sort(tree.leaf))):
         raise InputError(f"loss {name!r}: parent and leaf are not those of a tree with parents before children")
     return JOINT[name](tree, **more)._replace(leaf=np.array(leaf, dtype=np.int64))
+
+
+KINDS: dict[str, tuple[type, ...]] = {  # annotations of the parameters of structured models, and what they may be
+    "bool": (bool,),
+    "float": (float, int),
+    "int | None": (int, type(None)),
+    "str": (str,),
+}
+
+
+def require_built_in(loss: Any) -> None:
+    """Only built-in models of structured outputs: kernels and arithmetic trust the kinds of their parameters."""
+    name = type(loss).__name__
+    if type(loss) not in structured.MODELS.values():
+        raise InputError(f"{name} is not a built-in model of structured outputs: it cannot be saved")
+    for one in fields(loss):
+        value = getattr(loss, one.name)
+        if type(value) not in KINDS[str(one.type)]:
+            raise InputError(f"{one.name} of {name} must be {one.type}, got {value!r}")
+
+
+def _structured_parameters(loss: Any) -> dict[str, Any]:
+    require_built_in(loss)
+    name = next(key for key, kind in structured.MODELS.items() if kind is type(loss))
+    return {"name": name} | {one.name: vars(loss)[one.name] for one in fields(loss)}
+
+
+def _structured_from_parameters(data: dict[str, Any]) -> Any:
+    values = dict(data)
+    name = values.pop("name")
+    kind: Any = structured.MODELS[name]
+    kinds = {one.name: KINDS[str(one.type)] for one in fields(kind)}
+    if set(values) != set(kinds) or not all(type(value) in kinds[key] for key, value in values.items()):
+        raise InputError(f"the parameters of {name} are {sorted(kinds)}: some are missing or of the wrong kind")
+    return kind(**values)
+
+
+def regularizer_name(regularizer: Any) -> str:
+    """The name under which a file has it."""
+    name = next((key for key, kind in regularizers.REGULARIZERS.items() if kind is type(regularizer)), None)
+    if name is None:
+        raise InputError(f"{type(regularizer).__name__} is not a built-in regularizer and cannot be written to a file")
+    return name

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.losses import task
+from fenchel.models.base import labels_shown
 from fenchel.structured import is_structured
 
 
@@ -21,13 +22,6 @@ def task_of(loss: Any, labels: Sequence[Any] | None) -> str:
     if labels is not None and said != "novelty":
         return "two classes"
     return {"binary": "two classes", "ordinal": "ranking"}.get(said, said)
-
-
-def labels_shown(labels: Sequence[Any] | None) -> str | None:
-    """The labels, of many the first ones."""
-    if labels is None:
-        return None
-    return ", ".join(str(label) for label in labels[:8]) + (f", … ({len(labels)})" if len(labels) > 8 else "")
 
 
 def data_facts(problem: Any, labels: Sequence[Any] | None = None) -> dict[str, Any]:
