@@ -32,6 +32,7 @@ def plane_at(model, w, S, i, y):
 def hinge_pass(model, p, start, w, room, first, labels, gradient):
     """gradient += sum p (slope of the best label); labels: the best of each example, flat from example `start` on.
 
+    A best label that ties with the gold one counts with its plane, so that value, gradient and labels are one plane.
     Returns (sum p loss, the first example whose best plane is below 0 or not a number, else -1).
     """
     total, S = 0.0, np.empty(room)
@@ -45,7 +46,7 @@ def hinge_pass(model, p, start, w, room, first, labels, gradient):
         cost = label_cost(model, i, y)
         if not value >= -ROUNDING * (cost + abs(value - cost)):
             return total, i
-        if p[k] > 0.0 and value > 0.0:
+        if p[k] > 0.0 and (value != 0.0 or cost > 0.0):  # the plane of the gold label is 0
             total += p[k] * value
             add_label(model, i, y, p[k] * plane_factor(model, cost), gradient)
     return total, -1
