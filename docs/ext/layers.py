@@ -34,7 +34,8 @@ WITHIN_A_LAYER = {
     ("cli", "report"), ("cluster", "solving"), ("compile", "deadline"), ("estimators", "models"),
     ("files", "errors"), ("kernel_methods", "solving"),
     ("measures", "data"), ("metrics", "data"), ("metrics", "sequences"), ("mirror_maps", "data"), ("multiclass", "data"),
-    ("multiclass", "losses"), ("readers", "data"), ("result", "result_html"), ("selection", "solvers"),
+    ("multiclass", "losses"), ("readers", "data"), ("regularizers", "projections"), ("result", "result_html"),
+    ("selection", "solvers"),
     ("sequences", "data"), ("structured", "data"), ("structured", "projections"),
 }  # fmt: skip
 

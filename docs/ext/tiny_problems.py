@@ -32,8 +32,20 @@ MEASURES: dict[str, Any] = {
 }
 REGULARIZERS: dict[str, Any] = {
     "q_norm": regularizers.QNorm(0.1, 1.5),
-    "quadratic": regularizers.Quadratic(0.1, np.array([1.0, 2.0, 3.0])),
+    "bounded": regularizers.Bounded(regularizers.L2(0.1), lower=0.0),
+    "l1_ball": regularizers.L1Ball(),
+    "l2_ball": regularizers.L2Ball(),
+    "simplex": regularizers.Simplex(),
 }
+# Those with a parameter for each feature
+SIZED: dict[str, Callable[[int], Any]] = {
+    "group_lasso": lambda d: regularizers.GroupLasso(0.1, np.arange(d) // 2),
+    "quadratic": lambda d: regularizers.Quadratic(0.1, np.arange(d) + 1.0),
+    "shifted": lambda d: regularizers.Shifted(regularizers.L2(0.1), np.ones(d)),
+    "slope": lambda d: regularizers.Slope(0.1, np.arange(d, 0.0, -1.0)),
+    "sparse_group_lasso": lambda d: regularizers.SparseGroupLasso(0.1, np.arange(d) // 2),
+}
+ONE_SCORE = {"slope", "total_variation"}
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((ROWS, FEATURES))
@@ -52,8 +64,8 @@ STRUCTURES: dict[str, Callable[[], tuple[Any, Any, dict[str, Any]]]] = {
 
 def regularizer(name: str, d: int = FEATURES) -> Any:
     """The registered regularizer of that name, for d weights."""
-    if name == "quadratic" and d != FEATURES:
-        return regularizers.Quadratic(0.1, np.ones(d))
+    if name in SIZED:
+        return SIZED[name](d)
     return REGULARIZERS.get(name) or regularizers.REGULARIZERS[name](0.1)
 
 
@@ -65,7 +77,9 @@ def scalar(name: str, penalty: str, free: bool = False) -> Any:
 
 
 def vector(name: str, penalty: str, free: bool = False) -> Any:
-    """Several scores per row."""
+    """Several scores per row; None if the penalty is of one score only."""
+    if penalty in ONE_SCORE:
+        return None
     loss = VECTOR.get(name) or multiclass.make(name)
     y = X[:, :2] if name == "multivariate_squared" else CLASS
     return fenchel.Problem(X, y, loss=loss, regularizer=regularizer(penalty), fit_intercept=free)

@@ -114,7 +114,7 @@ def assemble(
 
 def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
     """How much D may lose if every v_j is off by `error`: through a larger R*, or through scaling back into its domain."""
-    worst = (v + error, v + np.copysign(error, v))  # The conjugates grow with v or with |v|.
+    worst = regularizer.perturbed(v, error)
     rise = max(map(regularizer.conjugate, worst)) - regularizer.conjugate(v)
     if np.isfinite(rise):
         return max(rise, 0.0)

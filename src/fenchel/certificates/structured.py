@@ -262,7 +262,7 @@ def own_point(problem: Any, w: np.ndarray, b: float = 0.0) -> Any:
 
 def best_pool(problem: Any, w: np.ndarray, b: float = 0.0) -> Any:
     """A dual point whose D is as high as can be had cheaply when only coefficients are known: for L2, from rounds of steps."""
-    if problem.log or not isinstance(problem.regularizer, L2):
+    if problem.log or not isinstance(problem.regularizer, L2) or problem.regularizer.weights is not None:
         return None
     sizes, strength = problem.model.sizes, problem.regularizer.alpha
     pool = empty_pool(np.asarray(sizes), np.full(problem.n, ROUNDS))

@@ -22,7 +22,7 @@ from fenchel.errors import InputError, SolveError
 from fenchel.problems.measure import SetProblem
 from fenchel.problems.scalar import Problem
 from fenchel.problems.structured import StructuredProblem
-from fenchel.problems.vector import Unpenalised, VectorProblem, for_outputs
+from fenchel.problems.vector import Unpenalised, VectorProblem
 
 
 class OnCluster:
@@ -157,7 +157,7 @@ class ScoresOnCluster(RowsOnCluster, VectorProblem):
         self.n, self.features, self.outputs = self.facts.n, self.facts.d, self.facts.classes
         self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
         self.given.validate(self.features)
-        self.penalty = for_outputs(self.given, self.features, self.outputs)
+        self.penalty = self.given.for_outputs(self.features, self.outputs)
         regularizers.check_foreign(self.penalty, self.features * self.outputs)
         self.regularizer = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
         self.d = (self.features + self.free) * self.outputs

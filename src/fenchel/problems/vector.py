@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +68,7 @@ class VectorProblem(Problem):
         self.weights, self.total_weight = self._accept_weights(sample_weight)
         self.given = regularizers.make(regularizer, alpha)  # of one score; `penalty` is that of all scores
         self.given.validate(self.features)
-        self.penalty = for_outputs(self.given, self.features, self.outputs)
+        self.penalty = self.given.for_outputs(self.features, self.outputs)
         regularizers.check_foreign(self.penalty, self.features * self.outputs)
         self.regularizer: Any = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
         self.d = (self.features + self.free) * self.outputs
@@ -185,20 +184,6 @@ class VectorProblem(Problem):
             f"Problem({self.n} x {self.features} {storage} {self.X.dtype}, {self.outputs} scores; "
             f"{self.loss} + {self.penalty}{intercept})"
         )
-
-
-def for_outputs(regularizer: Regularizer, features: int, m: int) -> Regularizer:
-    """The regularizer of features * m variables, feature by feature, that treats each of the m columns alike."""
-    changes: dict[str, Any] = {}
-    K = getattr(regularizer, "K", None)
-    if K is not None:
-        changes["K"] = (
-            np.repeat(K, m) if np.ndim(K) == 1 and not sp.issparse(K) else sp.kron(K, sp.eye(m), format="csr")
-        )
-    prior = getattr(regularizer, "prior", None)
-    if prior is not None and np.ndim(prior) == 1:
-        changes["prior"] = np.repeat(prior, m)
-    return dataclasses.replace(regularizer, **changes) if changes else regularizer
 
 
 class Unpenalised:

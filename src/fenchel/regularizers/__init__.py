@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -14,14 +13,25 @@ import scipy.sparse as sp
 
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.regularizers.balanced_entropy import BalancedEntropy
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Regularizer, snake_case
+from fenchel.regularizers.bounded import Bounded
 from fenchel.regularizers.check import check, check_foreign
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.regularizers.entropy import Entropy
+from fenchel.regularizers.group_lasso import GroupLasso
 from fenchel.regularizers.l1 import L1
+from fenchel.regularizers.l1_ball import L1Ball
 from fenchel.regularizers.l2 import L2
+from fenchel.regularizers.l2_ball import L2Ball
+from fenchel.regularizers.multi_task import MultiTask
+from fenchel.regularizers.nuclear_norm import NuclearNorm
 from fenchel.regularizers.q_norm import QNorm
 from fenchel.regularizers.quadratic import Quadratic
+from fenchel.regularizers.shifted import Shifted
+from fenchel.regularizers.simplex import Simplex
+from fenchel.regularizers.slope import Slope
+from fenchel.regularizers.sparse_group_lasso import SparseGroupLasso
+from fenchel.regularizers.total_variation import TotalVariation
 from fenchel.regularizers.unnormalised_entropy import UnnormalisedEntropy
 
 __all__ = [
@@ -30,11 +40,22 @@ __all__ = [
     "L2",
     "REGULARIZERS",
     "BalancedEntropy",
+    "Bounded",
     "ElasticNet",
     "Entropy",
+    "GroupLasso",
+    "L1Ball",
+    "L2Ball",
+    "MultiTask",
+    "NuclearNorm",
     "QNorm",
     "Quadratic",
     "Regularizer",
+    "Shifted",
+    "Simplex",
+    "Slope",
+    "SparseGroupLasso",
+    "TotalVariation",
     "UnnormalisedEntropy",
     "check",
     "check_foreign",
@@ -45,14 +66,11 @@ __all__ = [
 DEFAULT_ALPHA = 1e-4
 
 
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-
-
-REGULARIZERS: dict[str, type[Regularizer]] = {
-    _snake_case(cls.__name__): cls
-    for cls in (L1, L2, BalancedEntropy, ElasticNet, Entropy, QNorm, Quadratic, UnnormalisedEntropy)
-}
+_CLASSES: tuple[type[Regularizer], ...] = (
+    L1, L2, BalancedEntropy, Bounded, ElasticNet, Entropy, GroupLasso, L1Ball, L2Ball, MultiTask, NuclearNorm, QNorm, Quadratic,
+    Shifted, Simplex, Slope, SparseGroupLasso, TotalVariation, UnnormalisedEntropy,
+)  # fmt: skip
+REGULARIZERS: dict[str, type[Regularizer]] = {snake_case(cls.__name__): cls for cls in _CLASSES}
 
 
 def _lookup(name: str) -> type[Regularizer]:
@@ -78,11 +96,18 @@ def make(spec: str | Regularizer, alpha: float | None = None) -> Regularizer:
         raise InputError(f"regularizer must be a name or a Regularizer object, got {spec!r}{hint}.")
     kind = _lookup(spec)
     required = [field.name for field in fields(kind) if field.default is MISSING and field.name != "alpha"]
+    has_strength = "alpha" in [field.name for field in fields(kind) if field.init]
     if required:
         raise InputError(
-            f"{spec!r} needs {', '.join(required)}: pass {kind.__name__}(alpha, {', '.join(required)}) instead."
+            f"{spec!r} needs {', '.join(required)}: pass {kind.__name__}({', '.join(has_strength * ['alpha'] + required)}) "
+            "instead."
         )
-    return kind(DEFAULT_ALPHA if alpha is None else alpha)
+    build: Callable[..., Regularizer] = kind
+    if has_strength:
+        return build(DEFAULT_ALPHA if alpha is None else alpha)
+    if alpha is not None:
+        raise InputError(f"{spec!r} is a constraint and has no strength: leave alpha={alpha!r} out.")
+    return build()
 
 
 def from_parameters(name: str, params: Mapping[str, Any]) -> Regularizer:
@@ -92,11 +117,20 @@ def from_parameters(name: str, params: Mapping[str, Any]) -> Regularizer:
     L2(alpha=0.5)
     """
     kind = _lookup(name)
-    known = {field.name for field in fields(kind)}
-    if set(params) != known:
+    known = {field.name for field in fields(kind) if field.init}
+    absent = known - set(params)
+    if set(params) - known or absent - set(kind.omitted_if_none):
         raise InputError(f"{name} has the parameters {sorted(known)}, got {sorted(params)}.")
-    values: dict[str, Any] = {key: _sparse(val) if isinstance(val, Mapping) else val for key, val in params.items()}
-    return kind(**values)
+    return kind(**{key: _restored(value) for key, value in params.items()})
+
+
+def _restored(value: Any) -> Any:
+    """One parameter from its JSON terms."""
+    if not isinstance(value, Mapping):
+        return value
+    if set(value) == {"name", "parameters"} and isinstance(value["parameters"], Mapping):
+        return from_parameters(str(value["name"]), value["parameters"])
+    return _sparse(value)
 
 
 def _sparse(parts: Mapping[str, Any]) -> sp.csc_array:

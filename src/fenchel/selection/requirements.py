@@ -14,6 +14,8 @@ from fenchel.regularizers import L1, L2, ElasticNet, Quadratic
 from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_ascent.mirror_form import has_form
 from fenchel.solvers.newton_cg.vector_system import has_curvature
+from fenchel.solvers.proximal_point_newton.prox_operator import has_jacobian
+from fenchel.solvers.proximal_point_newton.settings import SETTINGS as POINT_NEWTON
 from fenchel.structured.marginals import parts_of
 
 if TYPE_CHECKING:
@@ -34,8 +36,8 @@ STEEPEST = 1e6  # slopes beyond count as unbounded: a loss without `dual_domain`
 
 
 def _is(regularizer: Regularizer, *kinds: type) -> bool:
-    """Whether it is one of these; a user's class derived from one may be another function."""
-    return type(regularizer) in kinds
+    """Whether it is one of these with equal weights; a user's class derived from one may be another function."""
+    return type(regularizer) in kinds and getattr(regularizer, "weights", None) is None
 
 
 def _steepest_slope(problem: Problem) -> float:
@@ -79,6 +81,11 @@ REGULARIZER: dict[str, Requirement] = {
     "prox": Requirement(
         lambda problem: hasattr(problem.regularizer, "prox"),
         "regularizer `{name}` has no `prox` (the method's step is a proximal step on it)",
+    ),
+    "prox_jacobian": Requirement(
+        lambda problem: has_jacobian(problem.regularizer, problem.d),
+        "the prox of regularizer `{name}` couples the weights, and there are more than "
+        f"{POINT_NEWTON.max_coupled_features} features (the method factors its Jacobian)",
     ),
     "primal_from_dual": Requirement(
         lambda problem: hasattr(problem.regularizer, "primal_from_dual"),

@@ -61,6 +61,7 @@ LOOSE_ROUGH, MAX_FACTOR_COST = (
 LOOSE, SOME = 0.045, 1000  # |x|^2 / (n alpha) on average over some rows, for a factor of one pass: dual steps are few
 NOT_FAR, FAR_ROUGH = 20.0, 100.0  # |x|^2 / (n alpha) of wide sparse rows up to which few epochs do it; do it roughly
 PATIENT = 3.0  # times what semismooth Newton costs as a rule: what dual steps are thought to cost where it needs longer
+FEW_ROWS, MOST_FEATURES = 1000, 1000  # up to which proximal points with Newton steps were measured to be faster
 TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
 
 
@@ -152,6 +153,25 @@ def _truncated_newton(problem: VectorProblem) -> bool:
     return features <= most and (problem.smooth_loss or problem.n >= ROWS_PER_VARIABLE * problem.d)
 
 
+def _small_and_nonsmooth(problem: Problem) -> bool:
+    """Few rows, a nonsmooth loss, and L1 or ElasticNet: dual steps and cutting planes converge slowly at small alpha."""
+    if not problem.is_scalar or problem.smooth_loss or problem.n > FEW_ROWS or problem.d > MOST_FEATURES:
+        return False
+    return requirements.REGULARIZER["soft_threshold"].met(problem)
+
+
+def _only_by_prox(problem: Problem) -> bool:
+    """A nonsmooth loss, and a regularizer that only methods that step by its prox, or by cutting planes, know."""
+    known = ("soft_threshold", "transfer", "quadratic")
+    if not problem.is_scalar or any(requirements.REGULARIZER[word].met(problem) for word in known):
+        return False
+    return hasattr(problem.regularizer, "prox_jacobian")
+
+
+def _nonsmooth_only_by_prox(problem: Problem) -> bool:
+    return _only_by_prox(problem) and not problem.smooth_loss
+
+
 def _always(problem: Problem) -> bool:
     return True
 
@@ -197,12 +217,21 @@ RULES: list[Rule] = [
         "steps on one example's labels need one call of its oracle, and none where known labels will do",
     ),
     Rule("block_ascent", _wide_scores, "at least as many features as rows, so few exact dual steps do it"),
+    Rule(
+        "proximal_point_newton", _small_and_nonsmooth, "few rows, and neither part is smooth, so Newton steps are few"
+    ),
+    Rule(
+        "proximal_point_newton",
+        _nonsmooth_only_by_prox,
+        "the loss is not differentiable and the regularizer has a prox, so Newton steps on proximal steps are few",
+    ),
     Rule("lbfgs", _always, "loss and regularizer are differentiable"),
     Rule("dual_ascent", _always, "a dual step costs one row and never loses ground", _newton_passes),
     Rule("semismooth_newton", _always, "Newton steps, where dual steps come to little"),
     Rule("pairwise_ascent", _pairs, "steps on pairs of rows keep the free intercept's constraint"),
     Rule("block_ascent", _always, "a step on all scores of a row is exact and never loses ground"),
     Rule("proximal_gradient", _always, "the loss is differentiable and the regularizer has a prox"),
+    Rule("proximal_point_newton", _only_by_prox, "Newton steps, where proximal gradient steps come to little"),
     Rule(
         "cocoa",
         lambda problem: not problem.smooth_loss,

@@ -22,6 +22,7 @@ from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.pragam.solver import Pragam
 from fenchel.solvers.projected_subgradient import ProjectedSubgradient
 from fenchel.solvers.proximal_gradient.solver import ProximalGradient
+from fenchel.solvers.proximal_point_newton.solver import ProximalPointNewton
 from fenchel.solvers.semismooth_newton.solver import SemismoothNewton
 from fenchel.solvers.working_set.solver import WorkingSet
 
@@ -43,6 +44,7 @@ __all__ = [
     "Pragam",
     "ProjectedSubgradient",
     "ProximalGradient",
+    "ProximalPointNewton",
     "SemismoothNewton",
     "Solver",
     "Start",
@@ -72,6 +74,7 @@ _CLASSES: list[type[Solver]] = [
     Pragam,
     ProjectedSubgradient,
     ProximalGradient,
+    ProximalPointNewton,
     SemismoothNewton,
     WorkingSet,
 ]

@@ -123,7 +123,7 @@ class SmoothMaster:
     def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
         """(next point, weights of the planes, lower bound)."""
         tol = SETTINGS.master_gap_ratio * gap
-        if type(self.regularizer) is L2:
+        if type(self.regularizer) is L2 and self.regularizer.weights is None:
             weights = quadratic(planes.gram / self.regularizer.alpha, planes.c, planes.weights, tol)
         else:
             weights = convex(
@@ -148,9 +148,9 @@ def dual_objective(regularizer: Any, planes: Planes, a: np.ndarray) -> tuple[flo
 
 
 class ProximalL1:
-    """R(w) = alpha |w|_1 + mu/2 |w - centre|^2."""
+    """R(w) = sum_j alpha_j |w_j| + mu/2 |w - centre|^2, alpha one number or one per coordinate."""
 
-    def __init__(self, alpha: float, mu: float, centre: np.ndarray):
+    def __init__(self, alpha: float | np.ndarray, mu: float, centre: np.ndarray):
         self.alpha, self.mu, self.centre = alpha, mu, centre
 
     def _soft(self, v: np.ndarray) -> np.ndarray:
@@ -301,7 +301,8 @@ class L1Master(Centre):
 
     def __init__(self, regularizer: Any):
         super().__init__(regularizer)
-        self.alpha = regularizer.alpha
+        weights = regularizer.weights
+        self.alpha = regularizer.alpha if weights is None else regularizer.alpha * weights  # the bound of every |v_j|
 
     def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
         """(next point, weights of the planes that prove the bound, lower bound)."""
@@ -315,27 +316,27 @@ class L1Master(Centre):
             proximal_tolerance(gap),
         )
         new = model.primal_from_dual(-(planes.A @ step))
-        self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.alpha * float(np.abs(new).sum())
+        self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.regularizer.value(new)
         weights, bound = self._linear_program(planes)
         planes.use(step, also=weights)
         return new, weights, bound
 
     def _linear_program(self, planes: Planes) -> tuple[np.ndarray, float]:
-        """max c'a over the simplex with |A a| <= alpha in every coordinate."""
+        """max c'a over the simplex with |A a|_j <= alpha c_j in every coordinate j."""
         from scipy.optimize import linprog
 
         m = planes.c.size
         rows = np.abs(planes.A).max(axis=1) > self.alpha  # The constraints of the other coordinates cannot be violated.
-        A = planes.A[rows]
+        A, limits = planes.A[rows], np.broadcast_to(self.alpha, rows.shape)[rows]
         found = linprog(
-            -planes.c, A_ub=np.vstack([A, -A]), b_ub=np.full(2 * A.shape[0], self.alpha),
+            -planes.c, A_ub=np.vstack([A, -A]), b_ub=np.concatenate([limits, limits]),
             A_eq=np.ones((1, m)), b_eq=[1.0], bounds=(0.0, None), method="highs",
         )  # fmt: skip
         if found.x is None:  # Without a zero plane no combination may be feasible yet.
             return np.zeros(m), -np.inf
         weights = np.maximum(found.x, 0.0)
         weights /= weights.sum()
-        excess = float(np.abs(planes.A @ weights).max()) / self.alpha
+        excess = float((np.abs(planes.A @ weights) / self.alpha).max())
         bound = float(planes.c @ weights)
         if excess > 1.0:  # The tolerance of the LP solver is scaled away, as a certificate would do.
             weights, bound = weights / excess, bound / excess

@@ -59,7 +59,7 @@ def make_form(oracle: Oracle) -> Form:
 
 def has_form(regularizer: Regularizer) -> bool:
     """True if DualAscent can work with the regularizer."""
-    return type(regularizer) in FORMS
+    return type(regularizer) in FORMS and getattr(regularizer, "weights", None) is None
 
 
 def _quadratic(

@@ -126,7 +126,7 @@ def repeat(oracle: Oracle, start: Start, taken: tuple[float, ...]) -> Callable[[
 def best_step(regularizer: Any, a: np.ndarray, turn: np.ndarray, rise: float, curvature: float = 0.0) -> float:
     """argmax over t in [0, 1] of t rise - t^2 curvature / 2 - R*(-(a + t turn)): closed form for L2, else the root of its
     slope."""
-    if type(regularizer) is L2:
+    if type(regularizer) is L2 and regularizer.weights is None:
         curve = float(turn @ turn) + regularizer.alpha * curvature
         slope = regularizer.alpha * rise - float(a @ turn)
         return min(max(slope / curve, 0.0), 1.0) if curve > 0.0 else float(slope > 0.0)
