@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -20,6 +21,24 @@ from fenchel.compile.clock import CLOCK
 # Not `True`: tests for NaN and infinity must survive, because bounds of dual domains are infinite.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 _LOCK = threading.RLock()
+_HERE = threading.local()
+
+
+@contextmanager
+def interpreted() -> Iterator[None]:
+    """Kernels that this thread calls inside run as plain Python: nothing is compiled, and no cache is read.
+
+    >>> add = kernel(lambda a, b: a + b)
+    >>> with interpreted():
+    ...     add("no", " types")
+    'no types'
+    """
+    before = getattr(_HERE, "interpreted", False)
+    _HERE.interpreted = True
+    try:
+        yield
+    finally:
+        _HERE.interpreted = before
 
 
 class Kernel:
@@ -55,6 +74,8 @@ class Kernel:
         return types.Dispatcher(self.dispatcher)
 
     def __call__(self, *args: Any) -> Any:
+        if getattr(_HERE, "interpreted", False):
+            return self.py_func(*args)
         if dispatch.waiting():  # a module that was imported since may have brought the methods of these arguments
             with _LOCK, CLOCK:
                 dispatch.install()
