@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_wine
 
 import fenchel
 from fenchel import losses as L
 from fenchel import regularizers as R
+from fenchel.oracles.scalar import Oracle
+from fenchel.solvers.proximal_point_newton import newton_system
+from fenchel.solvers.proximal_point_newton.newton_system import Metric, NewtonSystem
+from fenchel.solvers.proximal_point_newton.settings import Settings
 from test_solvers import reference
 
 LOSSES = [L.Hinge(), L.Absolute(), L.Quantile(0.9), L.EpsilonInsensitive(0.1)]
@@ -55,8 +60,14 @@ def test_sparse_rows_give_the_same_optimum():
 
 
 @pytest.mark.parametrize(
-    "reg", [R.L1(0.3), R.ElasticNet(0.3, 0.4), R.L2(0.3), R.UnnormalisedEntropy(0.3), R.Entropy(0.3)]
-)
+    "reg",
+    [
+        R.L1(0.3), R.ElasticNet(0.3, 0.4), R.L2(0.3), R.UnnormalisedEntropy(0.3), R.Entropy(0.3), R.BalancedEntropy(0.3),
+        R.Quadratic(0.3, np.arange(1.0, 5.0)), R.QNorm(0.3, 1.5), R.QNorm(0.3, 3.0), R.QNorm(0.3, 3.0, power=1.5),
+        R.QNorm(0.3, 1.2, power=4.0),
+    ],
+    ids=repr,
+)  # fmt: skip
 def test_prox_jacobians_are_derivatives_of_the_prox(reg):
     x, step, h = np.array([1.3, -0.7, 0.2, 2.0]), 0.8, 1e-6
     J = reg.prox_jacobian(x, step).toarray()
@@ -68,3 +79,78 @@ def test_prox_jacobians_are_derivatives_of_the_prox(reg):
 def test_auto_takes_it_for_few_rows_without_smooth_parts():
     result = fenchel.solve(random_problem(L.Absolute(), R.L1(1e-3), True, 1, 1.0))
     assert result.solver == "ProximalPointNewton" and result.status is fenchel.Status.CERTIFIED
+
+
+@pytest.mark.parametrize("reg", [R.L1(1e-2), R.L1(1e-3), R.ElasticNet(1e-3, 0.5)], ids=repr)
+def test_softmax_with_l1_on_columns_far_from_zero(reg):
+    """Raw columns of scales 0.1 to 1000: a free intercept makes their means irrelevant, a metric their scales."""
+    X, y = load_wine(return_X_y=True)
+    result = fenchel.solve(fenchel.Problem(X, y, loss="softmax", regularizer=reg, fit_intercept=True), max_time=60)
+    assert result.status is fenchel.Status.CERTIFIED, str(result)
+    moved = fenchel.solve(
+        fenchel.Problem(X - X.mean(axis=0), y, loss="softmax", regularizer=reg, fit_intercept=True), max_time=60
+    )
+    assert result.certificate.primal == pytest.approx(moved.certificate.primal, rel=2e-6)
+
+
+class Bent(R.Regularizer):
+    """alpha sum (|w_j| + w_j^2), by value and prox alone."""
+
+    def value(self, w):
+        return self.alpha * float(np.sum(np.abs(w) + w * w))
+
+    def prox(self, w, step):
+        t = step * self.alpha
+        return np.sign(w) * np.maximum(np.abs(w) - t, 0.0) / (1.0 + 2.0 * t)
+
+
+def test_a_regularizer_of_ones_own_equals_the_elastic_net():
+    own = random_problem(L.Absolute(), Bent(1e-2), True, 1, 1.0)
+    same = random_problem(L.Absolute(), R.ElasticNet(3e-2, 1.0 / 3.0), True, 1, 1.0)
+    result, other = fenchel.solve(own, solver=SOLVER, tol=1e-7), fenchel.solve(same, solver=SOLVER, tol=1e-7)
+    assert result.status is other.status is fenchel.Status.CERTIFIED
+    assert result.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-6)
+
+
+@pytest.mark.parametrize("reg", [R.L1(1e-2), R.Entropy(1e-2), R.QNorm(1e-2, 1.5)], ids=repr)
+@pytest.mark.parametrize("shape", [(40, 6), (6, 40)])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+def test_newton_steps_solve_the_system_of_the_jacobians(reg, shape, storage):
+    """(B J B' + diag(1 / omega)) dl = r, with every matrix written out."""
+    rng = np.random.default_rng(0)
+    n, d = shape
+    X = rng.standard_normal(shape) + 2.0
+    p = fenchel.Problem(storage(X), rng.standard_normal(n), loss="absolute", regularizer=reg, fit_intercept=True)
+    oracle = Oracle(p)
+    mean, rate, r = p.weights @ X, rng.random(n).round(), rng.standard_normal(n)
+    metric = Metric(2.0, 3.0, 5.0, 0.1)
+    J = reg.prox_jacobian(rng.standard_normal(d), 3.0)
+    du = NewtonSystem(oracle, mean).solve(metric, J, rate, r)
+    B = np.column_stack([X - mean, np.ones(n)])
+    whole = np.zeros((d + 1, d + 1))
+    whole[:d, :d], whole[d, d] = 3.0 * J.toarray(), 5.0
+    H = B @ whole @ B.T + np.diag((2.0 * rate + 0.1) / p.weights)
+    assert np.allclose(du, np.linalg.solve(H, r) / p.weights, rtol=1e-7, atol=1e-9 * np.abs(du).max())
+
+
+def test_conjugate_gradients_agree_with_the_factor(monkeypatch):
+    p = random_problem(L.Absolute(), R.L1(1e-2), True, 0, 1.0)
+    rng, J = np.random.default_rng(0), R.L1(1e-2).prox_jacobian(np.ones(p.d), 1.0)
+    system, metric = NewtonSystem(Oracle(p), p.weights @ p.X), Metric(1.0, 1.0, 1.0, 1.0)
+    rate, r = rng.random(p.n), rng.standard_normal(p.n)
+    exact = system.solve(metric, J, rate, r)
+    monkeypatch.setattr(newton_system, "SETTINGS", Settings(max_factored_unknowns=1, cg_tolerance=1e-10))
+    assert np.allclose(system.solve(metric, J, rate, r), exact, rtol=1e-6)
+
+
+def test_a_warm_start_takes_few_steps():
+    p = random_problem(L.Absolute(), R.L1(1e-2), True, 1, 1.0)
+    cold = fenchel.solve(p, solver=SOLVER, tol=1e-6)
+    warm = fenchel.solve(p, solver=SOLVER, tol=1e-6, start=cold)
+    assert warm.n_iter < cold.n_iter / 3
+
+
+def test_the_time_limit_is_obeyed():
+    p = random_problem(L.Quantile(0.9), R.L1(1e-7), True, 1, 1.0)
+    result = fenchel.solve(p, solver=SOLVER, tol=1e-15, max_time=0.1)
+    assert result.seconds < 1.0

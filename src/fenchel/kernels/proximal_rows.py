@@ -19,14 +19,19 @@ from fenchel.losses.protocol import dual_step, value
 # Width, in units of gamma, over which the change of s is measured: small, because a row whose u is closer to an end of the
 # domain than this gets a rate between those of the two pieces, and Newton steps are then inexact.
 PROBE = 1e-7
+# The width is at most this share of the point of the prox, because pieces end there in units of scores if gamma is large ...
+SCORE_PROBE = 1e-4
+# ... but so much at least, in units of gamma, because of rounding.
+LEAST_PROBE = 1e-10
 
 
 @helper
 def proximal_row(loss, u, centre, gamma, y):
     """(s, z, D)."""
     s = dual_step(loss, u, centre, gamma, y)
-    rise = dual_step(loss, u, centre + PROBE * gamma, gamma, y) - s
-    return s, centre - gamma * (s - u), min(max(1.0 - rise / PROBE, 0.0), 1.0)
+    width = max(min(PROBE, SCORE_PROBE * abs(centre / gamma + u)), LEAST_PROBE)
+    rise = dual_step(loss, u, centre + width * gamma, gamma, y) - s
+    return s, centre - gamma * (s - u), min(max(1.0 - rise / width, 0.0), 1.0)
 
 
 @kernel(fastmath=True)

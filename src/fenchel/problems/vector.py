@@ -195,7 +195,7 @@ class Unpenalised:
 
     def __init__(self, inner: Regularizer, free: int):
         self.inner, self.free = inner, free
-        self.alpha = inner.alpha
+        self.alpha, self.separable = inner.alpha, inner.separable
         if hasattr(inner, "gradient"):
             self.gradient = self._gradient
         if hasattr(inner, "prox"):
@@ -219,5 +219,6 @@ class Unpenalised:
     def _gradient(self, w: np.ndarray) -> np.ndarray:
         return np.append(self.inner.gradient(w[: -self.free]), np.zeros(self.free))  # type: ignore[attr-defined]
 
-    def _prox(self, w: np.ndarray, step: float) -> np.ndarray:
-        return np.append(self.inner.prox(w[: -self.free], step), w[-self.free :])  # type: ignore[attr-defined]
+    def _prox(self, w: np.ndarray, step: float | np.ndarray) -> np.ndarray:
+        inner = step[: -self.free] if isinstance(step, np.ndarray) else step
+        return np.append(self.inner.prox(w[: -self.free], inner), w[-self.free :])  # type: ignore[attr-defined]

@@ -61,7 +61,9 @@ LOOSE_ROUGH, MAX_FACTOR_COST = (
 LOOSE, SOME = 0.045, 1000  # |x|^2 / (n alpha) on average over some rows, for a factor of one pass: dual steps are few
 NOT_FAR, FAR_ROUGH = 20.0, 100.0  # |x|^2 / (n alpha) of wide sparse rows up to which few epochs do it; do it roughly
 PATIENT = 3.0  # times what semismooth Newton costs as a rule: what dual steps are thought to cost where it needs longer
-FEW_ROWS, MOST_FEATURES = 1000, 1000  # up to which proximal points with Newton steps were measured to be faster
+PROXIMAL_SYSTEMS, PASSES_PER_SYSTEM, SYSTEM_NS = 30.0, 3.0, 3e5  # of proximal points with Newton steps, about
+EPOCH_NS = 5e4  # of dual steps, beside the work on rows
+SMALL = 40_000  # values of X up to which proximal points with Newton steps take some 30 ms at most
 TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
 
 
@@ -118,8 +120,13 @@ def _wide_and_flat(problem: Problem) -> bool:
     if not problem.is_scalar or not problem.smooth_loss:
         return False
     costs = costs_of(problem)
+    return costs.factor > EXPENSIVE * costs.product and _flat_ends(problem)
+
+
+def _flat_ends(problem: Problem) -> bool:
+    """Whether the loss has no curvature far from the target (squared hinge, Huber, ...)."""
     ends = (curvature(problem.loss, z, float(y)) for y in problem.y[:FEW] for z in (-FAR, FAR))
-    return costs.factor > EXPENSIVE * costs.product and any(end == 0.0 for end in ends)
+    return problem.smooth_loss and any(end == 0.0 for end in ends)
 
 
 def _wide_and_sparse(problem: Problem) -> bool:
@@ -153,11 +160,28 @@ def _truncated_newton(problem: VectorProblem) -> bool:
     return features <= most and (problem.smooth_loss or problem.n >= ROWS_PER_VARIABLE * problem.d)
 
 
-def _small_and_nonsmooth(problem: Problem) -> bool:
-    """Few rows, a nonsmooth loss, and L1 or ElasticNet: dual steps and cutting planes converge slowly at small alpha."""
-    if not problem.is_scalar or problem.smooth_loss or problem.n > FEW_ROWS or problem.d > MOST_FEATURES:
-        return False
-    return requirements.REGULARIZER["soft_threshold"].met(problem)
+def _flat_and_small(problem: Problem) -> bool:
+    """L1 or ElasticNet, a loss with flat or linear ends, and little data: working sets can take longer than anything else."""
+    return _sparse_answer(problem) and _flat_ends(problem) and problem.n * problem.d <= SMALL
+
+
+def _sparse_answer(problem: Problem) -> bool:
+    """L1 or ElasticNet: dual steps and cutting planes converge slowly at small alpha."""
+    return problem.is_scalar and requirements.REGULARIZER["soft_threshold"].met(problem)
+
+
+def _entropic(problem: Problem) -> bool:
+    """Neither quadratic nor with L1: the entropies, q-norms, and regularizers of one's own."""
+    return problem.is_scalar and not _sparse_answer(problem) and not hasattr(problem.regularizer, "hessian")
+
+
+def _proximal_newton_passes(problem: Problem) -> float:
+    """What proximal points with Newton steps would cost, about, in passes over the data."""
+    costs = costs_of(problem)
+    factor = NEWTON_CG.factor_ns_per_product * min(problem.n, problem.d) ** 3 / 3.0
+    return PROXIMAL_SYSTEMS * (
+        PASSES_PER_SYSTEM + (SYSTEM_NS + factor + ACTIVE * costs.gram) / (EPOCH_NS + costs.product)
+    )
 
 
 def _only_by_prox(problem: Problem) -> bool:
@@ -177,7 +201,13 @@ def _always(problem: Problem) -> bool:
 
 
 RULES: list[Rule] = [
+    Rule(
+        "proximal_point_newton",
+        _flat_and_small,
+        "rows whose loss is flat leave no curvature to Newton steps in columns",
+    ),
     Rule("working_set", _always, "few of the columns matter, and Newton steps on those are cheap"),
+    Rule("proximal_point_newton", _sparse_answer, "neither part need be smooth, and Newton steps are few"),
     Rule(
         "dual_ascent",
         _wide_and_flat,
@@ -217,8 +247,9 @@ RULES: list[Rule] = [
         "steps on one example's labels need one call of its oracle, and none where known labels will do",
     ),
     Rule("block_ascent", _wide_scores, "at least as many features as rows, so few exact dual steps do it"),
+    Rule("dual_ascent", _entropic, "a dual step costs one row and never loses ground", _proximal_newton_passes),
     Rule(
-        "proximal_point_newton", _small_and_nonsmooth, "few rows, and neither part is smooth, so Newton steps are few"
+        "proximal_point_newton", _entropic, "Newton steps on duals of proximal steps, where dual steps come to little"
     ),
     Rule(
         "proximal_point_newton",

@@ -25,9 +25,8 @@ class ProxOperator:
     def metric(self, variances: np.ndarray) -> Any:
         """1 / variance of each column, or of all together if the prox takes one step only; the inverse of the curvature."""
         if not self.regularizer.separable:
-            return 1.0 / max(float(variances.mean()), 1e-300)
-        floor = max(SETTINGS.min_variance_ratio * float(variances.max()), 1e-300)
-        return 1.0 / np.maximum(variances, floor)
+            return 1.0 / float(variances.mean())
+        return 1.0 / variances
 
     def prox(self, x: np.ndarray, step: Any) -> np.ndarray:
         return np.asarray(self.regularizer.prox(x, step), dtype=np.float64)

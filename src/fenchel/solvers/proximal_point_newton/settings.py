@@ -17,6 +17,8 @@ class Settings:
     first_step_range: float = 1e8
     # With dual variables from a warm start, the first step is so many times larger.
     warm_start_growth: float = 10.0
+    # A start with dual variables whose relative gap is above this is worse than none, and is not used.
+    max_warm_start_gap: float = 0.1
     # The step size grows by this factor after an inner solve of at most `max_quick_systems` Newton systems.
     quick_growth: float = 3.0
     max_quick_systems: int = 6
@@ -33,8 +35,6 @@ class Settings:
     dual_distance_ratio: float = 0.3
     # That weight is at least this multiple of the step size, which bounds the condition number of the systems.
     min_dual_distance_ratio: float = 1e-13
-    # Variances of columns below this fraction of the largest one are replaced by it in the metric.
-    min_variance_ratio: float = 1e-12
 
     # Newton steps of one proximal step
     # ---------------------------------

@@ -21,10 +21,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fenchel.kernels.gram import squares_pass
 from fenchel.kernels.proximal_rows import linear_weight
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
+from fenchel.solvers.centred_variables import column_variances
 from fenchel.solvers.proximal_point_newton.newton_system import Metric, NewtonSystem
 from fenchel.solvers.proximal_point_newton.prox_operator import ProxOperator
 from fenchel.solvers.proximal_point_newton.proximal_step import Centre, ProximalStep
@@ -52,16 +52,24 @@ class ProximalPointNewton(Solver):
         if start.memory is not None:
             w, b, z, u, gamma, first, k = start.memory["state"]
         else:
-            w, b, k = start.coef.copy(), start.intercept, 0
-            z = oracle.scores(w) if w.any() else problem.offset.copy()
-            if not w.any() and start.dual_point is None:
+            w, b, u = start.coef.copy(), start.intercept, start.dual_point
+            z = oracle.scores(w)
+            if u is not None and not is_near(oracle, w, b, z, u):
+                w, u = np.array(problem.regularizer.start(problem.d), dtype=np.float64), None
+                z = oracle.scores(w)
+            if u is None:
                 b = oracle.best_intercept(z, b)
-            z = z + b
+            z, k = z + b, 0
             first = gamma = first_step(oracle, z)
-            u = np.zeros(problem.n)
-            if start.dual_point is not None:
-                u, gamma = start.dual_point.copy(), SETTINGS.warm_start_growth * gamma
+            gamma *= 1.0 if u is None else SETTINGS.warm_start_growth
+            u = np.zeros(problem.n) if u is None else u.copy()
         yield from proximal_points(oracle, w, b, z, u, gamma, first, k)
+
+
+def is_near(oracle: Any, w: np.ndarray, b: float, z: np.ndarray, u: np.ndarray) -> bool:
+    """Whether a point to start from is so good that it is better than none: u may be far from anything useful."""
+    primal, dual = oracle.losses_at(z, b)[0] + oracle.problem.regularizer.value(w), dual_value(oracle, u)[0]
+    return bool(primal - dual <= SETTINGS.max_warm_start_gap * abs(primal))
 
 
 def proximal_points(
@@ -71,7 +79,7 @@ def proximal_points(
     problem, free = oracle.problem, bool(oracle.problem.fit_intercept)
     mean = oracle.means[0] if free else np.zeros(problem.d)
     operator = ProxOperator(problem.regularizer, problem.d)
-    scale = operator.metric(variances(oracle, mean))
+    scale = operator.metric(column_variances(oracle, mean))
     step = ProximalStep(oracle, operator, NewtonSystem(oracle, mean), mean, u, np.zeros(problem.d))
     step.refresh()
     centre = Centre(w, b + float(mean @ w) if free else 0.0, z)
@@ -122,24 +130,16 @@ def claim(oracle: Any, w: np.ndarray, scores: np.ndarray, b: float, step: Proxim
     if problem.fit_intercept:
         b = oracle.best_intercept(z, b)
     primal = oracle.losses_at(z, b)[0] + regularizer.value(w)
-    u = oracle.feasible(step.u)
-    v = -oracle.combine(u)
-    share = regularizer.dual_scale(v)
-    dual = -oracle.conjugates(share * u) - regularizer.conjugate(share * v)
+    dual, u = dual_value(oracle, step.u)
     return Iterate(w, b, primal, dual, u)
 
 
-def variances(oracle: Any, mean: np.ndarray) -> np.ndarray:
-    """sum_i p_i (x_ij - mean_j)^2 for every column."""
-    oracle.passes += 0.5
-
-    def work(block: Any) -> tuple[np.ndarray]:
-        out = np.zeros(oracle.problem.d)
-        squares_pass(block.rows, block.p, out)
-        return (out,)
-
-    squares = oracle.engine.sum(work, oracle.blocks)[0]
-    return np.maximum(squares - mean * mean, SETTINGS.min_variance_ratio * squares)
+def dual_value(oracle: Any, u: np.ndarray) -> tuple[float, np.ndarray]:
+    """(the dual value at the feasible point nearest to u, scaled into the domain of R*; that point)."""
+    regularizer, u = oracle.problem.regularizer, oracle.feasible(u)
+    v = -oracle.combine(u)
+    share = regularizer.dual_scale(v)
+    return -oracle.conjugates(share * u) - regularizer.conjugate(share * v), u
 
 
 def first_step(oracle: Any, z: np.ndarray) -> float:
