@@ -100,8 +100,8 @@ class SetProblem(Problem):
 
     @property
     def smoothness(self) -> float | None:
-        """None: a measure is not differentiable."""
-        return None
+        """None where the measure is not differentiable; else infinity, because no bound of its curvature is known."""
+        return np.inf if self.loss.differentiable else None
 
     @property
     def basis(self) -> str:
