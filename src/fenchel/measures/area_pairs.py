@@ -28,6 +28,7 @@ class AreaPairs(PairMeasure):
     loss: str = "squared_hinge"
 
     task: ClassVar[str] = "binary"
+    signs_only: ClassVar[bool] = True
 
     def relevances(self, y: Vector) -> Vector:
         """The targets."""
