@@ -32,8 +32,8 @@ loss does not look at them. Losses of several scores (max_hinge, softmax, top_k,
 rows and columns of a cost matrix are in ascending order of the labels, and the labels of a tree are its leaves 0, 1,
 2, ... Measures are losses of all rows together: of two labels, of ordered labels (ordinal), or, if DATA has queries
 (qid: or --group), of each query, with the labels as relevances (above 0 is relevant, where a measure knows only two
-kinds); ndcg, mrr, eru and winner_takes_all need queries. Labels are told apart by thresholds that are the best ones
-for the measure on DATA.
+kinds); ndcg, mrr, eru, winner_takes_all, ndcg_pairs, map_pairs and mrr_pairs need queries. Labels are told apart by
+thresholds that are the best ones for the measure on DATA.
 
 liblinear's options: -c C is its C, alpha = 1 / (C n), and 1 / (2 C n) for the losses that are half a square here and
 a whole one there (squared_hinge, squared, epsilon_insensitive with --p 2); with -wi, n is the sum of the weights.

@@ -38,9 +38,11 @@ def measure_of(spec: Any, names: list[str], what: str) -> Measure:
 class MeasureEstimator(LinearEstimator):
     """Fits coefficients to a measure; there is no free intercept in that problem."""
 
-    def _set_problem(self, X: Any, y: np.ndarray, measure: Any, groups: Any = None) -> Callable[[], Problem]:
+    def _set_problem(
+        self, X: Any, y: np.ndarray, measure: Any, groups: Any = None, weights: Any = None
+    ) -> Callable[[], Problem]:
         regularizer = self._regularizer_for(X)
-        return lambda: Problem(X, y, loss=measure, regularizer=regularizer, groups=groups)
+        return lambda: Problem(X, y, loss=measure, regularizer=regularizer, groups=groups, sample_weight=weights)
 
     def _regularizer_for(self, X: Any) -> Any:
         """The regularizer that the parameters ask for on rows X."""

@@ -15,16 +15,20 @@ from dataclasses import fields
 from typing import Any
 
 from fenchel.errors import InputError, UnknownNameError
+from fenchel.measures.area_pairs import AreaPairs
 from fenchel.measures.break_even import BreakEven
 from fenchel.measures.check import check, check_foreign
 from fenchel.measures.eru import ERU
 from fenchel.measures.f_beta import FBeta
 from fenchel.measures.mrr import MRR
 from fenchel.measures.ndcg import NDCG
+from fenchel.measures.ndcg_pairs import NDCGPairs
 from fenchel.measures.ordinal import Ordinal
+from fenchel.measures.pairs import PairMeasure
 from fenchel.measures.precision_at_k import PrecisionAtK
 from fenchel.measures.protocol import Measure
 from fenchel.measures.recall_at_k import RecallAtK
+from fenchel.measures.relevant_pairs import MAPPairs, MRRPairs
 from fenchel.measures.roc_area import ROCArea
 from fenchel.measures.winner_takes_all import WinnerTakesAll
 
@@ -33,10 +37,15 @@ __all__ = [
     "MEASURES",
     "MRR",
     "NDCG",
+    "AreaPairs",
     "BreakEven",
     "FBeta",
+    "MAPPairs",
+    "MRRPairs",
     "Measure",
+    "NDCGPairs",
     "Ordinal",
+    "PairMeasure",
     "PrecisionAtK",
     "ROCArea",
     "RecallAtK",
@@ -50,11 +59,15 @@ __all__ = [
 ]
 
 MEASURES: dict[str, type[Measure]] = {
+    "area_pairs": AreaPairs,
     "break_even": BreakEven,
     "eru": ERU,
     "f_beta": FBeta,
+    "map_pairs": MAPPairs,
     "mrr": MRR,
+    "mrr_pairs": MRRPairs,
     "ndcg": NDCG,
+    "ndcg_pairs": NDCGPairs,
     "ordinal": Ordinal,
     "precision_at_k": PrecisionAtK,
     "recall_at_k": RecallAtK,

@@ -47,6 +47,13 @@ def _steepest_slope(problem: Problem) -> float:
     return max(abs(end) for target in problem.some_targets() for end in dual_domain(problem.loss, target))
 
 
+def _has_second_derivative(problem: Problem) -> bool:
+    """Whether Newton's method knows how to take it."""
+    if problem.is_measure:
+        return problem.smooth_loss and hasattr(problem.loss, "hessian_product")
+    return problem.smooth_loss if problem.is_scalar else has_curvature(problem.loss)
+
+
 LOSS: dict[str, Requirement] = {
     "bounded_slopes": Requirement(
         lambda problem: problem.is_structured or _steepest_slope(problem) < STEEPEST,
@@ -61,7 +68,7 @@ LOSS: dict[str, Requirement] = {
         "loss `{name}` has no `dual_prox` (the exact step on all scores of a row)",
     ),
     "curvature": Requirement(
-        lambda problem: problem.smooth_loss if problem.is_scalar else has_curvature(problem.loss),
+        _has_second_derivative,
         "the second derivative of loss `{name}` is not known (the method solves with it)",
     ),
     "differentiable": Requirement(

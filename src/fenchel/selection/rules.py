@@ -152,7 +152,7 @@ def _pairs(problem: Problem) -> bool:
 
 
 def _truncated_newton(problem: VectorProblem) -> bool:
-    if problem.is_scalar:
+    if problem.is_scalar or problem.is_measure:
         return True
     if problem.free and not problem.smooth_loss:  # nobody else balances dual variables at nonsmooth points
         return True

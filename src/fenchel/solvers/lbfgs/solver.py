@@ -49,7 +49,7 @@ class LBFGS(Solver):
     memory: int = 20
     cost: ClassVar[str] = "about one pass over the data, and O(memory d)"
     convergence: ClassVar[str] = "geometric for strongly convex objectives"
-    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "own vector", "free vector", "structured log")
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "own vector", "free vector", "set", "structured log")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("gradient",))
     remote: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector", "structured log")
 
