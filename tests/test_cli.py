@@ -479,7 +479,7 @@ def one_line_on_stderr(capsys) -> str:
 
 FAILURES = {
     "no data": (["train", "nothing", "--model", "m"], "nothing: No such file"),
-    "folder as data": (["train", ".", "--model", "m"], ". holds no rows: there is no manifest"),
+    "folder as data": (["train", ".", "--model", "m"], ". holds no rows: it has no manifest"),
     "malformed": (["train", "bad", "--model", "m"], "bad:2:3: bad entry"),
     "empty": (["train", "empty", "--model", "m"], "no row"),
     "one label": (["train", "ones", "--model", "m"], "one label only"),

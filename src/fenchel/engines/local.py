@@ -17,7 +17,7 @@ import numpy as np
 
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import fetch, is_mapped, release
-from fenchel.data.threads import cores, spread
+from fenchel.data.threads import cores, map_in_threads
 from fenchel.engines.summation_tree import added
 from fenchel.errors import InputError
 
@@ -129,7 +129,7 @@ class Local:
             function = _streamed(function, blocks, threads)
         if threads == 1:
             return [function(b, *arguments) for b in blocks]
-        return spread(lambda b: function(b, *arguments), blocks, threads)
+        return map_in_threads(lambda b: function(b, *arguments), blocks, threads)
 
     def sum(self, function: Callable[..., tuple], blocks: list[Any], *arguments: Any) -> tuple:
         """The sum of what the blocks return, term by term, in the order of `tree.py`."""

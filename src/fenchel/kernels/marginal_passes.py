@@ -1,4 +1,4 @@
-"""Passes over structured examples in marginals of parts. Every kernel takes the parts first."""
+"""Passes over structured examples whose dual variables are marginals of parts. Every kernel takes the parts first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def proximal_pass(parts, p, first, room, w, q, start, centre, values):
 
 @kernel
 def uniform_pass(parts, p, first, start, values):
-    """values = marginals of the distribution that knows nothing."""
+    """values = the marginals of the uniform distribution."""
     for k in range(p.size):
         i = first + k
         theta = values[start[i] : start[i + 1]]
@@ -59,7 +59,7 @@ def square_pass(parts, p, first, room, w, out):
         clique_scores(parts, w, 0.0, i, S, theta)
         add_cliques(parts, i, theta, p[k], S, out)
         theta[:] = 0.0
-        add_cliques(parts, i, theta, -p[k], S, out)  # takes the gold features away again
+        add_cliques(parts, i, theta, -p[k], S, out)  # subtracts the gold features again
 
 
 @kernel
@@ -77,7 +77,7 @@ def extragradient_pass(parts, p, first, room, w_bar, w, times, step, entropic, r
     """The two steps of dual extragradient for the marginals of every example.
 
     v = prox of step times (F'w_bar + c), u = prox of v + step (F'w + c) (of the logarithm of v, for the entropy).
-    rough += sum p (F v - phi(gold)), fine the same for u; returns sum p <c, u>. If `kept` has room, u is kept there.
+    rough += sum p (F v - phi(gold)), and fine the same for u; returns sum p <c, u>. Unless `kept` is empty, u is stored there.
     """
     total, S = 0.0, np.empty(room)
     for k in range(p.size):

@@ -18,19 +18,21 @@ from fenchel.structured.protocol import (
     plane_factor,
 )
 
-ROUNDING = 1e-9  # how far below 0, relatively, the best plane may lie
+ROUNDING = (
+    1e-9  # relative tolerance for a best plane below 0, which in exact arithmetic is at least that of the gold label
+)
 
 
 @helper
 def plane_at(model, w, S, i, y):
-    """The plane of label y at w, whose scores are S."""
+    """The plane of label y at w; S are the part scores at w."""
     cost = label_cost(model, i, y)
     return cost + plane_factor(model, cost) * label_margin(model, w, S, i, y)
 
 
 @kernel
 def hinge_pass(model, p, start, w, room, first, labels, gradient):
-    """gradient += sum p (slope of the best label); labels: the best of each example, flat from example `start` on.
+    """gradient += sum p (slope of the best label); labels = the best label of each example, flat from example `start` on.
 
     A best label that ties with the gold one counts with its plane, so that value, gradient and labels are one plane.
     Returns (sum p loss, the first example whose best plane is below 0 or not a number, else -1).

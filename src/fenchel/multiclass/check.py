@@ -101,7 +101,7 @@ def _faults(loss: VectorLoss, m: int, y: Any, rtol: float) -> Iterator[str]:
         yield from _numbers(loss, z, y, k, tried, float(np.abs(z - shift).max()) <= NEAR)
     finite = np.isfinite(tried.F) & np.isfinite(tried.U).all(axis=1)
     if not finite.any():
-        yield "no value is finite at any score that was tried"
+        yield "the value is not finite at any of the scores that were tried"
     tried = Tried(*(part[finite] for part in tried))
     yield from _below_tangents(tried, y, rtol)
     if getattr(loss, "nonnegative", False) and (least := float(tried.F.min())) < -rtol:

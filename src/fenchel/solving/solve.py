@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from fenchel.data.row_blocks import at_most
+from fenchel.data.row_blocks import limit_threads
 from fenchel.errors import InputError
 from fenchel.result import Result
 from fenchel.solving.loop import Run, State
@@ -78,7 +78,7 @@ def solve(
     _validate(tol, max_iter, max_time, callback)
     engine = getattr(problem, "home", None) if engine is None else engine
     with (
-        at_most(getattr(engine, "threads", None)),
+        limit_threads(getattr(engine, "threads", None)),
         one_blas_thread(),  # also for what comes before: idle BLAS threads occupy a core for some 20 ms
         np.errstate(all="ignore"),  # what overflows is found by its value, here and in the certificate
     ):

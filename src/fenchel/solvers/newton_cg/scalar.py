@@ -2,8 +2,8 @@
 
 Without a start it begins at the solution of a sample of the rows (`passes.py`), each sample starting the next, or,
 where rows are too few for that, with some epochs of dual coordinate ascent on a copy of them. The steps come from
-`scalar_systems.py`. Where one is far too long, rows without curvature are about to have some: the next system takes the
-curvatures averaged over that step, (u' - u) / (z' - z).
+`scalar_systems.py`. If a step is far too long, rows without curvature would have had some along it, so the next system uses
+the curvatures averaged over that step, (u' - u) / (z' - z).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class StartingPoint(NamedTuple):
 
 
 def starting_points(oracle: Oracle, systems: Systems, all_rows: Any) -> Iterator[StartingPoint]:
-    """Better and better ones, from growing samples of the rows; `all_rows` are the passes over all of them."""
+    """Improving starting points, from growing samples of the rows; `all_rows` are the passes over all of them."""
     w, b, at_zero = np.zeros(oracle.problem.d), 0.0, None
     for sample in samples(oracle):
         passes = Passes(oracle, sample)

@@ -146,7 +146,7 @@ def dual_steps(oracle: VectorOracle, start: Start) -> Iterator[Start]:
 
 
 class Systems:
-    """Newton systems one after the other; a preconditioner is kept until products have cost as much as it did."""
+    """A sequence of Newton systems; a preconditioner is reused until products have cost as much as it did."""
 
     def __init__(self, oracle: VectorOracle):
         self.oracle, problem = oracle, oracle.problem

@@ -28,7 +28,7 @@ class Linear(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """Values at a point; gap = inner + residual: what Newton steps can remove, and what a smaller gamma can."""
+    """Values at a point; gap = inner + residual, which are reduced by Newton steps and by a smaller gamma."""
 
     primal: float
     dual: float
@@ -168,7 +168,7 @@ class SmoothedProblem:
         self.evaluate(fresh=False)
 
     def line_search_from(self, w: np.ndarray, b: float, z: np.ndarray) -> None:
-        """Move to the best point between (w, b), whose scores are z, and the present one."""
+        """Move to the best point between (w, b), whose scores are z, and the current one."""
         line = Line(self, self.w - w, self.b - b, np.inf)
         if self.slope_along(line.dw, line.db) <= 0.0:
             return
