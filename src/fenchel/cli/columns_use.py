@@ -66,24 +66,23 @@ def _note(labels: list[list[str]], predicted: list[list[str]]) -> None:
     complain(f"chunks: precision {chunks.precision:.4%}, recall {chunks.recall:.4%}, F1 {chunks.f1:.4%}")
 
 
-def recheck(model: Any, arguments: Namespace, tol: float) -> Any:
-    """The certificate of a model, recomputed from its file: a `fenchel.cli.verify.Check`."""
+def recheck(model: Any, arguments: Namespace, tol: float, judge: Any) -> Any:
+    """The certificate of a model, recomputed from its file by `judge`: a `fenchel.cli.verify.Check`."""
     import numpy as np
 
-    from fenchel.certificates.scalar import certify
     from fenchel.cli.verify import GAP_LEFT, HOLDS, MISMATCH, Check, agrees
 
     problem = _problem(model, arguments)
     coef, whole = _own_coef(model, problem)
     usable = model.dual_point is not None
     try:
-        found = certify(problem, coef, 0.0, model.dual_point)
+        found = judge(problem, coef, 0.0, model.dual_point)
     except InputError:  # a dual point of other sequences
-        usable, found = False, certify(problem, coef)
+        usable, found = False, judge(problem, coef, 0.0)
     same = whole and agrees(model.certificate, found, usable)
     rebuilt = not usable
     if usable and not found.holds(tol):
-        other = certify(problem, coef)
+        other = judge(problem, coef, 0.0)
         if np.isfinite(other.dual) and other.dual > found.dual:
             found, rebuilt = other, True
     status = MISMATCH if not same else HOLDS if found.holds(tol) else GAP_LEFT
