@@ -11,6 +11,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fenchel
 import fenchel.regularizers as R
@@ -25,6 +26,7 @@ from fenchel.regularizers import (
     L1Ball,
     L2Ball,
     MultiTask,
+    NoPenalty,
     NuclearNorm,
     Quadratic,
     Regularizer,
@@ -37,6 +39,7 @@ from fenchel.regularizers import (
     from_parameters,
 )
 from fenchel.regularizers.base import snake_case
+from fenchel.regularizers.feature_weights import penalised_part
 from fenchel.selection import requirements
 from problems import LOSSES, cvxpy_loss, problem
 
@@ -44,6 +47,7 @@ SIZE = 6
 LABELS = [0, 1, 0, 2, 1, 0]
 LOWER, UPPER = np.array([0.0, -1.0, 0.5, -0.2, -np.inf, -2.0]), np.array([np.inf, 0.3, 1.5, -0.1, 0.0, np.inf])
 WEIGHTS = np.array([0.5, 3.0, 1.0, 2.0, 0.7, 1.0])
+FREE = np.array([0.0, 3.0, 1.0, 0.0, 0.7, 1.0])
 
 
 def cases(alpha):
@@ -68,7 +72,14 @@ def cases(alpha):
         "multi_task_weights": MultiTask(alpha, weights=[1.0, 0.5, 2.0], outputs=2),
         "slope": Slope(alpha, np.linspace(2.0, 0.5, SIZE)),
         "slope_largest": Slope(alpha, np.eye(SIZE)[0]),
-        "total_variation": TotalVariation(alpha),
+        "total_variation": TotalVariation(alpha, l1=1.0),
+        "total_variation_0": TotalVariation(alpha),
+        "no_penalty": NoPenalty(),
+        "l1_free": L1(alpha, weights=FREE),
+        "l2_free": L2(alpha, weights=FREE),
+        "net_free": ElasticNet(alpha, 0.4, weights=FREE),
+        "bounded_free": Bounded(L1(alpha, weights=FREE), -2.0, 2.0),
+        "shifted_free": Shifted(L2(alpha, weights=FREE), np.linspace(-1.0, 1.0, SIZE)),
         "total_variation_low": TotalVariation(alpha, l1=0.05),
         "nuclear_norm": NuclearNorm(alpha, outputs=2),
     }
@@ -92,6 +103,8 @@ def in_cvxpy(reg, w):
             return expression, constraints
         case "Shifted":
             return in_cvxpy(reg.regularizer, w - reg.center)
+        case "NoPenalty":
+            return cp.Constant(0.0), []
         case "L1Ball":
             return cp.Constant(0.0), [cp.norm1(w) <= reg.radius]
         case "L2Ball":
@@ -151,7 +164,7 @@ def test_conjugate_equals_cvxpy(name):
     reg, w = CASES[name], cp.Variable(SIZE)
     expression, constraints = in_cvxpy(reg, w)
     for seed in range(4):
-        v = 0.5 * np.random.default_rng(seed).standard_normal(SIZE)
+        v = penalised_part(reg, 0.5 * np.random.default_rng(seed).standard_normal(SIZE))
         c = reg.dual_scale(v)
         v = (c if c == 1.0 else 0.999 * c) * v
         best = solve(cp.Maximize(v @ w - expression), constraints)
@@ -175,9 +188,11 @@ def test_prox_is_the_resolvent_of_the_conjugate(name, step):
     ]  # fmt: skip
     for w in points:
         x = reg.prox(w, step)
-        g = (w - x) / step
+        rounded = (w - x) / step
+        g = penalised_part(reg, rounded)
         c = reg.dual_scale(g)
         size = np.abs(w).max() + np.abs(x).max() + np.max(np.abs(getattr(reg, "center", 0.0)))
+        assert np.max(np.abs(g - rounded)) <= 1e-14 * size / step
         assert c >= 1 - 1e-9 - 1e-14 * size / step / reg.alpha
         value, bound = reg.value(x), reg.conjugate(c * g)
         noise = 1e-14 * (size / step * (1 + np.abs(x).sum()) + np.abs(g) @ np.abs(x))
@@ -253,7 +268,8 @@ def test_extreme_scales_never_give_nan(name):
 
 ONE = [
     Bounded(L2(0.3), lower=0.0), Bounded(L1(0.3), -1.0, 0.5), L1Ball(0.7), L2Ball(0.7), Simplex(0.7), Shifted(L1(0.3), [0.4]),
-    GroupLasso(0.3, [0]), SparseGroupLasso(0.3, [0]), MultiTask(0.3), Slope(0.3, [1.0]), TotalVariation(0.3), NuclearNorm(0.3),
+    GroupLasso(0.3, [0]), SparseGroupLasso(0.3, [0]), MultiTask(0.3), Slope(0.3, [1.0]),
+    TotalVariation(0.3, l1=1.0), NuclearNorm(0.3),
 ]  # fmt: skip
 
 
@@ -319,6 +335,11 @@ def test_total_variation_of_long_chains(seed):
 SCALAR = [name for name in CASES if name not in ("nuclear_norm", "multi_task")]
 
 
+def rows(name):
+    """Without a penalty so many that no coefficients separate the classes: there would be no minimum."""
+    return 150 if name == "no_penalty" else 40
+
+
 def best(p):
     w, b = cp.Variable(p.d), cp.Variable()
     z = p.X @ w + p.offset + (b if p.fit_intercept else 0.0)
@@ -330,7 +351,7 @@ def best(p):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "absolute", "logistic", "squared"])
 def test_auto_certifies_the_optimum_of_cvxpy(name, loss, intercept):
-    p = problem(LOSSES[loss], cases(0.03)[name], intercept, weighted=True, n=40, d=SIZE)
+    p = problem(LOSSES[loss], cases(0.03)[name], intercept, weighted=True, n=rows(name), d=SIZE)
     result = fenchel.solve(p, tol=1e-7, max_time=60)
     assert result.status.name == "CERTIFIED", str(result)
     least, c = best(p), result.certificate
@@ -342,7 +363,7 @@ def test_auto_certifies_the_optimum_of_cvxpy(name, loss, intercept):
 @pytest.mark.parametrize("name", SCALAR)
 def test_every_fitting_solver_comes_near(name):
     for loss in ("hinge", "logistic"):
-        p = problem(LOSSES[loss], cases(0.03)[name], n=40, d=SIZE)
+        p = problem(LOSSES[loss], cases(0.03)[name], n=rows(name), d=SIZE)
         least = best(p)
         can = requirements.who_can(p)
         assert "ProximalPointNewton" in can and ("ProximalGradient" in can) == (loss == "logistic")
@@ -444,7 +465,7 @@ def test_penalties_of_one_score_are_refused_for_several(reg):
         (lambda: Slope(1.0, [0.0, 0.0]), r"weights\[0\] is 0"),
         (lambda: Slope(1.0, None), "needed"),
         (lambda: Slope(1.0, [1.0]).validate(2), "2 features"),
-        (lambda: TotalVariation(1.0, l1=0.0), "l1 must be > 0"),
+        (lambda: TotalVariation(1.0, l1=-1.0), "l1 must be >= 0"),
         (lambda: TotalVariation(1.0, l1=math.nan), "finite"),
         (lambda: R.make("simplex", 0.1), "no strength"),
         (lambda: R.make("group_lasso", 0.1), r"pass GroupLasso\(alpha, groups\)"),
@@ -493,10 +514,92 @@ def test_the_rounding_of_v_is_bounded_where_the_conjugate_falls_with_it():
     for reg in CASES.values():
         rng, error = np.random.default_rng(3), 1e-3
         v = 0.4 * rng.standard_normal(SIZE)
+        v = penalised_part(reg, v)
         v = 0.9 * reg.dual_scale(v) * v
-        worst = max(reg.conjugate(x) for x in reg.perturbed(v, error))
-        scale = min(reg.dual_scale(x) for x in reg.perturbed(v, error))
+        moved = [penalised_part(reg, x) for x in reg.perturbed(v, error)]
+        worst, scale = max(map(reg.conjugate, moved)), min(map(reg.dual_scale, moved))
         for _ in range(200):
-            x = v + error * rng.choice([-1.0, 1.0], SIZE)
+            x = penalised_part(reg, v + error * rng.choice([-1.0, 1.0], SIZE))
             assert reg.conjugate(x) <= worst + 0.05 * abs(worst - reg.conjugate(v)) + 1e-12
             assert reg.dual_scale(x) >= scale * (1 - 1e-12)
+
+
+# --- unpenalised coefficients -----------------------------------------------------------------------------------------
+
+UNPENALISED = ["no_penalty", "l1_free", "l2_free", "net_free", "shifted_free", "total_variation_0"]
+
+
+@pytest.mark.parametrize("name", UNPENALISED)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "logistic", "quantile"])
+def test_no_dual_point_is_above_the_optimum(name, loss, intercept):
+    """Dual points of all kinds are moved to where N'v = 0: the bound is never above the optimum, and often finite."""
+    reg, rng = cases(0.03)[name], np.random.default_rng(0)
+    p = problem(LOSSES[loss], reg, intercept, weighted=True, offset=True, n=30, d=SIZE)
+    least, finite = best(p), 0
+    scale = fenchel.solve(p, tol=1e-3).dual_point
+    for u in [np.zeros(30), *(scale + size * rng.standard_normal(30) for size in (1e-9, 1e-3, 0.1, 1.0, 10.0) * 4)]:
+        c = fenchel.certify(p, rng.standard_normal(SIZE), dual_point=u)
+        finite += np.isfinite(c.dual)
+        assert c.dual <= least + 1e-8
+    assert finite >= 15
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "logistic", "squared", "poisson"])
+def test_scales_of_unpenalised_columns_do_not_matter(loss):
+    rng = np.random.default_rng(2)
+    p = problem(LOSSES[loss], L1(0.03, weights=FREE), True, n=60, d=SIZE)
+    scales = 10.0 ** rng.uniform(-4, 4, SIZE) * (FREE == 0.0) + (FREE != 0.0)
+    X = p.X * scales + 1e3 * scales * (FREE == 0.0)
+    q = fenchel.Problem(X, p.y, loss=p.loss, regularizer=p.regularizer, fit_intercept=True)
+    a, b = fenchel.solve(p, tol=1e-6, max_time=60), fenchel.solve(q, tol=1e-5, max_time=60)
+    assert a.status.name == "CERTIFIED"
+    assert b.certificate.dual - 1e-9 <= a.certificate.primal and a.certificate.dual <= b.certificate.primal + 1e-9
+
+
+def test_unpenalised_columns_that_depend_on_each_other():
+    """A copy, the intercept's constant and a column of zeros: the optimum is that without them."""
+    rng = np.random.default_rng(3)
+    X, weights = rng.standard_normal((40, 3)), np.array([1.0, 1.0, 0.0])
+    y = X @ [1.0, 0.0, 2.0] + rng.standard_normal(40)
+    more = np.column_stack([X, X[:, 2], np.ones(40), np.zeros(40)])
+    for loss in ("absolute", "squared"):
+        p = fenchel.Problem(X, y, loss=loss, regularizer=L1(0.1, weights=weights), fit_intercept=True)
+        q = fenchel.Problem(more, y, loss=loss, regularizer=L1(0.1, weights=[1, 1, 0, 0, 0, 0]), fit_intercept=True)
+        a, b = fenchel.solve(p, tol=1e-7), fenchel.solve(q, tol=1e-7)
+        assert a.status.name == b.status.name == "CERTIFIED"
+        assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=1e-6)
+
+
+def test_an_unpenalised_constant_column_is_an_intercept():
+    p = problem(LOSSES["hinge"], L1(0.05), True, n=40)
+    q = fenchel.Problem(
+        np.column_stack([p.X, np.ones(40)]), p.y, loss="hinge", regularizer=L1(0.05, weights=[1.0] * 3 + [0.0])
+    )
+    a, b = fenchel.solve(p, tol=1e-8), fenchel.solve(q, tol=1e-8)
+    assert b.certificate.primal == pytest.approx(a.certificate.primal, rel=1e-7)
+
+
+def test_sparse_rows_with_unpenalised_columns():
+    p = problem(LOSSES["absolute"], L1(0.05, weights=FREE), True, n=40, d=SIZE)
+    q = fenchel.Problem(sp.csr_array(p.X), p.y, loss="absolute", regularizer=p.regularizer, fit_intercept=True)
+    a, b = fenchel.solve(p, tol=1e-8), fenchel.solve(q, tol=1e-8)
+    assert b.status.name == "CERTIFIED"
+    assert b.certificate.primal == pytest.approx(a.certificate.primal, rel=1e-7)
+
+
+def test_without_a_minimum_there_is_an_end_and_no_false_certificate():
+    X = np.array([[1.0], [2.0], [-1.0], [-2.0]])
+    p = fenchel.Problem(X, [1, 1, -1, -1], loss="logistic", regularizer=NoPenalty())  # the infimum, 0, is not attained
+    result = fenchel.solve(p, tol=1e-6, max_time=3)
+    assert result.status.name != "CERTIFIED" and result.certificate.dual <= 1e-12
+
+
+def test_where_dual_points_are_not_balanced_unpenalised_coefficients_are_refused():
+    for loss, y in (("softmax", [0, 1, 2]), (fenchel.measures.ROCArea(), [1, -1, 1])):
+        with pytest.raises(InputError, match="does not penalise all coefficients"):
+            fenchel.Problem(np.eye(3), y, loss=loss, regularizer=L1(0.1, weights=[1.0, 0.0, 1.0]))
+    with pytest.raises(IncompatibleError, match="leaves coefficients unpenalised"):
+        fenchel.solve(
+            fenchel.Problem(np.eye(2), [1, -1], regularizer=L2(0.1, weights=[1.0, 0.0])), solver="semismooth_newton"
+        )

@@ -23,6 +23,7 @@ from fenchel.problems.measure import SetProblem
 from fenchel.problems.scalar import Problem
 from fenchel.problems.structured import StructuredProblem
 from fenchel.problems.vector import Unpenalised, VectorProblem
+from fenchel.regularizers.feature_weights import require_penalised
 
 
 class OnCluster:
@@ -100,6 +101,7 @@ class RowsOnCluster(OnCluster, Problem):
         self.n, self.d = self.facts.n, self.facts.d
         self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
         self.regularizer.validate(self.d)
+        require_penalised(self.regularizer, self.d)
         regularizers.check_foreign(self.regularizer, self.d)
         losses.check_foreign(self.loss, self.some_targets())
         self.compiled_loss = compilable(self.loss)
@@ -157,6 +159,7 @@ class ScoresOnCluster(RowsOnCluster, VectorProblem):
         self.n, self.features, self.outputs = self.facts.n, self.facts.d, self.facts.classes
         self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
         self.given.validate(self.features)
+        require_penalised(self.given, self.features)
         self.penalty = self.given.for_outputs(self.features, self.outputs)
         regularizers.check_foreign(self.penalty, self.features * self.outputs)
         self.regularizer = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
@@ -193,6 +196,7 @@ class SetOnCluster(RowsOnCluster, SetProblem):
         self.facts = self.place(X, (y, None, None, groups), Spec(self.loss, self.regularizer, False))
         self.n, self.d = self.facts.n, self.facts.d
         self.regularizer.validate(self.d)
+        require_penalised(self.regularizer, self.d)
         regularizers.check_foreign(self.regularizer, self.d)
         targets = self._gathered(X, y, 1)
         found = self._gathered(X, groups, 4)
@@ -226,6 +230,7 @@ class ExamplesOnCluster(OnCluster, StructuredProblem):
         self.facts = self.place(X, (y, None, None, None), Spec(loss, self.regularizer, False))
         self.n, self.d = self.facts.n, self.facts.d
         self.regularizer.validate(self.d)
+        require_penalised(self.regularizer, self.d)
         regularizers.check_foreign(self.regularizer, self.d)
         self.log = getattr(loss, "loss", "hinge") == "log"
         self.fit_intercept = False

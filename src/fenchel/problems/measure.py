@@ -13,6 +13,7 @@ from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.problems.scalar import Problem
 from fenchel.regularizers.certified import resting_on
+from fenchel.regularizers.feature_weights import require_penalised
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -79,6 +80,7 @@ class SetProblem(Problem):
         self.folder = folder_of(X)
         self.n, self.d = self.X.shape
         self.regularizer.validate(self.d)
+        require_penalised(self.regularizer, self.d)
         regularizers.check_foreign(self.regularizer, self.d)
         self.y = read_only(accept_vector(y, self.n, "y"))
         self.groups = None if groups is None else self._accept_groups(groups)

@@ -18,6 +18,7 @@ from fenchel.errors import InputError
 from fenchel.problems.scalar import Problem
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.certified import resting_on
+from fenchel.regularizers.feature_weights import require_penalised
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -68,6 +69,7 @@ class VectorProblem(Problem):
         self.weights, self.total_weight = self._accept_weights(sample_weight)
         self.given = regularizers.make(regularizer, alpha)  # of one score; `penalty` is that of all scores
         self.given.validate(self.features)
+        require_penalised(self.given, self.features)
         self.penalty = self.given.for_outputs(self.features, self.outputs)
         regularizers.check_foreign(self.penalty, self.features * self.outputs)
         self.regularizer: Any = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty

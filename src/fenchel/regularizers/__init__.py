@@ -24,6 +24,7 @@ from fenchel.regularizers.l1_ball import L1Ball
 from fenchel.regularizers.l2 import L2
 from fenchel.regularizers.l2_ball import L2Ball
 from fenchel.regularizers.multi_task import MultiTask
+from fenchel.regularizers.no_penalty import NoPenalty
 from fenchel.regularizers.nuclear_norm import NuclearNorm
 from fenchel.regularizers.q_norm import QNorm
 from fenchel.regularizers.quadratic import Quadratic
@@ -47,6 +48,7 @@ __all__ = [
     "L1Ball",
     "L2Ball",
     "MultiTask",
+    "NoPenalty",
     "NuclearNorm",
     "QNorm",
     "Quadratic",
@@ -67,8 +69,8 @@ DEFAULT_ALPHA = 1e-4
 
 
 _CLASSES: tuple[type[Regularizer], ...] = (
-    L1, L2, BalancedEntropy, Bounded, ElasticNet, Entropy, GroupLasso, L1Ball, L2Ball, MultiTask, NuclearNorm, QNorm, Quadratic,
-    Shifted, Simplex, Slope, SparseGroupLasso, TotalVariation, UnnormalisedEntropy,
+    L1, L2, BalancedEntropy, Bounded, ElasticNet, Entropy, GroupLasso, L1Ball, L2Ball, MultiTask, NoPenalty, NuclearNorm, QNorm,
+    Quadratic, Shifted, Simplex, Slope, SparseGroupLasso, TotalVariation, UnnormalisedEntropy,
 )  # fmt: skip
 REGULARIZERS: dict[str, type[Regularizer]] = {snake_case(cls.__name__): cls for cls in _CLASSES}
 

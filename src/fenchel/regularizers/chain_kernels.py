@@ -58,7 +58,8 @@ def chain_levels(y: Vector, strength: float, x: Vector) -> None:
 def worst_range(v: Vector, end: float, level: float) -> tuple[float, float, float]:
     """(excess, |sum|, bound) of the range of v with the largest |sum| - bound; bound = end per inner end + level per entry.
 
-    Sums are kept with their rounding errors, so that they are as good as one rounding however long the range is.
+    Ranges with a bound of 0 are left out. Sums are kept with their rounding errors, so that they are as good as one rounding
+    however long the range is.
     """
     last = v.size - 1
     worst, worst_sum, worst_bound = -np.inf, 0.0, 0.0
@@ -76,6 +77,6 @@ def worst_range(v: Vector, end: float, level: float) -> tuple[float, float, floa
             bound += level
             whole = bound + (end if j < last else 0.0)
             excess = total + rest - whole
-            if excess > worst:
+            if excess > worst and whole > 0.0:
                 worst, worst_sum, worst_bound = excess, total + rest, whole
     return worst, worst_sum, worst_bound

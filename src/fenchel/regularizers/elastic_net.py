@@ -64,7 +64,7 @@ class ElasticNet(Regularizer):
         return threshold if self.weights is None else threshold * self.weights
 
     def validate(self, dim: int) -> None:
-        """Raise InputError when there is not one weight > 0 per feature."""
+        """Raise InputError when there is not one weight per feature."""
         super().validate(dim)
         fit_weights(self.weights, dim)
 
@@ -121,7 +121,7 @@ class ElasticNet(Regularizer):
         """1 + step alpha c (1 - r)."""
         if self.weights is None:
             return 1.0 + step * self.alpha * (1.0 - self.l1_ratio)
-        return 1.0 + step * self.alpha * (1.0 - self.l1_ratio) * self.weights
+        return 1.0 + step * (self.alpha * (1.0 - self.l1_ratio) * self.weights)
 
     @quiet
     def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:

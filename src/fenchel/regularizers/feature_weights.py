@@ -58,19 +58,24 @@ def fit_vector(name: str, given: Any, dim: int) -> None:
 
 
 def fit_weights(weights: Weights, dim: int) -> None:
-    """Raise InputError unless there is one weight > 0 per feature.
+    """Raise InputError unless there is one weight per feature.
 
-    A feature of weight 0 asks for dual points with v_j = 0, which the certificate does not make yet: it is refused rather
-    than solved without a useful lower bound.
-
-    >>> fit_weights(np.array([1.0, 2.0]), 2)
+    >>> fit_weights(np.array([1.0, 0.0]), 2)
     """
     fit_vector("weights", weights, dim)
-    if weights is not None and not weights.all():
-        j = int(np.argmin(weights))
+
+
+def require_penalised(regularizer: Any, dim: int) -> None:
+    """Raise InputError if the regularizer leaves directions free: only problems of one score balance dual points for them.
+
+    >>> from fenchel.regularizers import L2
+    >>> require_penalised(L2(1.0), 2)
+    """
+    N = regularizer.unpenalised(dim)
+    if N is not None:
         raise InputError(
-            f"weights[{j}] is 0: a problem with a feature that is not penalised has no useful lower bound here yet; give "
-            "the feature a small weight, or pass it as the intercept if it is constant."
+            f"{type(regularizer).__name__} does not penalise all coefficients (coefficient {N.indices[0]}, for one): that is "
+            "available for losses of one score per row whose rows are in memory; give every feature a weight > 0."
         )
 
 
@@ -105,3 +110,20 @@ def scale_into_box(v: NDArray[np.float64], bounds: NDArray[np.float64]) -> float
         while np.any(scale * size > bounds) and scale > 0.0:
             scale = float(np.nextafter(scale, 0.0))
     return scale
+
+
+def penalised_part(regularizer: Any, v: np.ndarray) -> np.ndarray:
+    """v without its component along the unpenalised directions, at which R* is finite.
+
+    >>> from fenchel.regularizers import L1
+    >>> penalised_part(L1(1.0, weights=[1.0, 0.0]), np.array([2.0, 3.0]))
+    array([2., 0.])
+    """
+    find = getattr(regularizer, "unpenalised", None)
+    N = None if find is None else find(v.size)
+    return v if N is None else v - N @ (components(N, v))
+
+
+def components(N: sp.csc_array, x: np.ndarray) -> np.ndarray:
+    """The coordinates of x along the columns of N, which are orthogonal."""
+    return (N.T @ x) / N.power(2).sum(axis=0)

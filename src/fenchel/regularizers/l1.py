@@ -41,7 +41,7 @@ class L1(Regularizer):
         self._set(weights=checked_weights(self.weights))
 
     def validate(self, dim: int) -> None:
-        """Raise InputError when there is not one weight > 0 per feature."""
+        """Raise InputError when there is not one weight per feature."""
         super().validate(dim)
         fit_weights(self.weights, dim)
 
@@ -81,8 +81,7 @@ class L1(Regularizer):
         return soft_threshold(vector(w), self._thresholds(step))
 
     def _thresholds(self, step: float) -> Any:
-        threshold = step * self.alpha
-        return threshold if self.weights is None else threshold * self.weights
+        return step * (self.alpha if self.weights is None else self.alpha * self.weights)
 
     @quiet
     def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:

@@ -55,7 +55,7 @@ class L2(Regularizer):
         return self.alpha if self.weights is None else self.alpha * self.weights
 
     def validate(self, dim: int) -> None:
-        """Raise InputError when there is not one weight > 0 per feature."""
+        """Raise InputError when there is not one weight per feature."""
         super().validate(dim)
         fit_weights(self.weights, dim)
 

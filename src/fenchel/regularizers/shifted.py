@@ -15,6 +15,7 @@ from fenchel.regularizers.feature_weights import checked_vector, fit_vector
 from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.numerics import Vector, quiet, vector
 
+LONG = 1e8  # a step, relative to 1 / alpha
 FAR = 1e6  # where a regularizer without bounds is finite
 
 
@@ -89,8 +90,10 @@ class Shifted(Regularizer):
         return total if total == total else np.inf
 
     def perturbed(self, v: Vector, error: float) -> tuple[Vector, ...]:
-        """Those of the inner regularizer, and v moved along the slopes of R*, or along the centre if R0* has none."""
-        slopes = self.primal_from_dual(v) if hasattr(self, "primal_from_dual") else self.center
+        """Those of the inner regularizer, and v moved along the slopes of R*: c and, by a long proximal step, those of R0*."""
+        slopes, step = self.center, LONG / self.alpha
+        if hasattr(self.regularizer, "prox"):
+            slopes = slopes + np.nan_to_num(self.regularizer.prox(step * v, step))
         return (v + np.copysign(error, slopes), *self.regularizer.perturbed(v, error))
 
     def dual_scale(self, v: ArrayLike) -> float:

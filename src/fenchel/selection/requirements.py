@@ -94,6 +94,10 @@ REGULARIZER: dict[str, Requirement] = {
         "the prox of regularizer `{name}` couples the weights, and there are more than "
         f"{POINT_NEWTON.max_coupled_features} features (the method factors its Jacobian)",
     ),
+    "penalised": Requirement(
+        lambda problem: not problem.is_scalar or problem.regularizer.unpenalised(problem.d) is None,
+        "regularizer `{name}` leaves coefficients unpenalised (the method's dual points would all give the bound -inf)",
+    ),
     "primal_from_dual": Requirement(
         lambda problem: hasattr(problem.regularizer, "primal_from_dual"),
         "regularizer `{name}` has no `primal_from_dual` (it maps the dual variables to weights)",

@@ -13,6 +13,7 @@ from fenchel.data.mapped import release
 from fenchel.errors import IncompatibleError
 from fenchel.kernels.passes import mean_square
 from fenchel.losses.protocol import curvature
+from fenchel.regularizers import Slope
 from fenchel.selection import requirements
 from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_ascent.initial_epochs import dual_start_pays
@@ -170,9 +171,14 @@ def _sparse_answer(problem: Problem) -> bool:
     return problem.is_scalar and requirements.REGULARIZER["soft_threshold"].met(problem)
 
 
-def _entropic(problem: Problem) -> bool:
-    """Neither quadratic nor with L1: the entropies, q-norms, and regularizers of one's own."""
-    return problem.is_scalar and not _sparse_answer(problem) and not hasattr(problem.regularizer, "hessian")
+def _by_prox(problem: Problem) -> bool:
+    """Neither quadratic nor with L1: entropies, q-norms, groups, constraints, and regularizers of one's own; or there are
+    unpenalised coefficients. With sorted coefficients, the prox has so many pieces that gradient steps are faster."""
+    if not problem.is_scalar or _sparse_answer(problem):
+        return False
+    if type(problem.regularizer) is Slope and problem.smooth_loss:
+        return False
+    return not hasattr(problem.regularizer, "hessian") or not requirements.REGULARIZER["penalised"].met(problem)
 
 
 def _proximal_newton_passes(problem: Problem) -> float:
@@ -182,18 +188,6 @@ def _proximal_newton_passes(problem: Problem) -> float:
     return PROXIMAL_SYSTEMS * (
         PASSES_PER_SYSTEM + (SYSTEM_NS + factor + ACTIVE * costs.gram) / (EPOCH_NS + costs.product)
     )
-
-
-def _only_by_prox(problem: Problem) -> bool:
-    """A nonsmooth loss, and a regularizer that only methods that step by its prox, or by cutting planes, know."""
-    known = ("soft_threshold", "transfer", "quadratic")
-    if not problem.is_scalar or any(requirements.REGULARIZER[word].met(problem) for word in known):
-        return False
-    return hasattr(problem.regularizer, "prox_jacobian")
-
-
-def _nonsmooth_only_by_prox(problem: Problem) -> bool:
-    return _only_by_prox(problem) and not problem.smooth_loss
 
 
 def _always(problem: Problem) -> bool:
@@ -247,22 +241,14 @@ RULES: list[Rule] = [
         "steps on one example's labels need one call of its oracle, and none where known labels will do",
     ),
     Rule("block_ascent", _wide_scores, "at least as many features as rows, so few exact dual steps do it"),
-    Rule("dual_ascent", _entropic, "a dual step costs one row and never loses ground", _proximal_newton_passes),
-    Rule(
-        "proximal_point_newton", _entropic, "Newton steps on duals of proximal steps, where dual steps come to little"
-    ),
-    Rule(
-        "proximal_point_newton",
-        _nonsmooth_only_by_prox,
-        "the loss is not differentiable and the regularizer has a prox, so Newton steps on proximal steps are few",
-    ),
+    Rule("dual_ascent", _by_prox, "a dual step costs one row and never loses ground", _proximal_newton_passes),
+    Rule("proximal_point_newton", _by_prox, "Newton steps on duals of proximal steps, where dual steps come to little"),
     Rule("lbfgs", _always, "loss and regularizer are differentiable"),
     Rule("dual_ascent", _always, "a dual step costs one row and never loses ground", _newton_passes),
     Rule("semismooth_newton", _always, "Newton steps, where dual steps come to little"),
     Rule("pairwise_ascent", _pairs, "steps on pairs of rows keep the free intercept's constraint"),
     Rule("block_ascent", _always, "a step on all scores of a row is exact and never loses ground"),
     Rule("proximal_gradient", _always, "the loss is differentiable and the regularizer has a prox"),
-    Rule("proximal_point_newton", _only_by_prox, "Newton steps, where proximal gradient steps come to little"),
     Rule(
         "cocoa",
         lambda problem: not problem.smooth_loss,

@@ -60,7 +60,7 @@ class Bundle(Solver):
         "gap O(1/(alpha iterations)) for strongly convex penalties; geometric if the loss is differentiable, too"
     )
     kinds: ClassVar[tuple[str, ...]] = (*EVERY_KIND, "own vector")
-    needs: ClassVar[Needs] = Needs()
+    needs: ClassVar[Needs] = Needs(regularizer=("penalised",))
     remote: ClassVar[tuple[str, ...]] = EVERY_KIND
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.kernels.proximal_rows import linear_weight
+from fenchel.regularizers.feature_weights import penalised_part
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.centred_variables import column_variances
@@ -137,7 +138,7 @@ def claim(oracle: Any, w: np.ndarray, scores: np.ndarray, b: float, step: Proxim
 def dual_value(oracle: Any, u: np.ndarray) -> tuple[float, np.ndarray]:
     """(the dual value at the feasible point nearest to u, scaled into the domain of R*; that point)."""
     regularizer, u = oracle.problem.regularizer, oracle.feasible(u)
-    v = -oracle.combine(u)
+    v = penalised_part(regularizer, -oracle.combine(u))
     share = regularizer.dual_scale(v)
     return -oracle.conjugates(share * u) - regularizer.conjugate(share * v), u
 

@@ -48,7 +48,7 @@ class SemismoothNewton(Solver):
     )
     cost: ClassVar[str] = "a pass over the data, and a Cholesky factor of a d x d matrix"
     convergence: ClassVar[str] = "superlinear near the optimum"
-    needs: ClassVar[Needs] = Needs(regularizer=("hessian", "few_features"))
+    needs: ClassVar[Needs] = Needs(regularizer=("hessian", "penalised", "few_features"))
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
