@@ -170,7 +170,8 @@ def _of_model(model: Model | KernelModel, name: str, feature_names: Sequence[str
         Solve(str(model.labels[k]) if several and model.labels else "", c, status, model.tol, solver, digest)
         for k, (c, status, solver, digest) in enumerate(parts)
     )
-    task = task_of(model.loss, model.labels)
+    by_query = model.is_measure and model.labels is None
+    task = "ranking" if by_query else task_of(model.loss, model.labels)
     weights = np.atleast_2d(model.coef) if isinstance(model, Model) else None
     facts = {"Rows": model.n, "Features": model.d, "Labels": labels_shown(model.labels)}
     if isinstance(model, KernelModel):
