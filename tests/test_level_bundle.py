@@ -80,3 +80,14 @@ def test_a_run_goes_on_from_its_memory():
     for expected, found in zip(iterates[9:], resumed, strict=False):
         np.testing.assert_array_equal(found.coef, expected.coef)
         assert found.dual == expected.dual
+
+
+def test_planes_without_weight_are_dropped_after_a_while():
+    def counts(patience):
+        iterates = solvers.Bundle(patience=patience).iterates(SetOracle(problem(1e-4)), Start(np.zeros(20)))
+        return [iterate.memory()["model"][0]["c"].size for iterate in itertools.islice(iterates, 80)]
+
+    few, many = counts(1), counts(None)
+    early = SETTINGS.level_patience  # until then none is old enough
+    assert many[:early] == list(range(many[0], many[0] + early))
+    assert max(few) < max(many) < 80

@@ -236,12 +236,20 @@ def test_large_relevances_do_not_overflow():
         (lambda: NDCGPairs(position_weights=[1.0, 2.0]), "must not rise"),
         (lambda: NDCGPairs(position_weights=[0.0, 0.0]), "first one positive"),
         (lambda: NDCGPairs(position_weights=[1.0, -1.0]), "at least 0"),
+        (lambda: NDCGPairs(position_weights=[0.1] * 9).prepare([2.0, 1.0, 1.0, 0.0], [1] * 4), "nothing to rank"),
         (lambda: NDCGPairs(position_weights=["a"]), "must be numbers"),
     ],
 )
 def test_bad_input_is_named(build, message):
     with pytest.raises(InputError, match=message):
         build()
+
+
+def test_too_many_pairs_are_refused_where_each_is_visited():
+    y = np.where(np.arange(40_000) % 2 == 0, 1.0, -1.0)
+    with pytest.raises(InputError, match="4e\\+08 pairs of different targets"):
+        AreaPairs("logistic").prepare(y)
+    AreaPairs().prepare(y)
 
 
 def test_too_many_levels_are_refused(monkeypatch):

@@ -15,6 +15,8 @@ from fenchel.measures.pairs import PairMeasure
 from fenchel.measures.parameters import rank
 from fenchel.measures.protocol import Vector
 
+ROUNDING = 1e-12  # of the first weight: mean weights of ranks that differ by less are equal
+
 
 @dataclass(frozen=True)
 class NDCGPairs(PairMeasure):
@@ -58,7 +60,8 @@ class NDCGPairs(PairMeasure):
     def pair_weights(self, levels: Levels, pair: Pair) -> Vector:
         """The cost of an exchange."""
         gain, weight = self._gains(levels), levels.rank_weights(self._positions(levels))
-        return (gain[pair.high] - gain[pair.low]) * (weight[pair.high] - weight[pair.low])
+        falls = weight[pair.high] - weight[pair.low]
+        return (gain[pair.high] - gain[pair.low]) * np.where(falls > ROUNDING * self._positions(levels)[0], falls, 0.0)
 
     def worst(self, levels: Levels) -> Vector:
         """1 - NDCG of the reversed ranking; 0 where no document has a gain."""

@@ -24,6 +24,7 @@ from fenchel.measures.pair_sweeps import HINGE, LOGISTIC, SQUARED_HINGE
 from fenchel.measures.protocol import Measure, Vector, as_scores
 from fenchel.measures.queries import query_weights, require_groups, split, targets
 
+MAX_VISITED_PAIRS = 1 << 28  # of the logistic loss: some seconds for an evaluation
 FORMS = {"hinge": HINGE, "squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 
 
@@ -78,7 +79,9 @@ class PairMeasure(Measure):
         ordered = levels.target[square.high] > levels.target[square.low]
         cost, of_query = np.zeros(ordered.size), levels.query[square.high]
         cost[ordered] = self.pair_weights(levels, Pair(square.high[ordered], square.low[ordered]))
-        total = np.bincount(of_query, cost * levels.rows[square.high] * levels.rows[square.low])
+        pairs = ordered * levels.rows[square.high].astype(np.float64) * levels.rows[square.low]
+        self._require_few(float(pairs.sum()))
+        total = np.bincount(of_query, cost * pairs)
         useful = (total > 0.0) & (weight > 0.0)
         if not useful.any():
             raise InputError(f"y has nothing to rank: {name} finds no query with documents of different targets")
@@ -86,6 +89,14 @@ class PairMeasure(Measure):
         cost *= (share / np.where(useful, total, 1.0))[of_query]
         start = np.cumsum(levels.number**2) - levels.number**2
         return LevelPairs(queries.keep(useful), level, start[useful], levels.number[useful], cost)
+
+    def _require_few(self, pairs: float) -> None:
+        """Refuse more pairs than can be visited in one call of a kernel."""
+        if self.loss == "logistic" and pairs > MAX_VISITED_PAIRS:
+            raise InputError(
+                f"y has {pairs:.3g} pairs of different targets, and the logistic loss visits each of them: "
+                "take loss='squared_hinge', which sorts"
+            )
 
     def value_and_slope(self, z: Vector, prepared: LevelPairs, out: Vector) -> float:
         """The mean over queries; out = its derivative (for the hinge a subgradient)."""

@@ -138,8 +138,9 @@ def _of_model(model: Any, name: str, feature_names: Sequence[str] | None) -> Run
     names = getattr(model, "feature_names", None) if weights is not None and feature_names is None else feature_names
     free = getattr(model, "fit_intercept", False)
     bias = np.atleast_1d(np.asarray(model.intercept, dtype=float)) if free else None
+    task = "ranking" if model.is_ranking else task_of(model.loss, model.labels)
     return Run(
-        name, model.family, task_of(model.loss, model.labels), model.loss, model.regularizer, free, solves, weights, bias,
+        name, model.family, task, model.loss, model.regularizer, free, solves, weights, bias,
         model.labels, names_for(weights, names), model.facts(), versions=model.versions, **_model_functions(model),
     )  # fmt: skip
 
