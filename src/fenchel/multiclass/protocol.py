@@ -1,6 +1,6 @@
-"""What a loss of a score vector is: a NamedTuple with methods of the m raw scores z of a row and its target y.
+"""The interface of a loss of several scores: a NamedTuple with methods of the m raw scores z of a row and its target y.
 
-A loss of your own needs two of them:
+A custom loss needs two of them:
 
 =============================  ====================================================================================
 method                         meaning
@@ -9,9 +9,9 @@ value(z, y)                    loss(z, y), convex in z
 slopes(z, y, out)              out = an element of the subdifferential in z
 =============================  ====================================================================================
 
-Its lower bounds are made of tangents, so the certificate uses these two alone and compares tangents with values at all scores
-that it visits. `fenchel.multiclass.check` tries the inequalities; a `Problem` asks it once for each loss. The others, which
-the losses of this package have:
+Its lower bounds consist of tangents: the certificate uses these two methods alone, and compares tangents with values at all
+scores that it evaluates. `fenchel.multiclass.check` tests the inequalities; a `Problem` calls it once per loss. The other
+methods, which the losses of this package have:
 
 =============================  ====================================================================================
 outputs(y)                     m for these targets (Python only; raises InputError for invalid targets). By default the number

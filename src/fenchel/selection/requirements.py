@@ -132,7 +132,7 @@ PROBLEM: dict[str, Requirement] = {
 KINDS = {
     "scalar": "loss `{name}` is of one score per row (the method steps on several scores at once)",
     "vector": "loss `{name}` is of several scores per row (the method is written for one)",
-    "own vector": "loss `{name}` of several scores is not one of Fenchel's (the method's dual variables can only be judged "
+    "own vector": "loss `{name}` of several scores is not one of Fenchel's (the method's dual variables can be certified only "
     "with a conjugate that is known to be right)",
     "free vector": "several intercepts are free (the method cannot balance the dual variables of several scores)",
     "set": "loss `{name}` is of all scores together (the method needs a loss for each row)",
