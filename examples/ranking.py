@@ -17,7 +17,7 @@ queries, documents, d = 90, 12, 20
 X = rng.normal(size=(queries * documents, d))
 qid = np.repeat(np.arange(queries), documents)
 taste = X @ np.concatenate([np.full(4, 0.8), np.zeros(d - 4)])
-mood = rng.normal(0.0, 4.0, queries)[qid]  # some queries find everything relevant
+mood = rng.normal(0.0, 4.0, queries)[qid]  # the mean relevance differs between queries
 X[:, -1] += mood
 y = np.clip(np.round(1.5 + taste + mood + rng.normal(0.0, 0.5, len(X))), 0, 4)
 learn, test = qid < 60, qid >= 60

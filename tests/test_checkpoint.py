@@ -186,7 +186,7 @@ def test_every_truncation_and_flipped_bit_is_noticed(small, caplog):
         (record,) = caplog.records
         assert (
             record.levelno == logging.WARNING
-            and "is skipped" in record.getMessage()
+            and "is ignored" in record.getMessage()
             and str(path) in record.getMessage()
         )
 
@@ -196,7 +196,7 @@ def test_a_damaged_checkpoint_costs_no_fit(small, caplog):
     anew = fenchel.solve(problem, solver="lbfgs")
     path.write_bytes(path.read_bytes()[:100])
     resumed = fenchel.solve(problem, solver="lbfgs", checkpoint=keep, resume=True)
-    assert "is skipped, and the solve starts anew" in caplog.text
+    assert "is ignored, and the solve starts from the beginning" in caplog.text
     assert bits(resumed) == bits(anew)
     assert CheckpointWriter(keep, problem, solvers.LBFGS()).read() is not None  # and has left a sound one
 
@@ -216,7 +216,7 @@ def test_a_checkpoint_of_another_problem_solver_or_kind_is_refused(small, tmp_pa
     with pytest.raises(CheckpointError, match="another problem"):
         fenchel.solve(other, solver="lbfgs", checkpoint=keep, resume=True)
     for solver in ("auto", "bundle", solvers.LBFGS(memory=5)):
-        with pytest.raises(CheckpointError, match="made by solver LBFGS"):
+        with pytest.raises(CheckpointError, match="written by solver LBFGS"):
             fenchel.solve(problem, solver=solver, checkpoint=keep, resume=True)
     assert path.read_bytes() == before
     fenchel.save(path, fenchel.solve(problem))

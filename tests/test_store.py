@@ -408,7 +408,7 @@ def test_rows_on_disk_that_are_no_sequences_are_refused(tmp_path):
     chain = {"loss": Chain(), "alpha": 0.1}
     cases = {
         "which sequence": (y, None, chain),
-        "sequence 4 are not one behind the other": (y, np.arange(300) // 10 % 25 + 4, chain),
+        "sequence 4 are not consecutive": (y, np.arange(300) // 10 % 25 + 4, chain),
         "row 7 .* has target 1.5": (np.where(np.arange(300) == 7, 1.5, y), np.arange(300) // 10, chain),
         "edge_features=False": (y, np.arange(300) // 10, {"loss": Chain(edge_features=True), "alpha": 0.1}),
         "only Chain": (y, np.arange(300) // 10, {"loss": Matching(), "alpha": 0.1}),

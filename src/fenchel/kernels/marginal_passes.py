@@ -16,9 +16,9 @@ from fenchel.structured.parts import (
 
 
 @kernel
-def marginal_pass(parts, p, first, room, start, values, out):
+def marginal_pass(parts, p, first, workspace_size, start, values, out):
     """out += sum p (F mu - phi(gold)); returns sum p <c, mu>."""
-    total, S = 0.0, np.empty(room)
+    total, S = 0.0, np.empty(workspace_size)
     for k in range(p.size):
         i = first + k
         if p[k] > 0.0:
@@ -27,9 +27,9 @@ def marginal_pass(parts, p, first, room, start, values, out):
 
 
 @kernel
-def proximal_pass(parts, p, first, room, w, q, start, centre, values):
+def proximal_pass(parts, p, first, workspace_size, w, q, start, centre, values):
     """values = argmax of <theta, mu> - q/2 |mu - centre|^2 over the marginals of each example, theta its scores at w."""
-    S = np.empty(room)
+    S = np.empty(workspace_size)
     for k in range(p.size):
         i = first + k
         theta = values[start[i] : start[i + 1]]
@@ -50,9 +50,9 @@ def uniform_pass(parts, p, first, start, values):
 
 
 @kernel
-def square_pass(parts, p, first, room, w, out):
+def square_pass(parts, p, first, workspace_size, w, out):
     """out += sum p F F'w."""
-    S = np.empty(room)
+    S = np.empty(workspace_size)
     for k in range(p.size):
         i = first + k
         theta = np.empty(parts_size(parts, i))
@@ -73,13 +73,13 @@ def reach_pass(parts, p, first):
 
 
 @kernel
-def extragradient_pass(parts, p, first, room, w_bar, w, times, step, entropic, rough, fine, start, kept):
+def extragradient_pass(parts, p, first, workspace_size, w_bar, w, times, step, entropic, rough, fine, start, kept):
     """The two steps of dual extragradient for the marginals of every example.
 
     v = prox of step times (F'w_bar + c), u = prox of v + step (F'w + c) (of the logarithm of v, for the entropy).
     rough += sum p (F v - phi(gold)), and fine the same for u; returns sum p <c, u>. Unless `kept` is empty, u is stored there.
     """
-    total, S = 0.0, np.empty(room)
+    total, S = 0.0, np.empty(workspace_size)
     for k in range(p.size):
         i = first + k
         size = parts_size(parts, i)

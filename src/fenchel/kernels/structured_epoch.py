@@ -14,11 +14,11 @@ from fenchel.kernels.structured_passes import ROUNDING, plane_at
 from fenchel.structured.protocol import (
     add_label,
     best_label,
-    drain_label,
     label_cost,
     label_size,
     part_scores,
     plane_factor,
+    pop_square_norm,
 )
 
 PLAIN, AWAY, PAIRWISE = 0, 1, 2
@@ -30,15 +30,15 @@ GOOD_SHARE, GOOD_PART = 0.25, 0.01
 
 @kernel
 def label_steps(
-    model, p, order, inverse_strength, room, kind, asks, gaps, w, scratch, average, steps_before, start, weights, offsets,
-    labels, used,
+    model, p, order, inverse_strength, workspace_size, kind, asks, gaps, w, scratch, average, steps_before, start, weights,
+    offsets, labels, used,
 ):  # fmt: skip
     """One step for every example of `order`; w, the pool, gaps and the average's correction are updated in place.
 
     `average` (empty if not needed) sums T_(k-1) (change of w in step k), T_k = 1 + .. + k, from which sum_k k w_k follows.
     Returns (oracle calls, first example with a bad oracle or -1).
     """
-    S, candidate = np.empty(room), np.empty(1, dtype=np.int32)
+    S, candidate = np.empty(workspace_size), np.empty(1, dtype=np.int32)
     gains, c = np.empty(16), np.empty(16)
     calls, step_number, mean_gap = 0, steps_before, np.sum(p * gaps) / p.size
     for i in order:
@@ -146,7 +146,7 @@ def move(
     curvature = 0.0
     for k in range(used):
         if c[k] != 0.0:
-            curvature += drain_label(model, i, labels[offsets[first + k] : offsets[first + k + 1]], scratch)
+            curvature += pop_square_norm(model, i, labels[offsets[first + k] : offsets[first + k + 1]], scratch)
     curvature *= pull
     step = most if slope >= most * curvature else slope / curvature
     for k in range(used):

@@ -31,13 +31,13 @@ def plane_at(model, w, S, i, y):
 
 
 @kernel
-def hinge_pass(model, p, start, w, room, first, labels, gradient):
+def hinge_pass(model, p, start, w, workspace_size, first, labels, gradient):
     """gradient += sum p (slope of the best label); labels = the best label of each example, flat from example `start` on.
 
     A best label that ties with the gold one counts with its plane, so that value, gradient and labels are one plane.
     Returns (sum p loss, the first example whose best plane is below 0 or not a number, else -1).
     """
-    total, S = 0.0, np.empty(room)
+    total, S = 0.0, np.empty(workspace_size)
     for k in range(p.size):
         i = start + k
         at = first[i] - first[start]
@@ -55,9 +55,9 @@ def hinge_pass(model, p, start, w, room, first, labels, gradient):
 
 
 @kernel
-def log_pass(model, p, start, w, room, gradient):
+def log_pass(model, p, start, w, workspace_size, gradient):
     """gradient += sum p (expected - gold features); returns (sum p loss, first example that is not finite, else -1)."""
-    total, S = 0.0, np.empty(room)
+    total, S = 0.0, np.empty(workspace_size)
     begin_pass(model, w, S)
     for k in range(p.size):
         if p[k] > 0.0:

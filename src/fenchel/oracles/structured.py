@@ -35,7 +35,7 @@ class StructuredOracle(Oracle):
         """(sum p loss, its gradient, the best labels, flat)."""
         self.passes += 1.0
         problem = self.problem
-        room = problem.model.room
+        room = problem.model.workspace_size
         labels = None if problem.log else np.zeros(int(problem.first[-1]), dtype=np.int32)
 
         def work(block):

@@ -57,7 +57,7 @@ class Solver:
     remote: ClassVar[
         tuple[str, ...]
     ] = ()  # the kinds for which it needs only sums over rows, which may be on a cluster
-    at_home: ClassVar[str] = "the method looks at them one by one"  # why it needs the rows locally, if it is not remote
+    at_home: ClassVar[str] = "the method reads them one by one"  # why it needs the rows locally, if it is not remote
     sparse_duals: ClassVar[bool] = False  # whether it accepts a CSR matrix as the dual point to start from
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 

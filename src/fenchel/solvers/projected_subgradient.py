@@ -53,7 +53,7 @@ class ProjectedSubgradient(Solver):
     """
 
     schedule: str = "2/(t+1)"
-    at_home: ClassVar[str] = "the method is a baseline, written for rows that are here"
+    at_home: ClassVar[str] = "the method is a baseline that needs the rows in this process"
     cost: ClassVar[str] = "one pass over the data"
     convergence: ClassVar[str] = "suboptimality O(1/(alpha iterations))"
     slow: ClassVar[bool] = True

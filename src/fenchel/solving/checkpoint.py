@@ -1,9 +1,9 @@
-"""Checkpoints: what a solve needs to go on after a crash, in one file that is whole at every moment.
+"""Checkpoints: the state that a solve needs to continue after a crash, in one file that is replaced atomically.
 
-A solver is a generator, and where a generator stands cannot be written to a file. There are two ways around that:
+A solver is a generator, whose internal state cannot be written to a file. There are two solutions:
 
-- A solver whose iterates carry `memory` (L-BFGS its pairs, Bundle its planes, ...) goes on from it exactly: a checkpoint may be
-  made after any iteration, and changes nothing.
+- A solver whose iterates carry `memory` (L-BFGS its pairs, Bundle its planes, ...) continues from it exactly: a checkpoint may
+  be written after any iteration and does not change the solve.
 - Any other solver runs in *segments*: after a number of iterations that never depends on the clock, it is closed and restarted
   at the point it had reached (coefficients, intercept, dual point), whether the file is then written or not. A solve that was
   killed and resumed is therefore bit-identical to the solve with `checkpoint=` that was not killed. The first segment is long
@@ -12,11 +12,11 @@ A solver is a generator, and where a generator stands cannot be written to a fil
   convergence. At a restart the state is converted to the form of the file and back, so that the run in memory continues from
   exactly what would be read later.
 
-In the file (`files/container.py`: JSON and raw arrays, sha256 over all of it) are the digest of the problem, the solver with
-its settings, the versions of Fenchel and NumPy (another one may take other steps) and the state: iterates, trace and pace, but
-no certificate, which is always recomputed. It is written every `seconds`, and less often where writing would take more than a
-few percent of the time. What cannot be written or read is logged as a warning, and the solve goes on, or starts anew: a
-checkpoint never costs a fit.
+The file (`files/container.py`: JSON and raw arrays, with a sha256 of everything) contains the digest of the problem, the solver
+with its settings, the versions of Fenchel and NumPy (others may take different steps) and the state: iterates, trace and
+progress, but no certificate, which is always recomputed. It is written every `seconds`, or less often if writing would take
+more than a few percent of the time. A file that cannot be written or read is logged as a warning, and the solve continues or
+starts from the beginning: a checkpoint never makes a fit fail.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ log = logging.getLogger("fenchel")
 
 KIND = "checkpoint 1"
 SECONDS = 60.0
-SHARE = 30.0  # times what the last one took, at least, lie between the writing of two
+SHARE = 30.0  # the least time between two checkpoints, relative to the time that writing the last one took
 MIN_SEGMENT, MAX_SEGMENT = 10, 1000  # iterations of the first segment
-SEGMENT_WORK = 2e9  # stored values visited in it, if an iteration is a pass: some seconds
+SEGMENT_WORK = 2e9  # stored values read in the first segment, if an iteration is a pass: some seconds
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Checkpoint:
 
 
 def checkpoints(checkpoint: Any, count: int) -> list[Checkpoint]:
-    """One for each of several solves; path.0, path.1, ... if there are more than one.
+    """A checkpoint for each of several solves: path.0, path.1, ... if there is more than one.
 
     >>> [each.path for each in checkpoints("fit", 2)]
     ['fit.0', 'fit.1']
@@ -82,12 +82,12 @@ def checkpoints(checkpoint: Any, count: int) -> list[Checkpoint]:
 
 
 def accept_checkpoint(checkpoint: Any) -> Checkpoint:
-    """A Checkpoint, also of a bare path."""
+    """A Checkpoint, from a Checkpoint or a path."""
     return checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
 
 
 class CheckpointWriter:
-    """Writes and reads the checkpoints of one solve; knows when the next is due, and when a solver is to be restarted."""
+    """Writes and reads the checkpoints of one solve; decides when the next is due, and when a solver is restarted."""
 
     def __init__(self, checkpoint: Any, problem: Problem, solver: Any):
         settings = accept_checkpoint(checkpoint)
@@ -108,7 +108,7 @@ class CheckpointWriter:
         return time.perf_counter() - self.written_at >= max(self.seconds, SHARE * self.cost)
 
     def begin(self, iteration: int) -> None:
-        """A solver begins."""
+        """Note that a solver starts at this iteration."""
         self.next_restart = iteration + self.segment
 
     def restart_due(self, iteration: int) -> bool:
@@ -129,7 +129,7 @@ class CheckpointWriter:
             self._write(lambda: waiting)
 
     def keep(self, make: Callable[[], dict[str, Any]]) -> None:
-        """Write a state; making it is part of what it costs."""
+        """Write a state; the time to make it counts as time for writing."""
         self.waiting = None
         self._write(lambda: pack({**make(), "next_restart": self.next_restart}))
 
@@ -143,54 +143,56 @@ class CheckpointWriter:
                     file.write(part)
         except (OSError, MemoryError, ModelFileError) as error:
             log.warning(
-                "the checkpoint %s could not be written (%s); the solve goes on, and the one before is as it was",
+                "the checkpoint %s could not be written (%s); the solve continues, and the previous checkpoint is unchanged",
                 self.path, error,
             )  # fmt: skip
         self.written_at = time.perf_counter()
         self.cost = self.written_at - began
 
     def read(self) -> dict[str, Any] | None:
-        """The state in the file; None, said aloud, if there is none that can be used. CheckpointError if it is another's."""
+        """The state in the file; None, with a log message, if there is no usable one. CheckpointError if it does not match."""
         try:
             header, arrays = self._content()
         except FileNotFoundError:
-            log.info("there is no checkpoint %s yet: the solve starts anew", self.path)
+            log.info("there is no checkpoint %s yet: the solve starts from the beginning", self.path)
             return None
         except (OSError, ModelFileError) as error:
-            log.warning("the checkpoint %s is skipped, and the solve starts anew: %s", self.path, error)
+            log.warning("the checkpoint %s is ignored, and the solve starts from the beginning: %s", self.path, error)
             return None
         if header.get("kind") != KIND:
             raise CheckpointError(
-                f"{self.path} is a file of Fenchel, but not a checkpoint that it can read: name another"
+                f"{self.path} is a file of Fenchel, but not a checkpoint that this version can read: choose another path"
             )
         if header.get("problem") != self.identity["problem"]:
             raise CheckpointError(
                 f"the checkpoint {self.path} is of another problem (data, loss, regularizer, weights or intercept differ): "
-                "resume the one it was made for, name another file, or remove this one"
+                "resume the problem it belongs to, choose another path, or remove the file"
             )
         if header.get("solver") != self.identity["solver"]:
             raise CheckpointError(
-                f"the checkpoint {self.path} was made by solver {header.get('solver')}, and {self.identity['solver']} cannot "
-                "go on from it: ask for that solver, name another file, or remove this one"
+                f"the checkpoint {self.path} was written by solver {header.get('solver')}, and {self.identity['solver']} "
+                "cannot continue from it: use that solver, choose another path, or remove the file"
             )
         if header.get("versions") != self.identity["versions"]:
             raise CheckpointError(
                 f"the checkpoint {self.path} was written by {_shown(header.get('versions'))}, and this is "
                 f"{_shown(self.identity['versions'])}, which may take other steps: resume it with the versions that wrote it, "
-                "name another file, or remove this one"
+                "choose another path, or remove the file"
             )
         try:
             state = unpack(header["state"], arrays)
             self.next_restart = state["next_restart"]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             log.warning(
-                "the checkpoint %s is skipped, and the solve starts anew: no state in it (%r)", self.path, error
+                "the checkpoint %s is ignored, and the solve starts from the beginning: no state in it (%r)",
+                self.path,
+                error,
             )
             return None
         return state
 
     def _content(self) -> tuple[dict[str, Any], Any]:
-        # Not blocking: opening a named pipe would otherwise wait for a writer.
+        # Non-blocking, because opening a named pipe would otherwise wait for a writer.
         descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with open(descriptor, "rb") as file:
             found = os.fstat(descriptor)
@@ -200,18 +202,18 @@ class CheckpointWriter:
 
 
 def _shown(versions: Any) -> str:
-    """Versions in words.
+    """Versions as text.
 
     >>> _shown({"fenchel": "0.1.0", "numpy": "2.0"}), _shown(None)
-    ('fenchel 0.1.0 and numpy 2.0', 'a Fenchel that did not say its version')
+    ('fenchel 0.1.0 and numpy 2.0', 'an unknown version of Fenchel')
     """
     if not isinstance(versions, dict):
-        return "a Fenchel that did not say its version"
+        return "an unknown version of Fenchel"
     return " and ".join(f"{name} {number}" for name, number in sorted(versions.items()))
 
 
 def first_segment(problem: Problem) -> int:
-    """Iterations before the first restart: from counts, so that every run of this problem has the same.
+    """Iterations before the first restart: computed from counts, so that they are the same in every run of a problem.
 
     >>> import fenchel
     >>> first_segment(fenchel.Problem([[1.0], [2.0]], [1, -1]))

@@ -1,4 +1,4 @@
-"""The state of a run: to a checkpoint and back."""
+"""Convert the state of a run to a checkpoint and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def state_of(run: Run, iterate: Iterate, iteration: int) -> dict[str, Any]:
-    """All that is needed to go on after the iterate of this number: the solver's memory if it has one, else the point."""
+    """The state from which to continue after this iterate: the solver's memory if it has one, else the point."""
     start = {"coef": iterate.coef, "intercept": iterate.intercept}
     if iterate.memory is not None:
         start["memory"] = iterate.memory()
@@ -44,7 +44,7 @@ def recall(run: Any, kept: dict[str, Any]) -> Start:
 
 
 def materialize(point: object) -> Any:
-    """The dual point itself, where it may be a function that computes it.
+    """The dual point itself; `point` may be a function that computes it.
 
     >>> materialize(lambda: 1.0), materialize(2.0)
     (1.0, 2.0)

@@ -48,7 +48,7 @@ class AugmentedLagrangian(Solver):
     eta: float = 1.0
     inner: str = "each_step"
     seed: int = 0
-    at_home: ClassVar[str] = "the method is written for rows that are here: it keeps a multiplier for each"
+    at_home: ClassVar[str] = "the method needs the rows in this process: it keeps a multiplier for each"
     cost: ClassVar[str] = "an epoch of dual steps, one pass over the data"
     convergence: ClassVar[str] = "no rate is known with inexact inner solves"
     needs: ClassVar[Needs] = Needs(regularizer=("quadratic_part",))

@@ -49,8 +49,8 @@ class LabelState:
         self.reserve(np.bincount(order, minlength=problem.n))
         for part in slices(order, SETTINGS.step_cost_per_model_work * problem.model.work / problem.n):
             calls, bad = problem.run(
-                label_steps, problem.weights, part, 1.0 / self.strength, problem.model.room, kind, asks, self.gaps, self.w,
-                self.scratch, self.average, self.steps, *self.pool, self.used,
+                label_steps, problem.weights, part, 1.0 / self.strength, problem.model.workspace_size, kind, asks, self.gaps,
+                self.w, self.scratch, self.average, self.steps, *self.pool, self.used,
             )  # fmt: skip
             if bad >= 0:
                 raise bad_example(problem, int(bad), self.w)

@@ -39,7 +39,7 @@ class CuttingPlane(Solver):
 
     seed: int = 0
     at_home: ClassVar[str] = (
-        "the method is written for rows that are here; Bundle is the same with a regularizer, and asks for sums only"
+        "the method needs the rows in this process; Bundle is its regularized form, and needs only sums over rows"
     )
     cost: ClassVar[str] = "one call of the max-oracle per example, and a dual problem in the labels found so far"
     convergence: ClassVar[str] = "gap <= eps after O(1/(alpha eps^2)) new labels per example at most"

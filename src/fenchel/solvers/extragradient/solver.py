@@ -54,7 +54,7 @@ class Extragradient(Solver):
     prox: str = "euclidean"
     balance: float = 10.0
     at_home: ClassVar[str] = (
-        "the method is written for rows that are here: it keeps a point of the label polytope for each"
+        "the method needs the rows in this process: it keeps a point of the label polytope for each"
     )
     cost: ClassVar[str] = "two passes, each with a projection or the marginals of every example"
     convergence: ClassVar[str] = "gap of the average O(1/iterations)"

@@ -55,7 +55,7 @@ class FrankWolfe(Solver):
     step: str = "line_search"
     direction: str = "slopes"
     at_home: ClassVar[str] = (
-        "the method is written for rows that are here: it keeps a dual point for each and moves all of them in every step"
+        "the method needs the rows in this process: it keeps a dual point for each and moves all of them in every step"
     )
     cost: ClassVar[str] = "one pass over the data"
     convergence: ClassVar[str] = "gap O(1/(alpha iterations))"

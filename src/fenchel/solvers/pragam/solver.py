@@ -58,7 +58,7 @@ class Pragam(Solver):
 
     L: float | None = None
     at_home: ClassVar[str] = (
-        "the method is written for rows that are here: it keeps a dual variable for each and changes all of them in every step"
+        "the method needs the rows in this process: it keeps a dual variable for each and changes all of them in every step"
     )
     cost: ClassVar[str] = "two passes over the data"
     convergence: ClassVar[str] = "gap O(1/(alpha iterations^2)); geometric for differentiable losses"

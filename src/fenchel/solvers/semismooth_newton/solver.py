@@ -44,7 +44,7 @@ class SemismoothNewton(Solver):
     """
 
     at_home: ClassVar[str] = (
-        "the method is written for rows that are here: it picks those near a nonsmooth point and factors them"
+        "the method needs the rows in this process: it picks those near a nonsmooth point and factors them"
     )
     cost: ClassVar[str] = "a pass over the data, and a Cholesky factor of a d x d matrix"
     convergence: ClassVar[str] = "superlinear near the optimum"
