@@ -140,6 +140,12 @@ PROBLEM: dict[str, Requirement] = {
         lambda problem: not problem.fit_intercept,
         "the intercept is free (the method does not keep the dual variables balanced)",
     ),
+    "smoothed_by_parts": Requirement(
+        lambda problem: (
+            hasattr(problem.regularizer, "hessian") or (problem.regularizer.separable and not problem.smooth_loss)
+        ),
+        "the regularizer is not quadratic, and it is not separable or the loss is smooth (the method smooths both, or none)",
+    ),
     "marginals": Requirement(
         lambda problem: not problem.is_structured or parts_of(problem.model) is not None,
         "the labels of this model are not made of parts whose marginals are known (the method steps on those)",

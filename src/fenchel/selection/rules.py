@@ -62,8 +62,9 @@ LOOSE_ROUGH, MAX_FACTOR_COST = (
 LOOSE, SOME = 0.045, 1000  # |x|^2 / (n alpha) on average over some rows, for a factor of one pass: dual steps are few
 NOT_FAR, FAR_ROUGH = 20.0, 100.0  # |x|^2 / (n alpha) of wide sparse rows up to which few epochs do it; do it roughly
 PATIENT = 3.0  # times what semismooth Newton costs as a rule: what dual steps are thought to cost where it needs longer
-PROXIMAL_SYSTEMS, PASSES_PER_SYSTEM, SYSTEM_NS = 30.0, 3.0, 3e5  # of proximal points with Newton steps, about
+PROXIMAL_SYSTEMS, PASSES_PER_SYSTEM, SYSTEM_NS = 10.0, 3.0, 3e5  # of proximal points with Newton steps, about
 EPOCH_NS = 5e4  # of dual steps, beside the work on rows
+ROWS_PER_FEATURE = 3.0  # from where on semismooth Newton was measured to be 2 to 10 times as fast as proximal points
 SMALL = 40_000  # values of X up to which proximal points with Newton steps take some 30 ms at most
 TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
 
@@ -162,8 +163,21 @@ def _truncated_newton(problem: VectorProblem) -> bool:
 
 
 def _flat_and_small(problem: Problem) -> bool:
-    """L1 or ElasticNet, a loss with flat or linear ends, and little data: working sets can take longer than anything else."""
-    return _sparse_answer(problem) and _flat_ends(problem) and problem.n * problem.d <= SMALL
+    """L1 or ElasticNet, little data, and a smooth loss that is flat or linear somewhere: working sets can then take long."""
+    if not _sparse_answer(problem) or not problem.smooth_loss or problem.n * problem.d > SMALL:
+        return False
+    at_targets = (curvature(problem.loss, float(y), float(y)) for y in problem.y[:FEW])
+    return _flat_ends(problem) or any(middle == 0.0 for middle in at_targets)
+
+
+def _tall_and_sparse_answer(problem: Problem) -> bool:
+    """L1 or ElasticNet with rows enough: factors with a row for each feature are cheaper than steps in all dual variables."""
+    return _sparse_answer(problem) and problem.n >= ROWS_PER_FEATURE * problem.d
+
+
+def _several_proximal_newtons(problem: Problem) -> float:
+    """After how many passes semismooth Newton hands over to proximal points."""
+    return 3.0 * PATIENT * _proximal_newton_passes(problem)
 
 
 def _sparse_answer(problem: Problem) -> bool:
@@ -201,6 +215,12 @@ RULES: list[Rule] = [
         "rows whose loss is flat leave no curvature to Newton steps in columns",
     ),
     Rule("working_set", _always, "few of the columns matter, and Newton steps on those are cheap"),
+    Rule(
+        "semismooth_newton",
+        _tall_and_sparse_answer,
+        "few features, so Newton steps on the smoothed problem are cheap",
+        _several_proximal_newtons,
+    ),
     Rule("proximal_point_newton", _sparse_answer, "neither part need be smooth, and Newton steps are few"),
     Rule(
         "dual_ascent",
