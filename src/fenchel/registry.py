@@ -120,7 +120,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             found = {key: getattr(component, key) for key in inspect.signature(type(component)).parameters}
         return {"name": name} | {key: self._plain(value) for key, value in found.items()}
 
-    def _plain(self, value: Any) -> Any:
+    def _plain(self, value: object) -> Any:
         return value if self.name_of(value) is None else self.parameters(value)
 
     def from_parameters(self, data: Mapping[str, Any]) -> T:

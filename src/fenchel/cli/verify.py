@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fenchel.cli.problem_options import add_class_weight, asked_weights, with_constant
 from fenchel.cli.reading import add_reading, read_for
 from fenchel.cli.tasks import arrange
 from fenchel.cli.terminal import CleanParser, as_json, clean
+
+if TYPE_CHECKING:
+    from fenchel.models.scored import Certified
 
 HOLDS, GAP_LEFT, MISMATCH = 0, 3, 4
 SLACK = 2.0  # rounding floors by which two computations of one number may differ
@@ -76,7 +79,7 @@ def run(arguments: Namespace) -> int:
     return status
 
 
-def _checks(model: Any, arguments: Namespace, tol: float) -> list[Check]:
+def _checks(model: Certified, arguments: Namespace, tol: float) -> list[Check]:
     data = read_for(model, arguments, qid=model.is_ranking)
     task = arrange(data, model.loss, arguments.data, model.labels, model.is_ranking)
     _require_all_labels(model, task, arguments.data)
@@ -92,7 +95,7 @@ def _require_all_labels(model: Any, task: Any, path: str) -> None:
         raise InputError(f"{path} has no row with the label {model.labels[-1]!r}: these are not the rows of the model")
 
 
-def _check(model: Any, X: Any, y: Any, groups: Any, weight: Any, j: int, tol: float) -> Check:
+def _check(model: Certified, X: Any, y: Any, groups: Any, weight: Any, j: int, tol: float) -> Check:
     from fenchel.certificates.scalar import certify
 
     problem = _problem(model, X, y, groups, weight)
