@@ -528,7 +528,7 @@ FAILURES = {
     "no qid": (["train", "two", "--model", "m", "--measure", "ndcg"], "no query id"),
     "three labels": (["train", "three", "--model", "m", "--measure", "f1"], "is for two labels"),
     "measure of one label": (["train", "ones", "--model", "m", "--measure", "f1"], "one label only"),
-    "several targets": (["train", "two", "--model", "m", "--loss", "multivariate_squared"], "unknown loss"),
+    "several targets": (["train", "two", "--model", "m", "--loss", "multivariate_squared"], "several targets in a row"),
     "leaves": (["train", "two", "--model", "m", "--loss", "hierarchical_softmax", "--tree", "tree"], "leaves 0 to 2"),
 }  # fmt: skip
 

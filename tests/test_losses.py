@@ -393,8 +393,8 @@ def test_straight_exponential_at_its_ends():
     ("spec", "message"),
     [
         ("hing", "Did you mean 'hinge'"),
-        ("moreau", "needs the loss it smooths"),
-        (losses.Hinge, r"write Hinge\(\.\.\.\)"),
+        ("moreau", r"needs loss: pass fenchel\.losses\.Moreau\(loss\)"),
+        (losses.Hinge, r"call it: Hinge\(\.\.\.\)"),
         (losses.Hinge(-1.0), "margin must be at least 0"),
         (losses.SquaredHinge(-0.5), "margin must be at least 0"),
         (losses.Hinge(INF), "margin must be"),

@@ -305,11 +305,11 @@ def test_the_program_refuses_to_verify_what_has_no_certificate(tmp_path, capsys)
     assert "no certificate" in capsys.readouterr().out
 
 
-def test_a_model_of_several_targets_predicts_them_all():
+def test_a_model_of_several_targets_predicts_them_all(tmp_path):
     Y = np.column_stack([REAL, -2.0 * REAL, X[:, 0]])
     problem = fenchel.Problem(X, Y, loss=multiclass.MultivariateSquared(), alpha=1e-3)
     result = fenchel.solve(problem)
-    model = fenchel.Model.from_result(result)
+    model = back(tmp_path, result)
     np.testing.assert_array_equal(model.predict(NEW), NEW @ result.coef.T + result.intercept)
     assert model.labels is None
     assert run_of(result, "a page").task == "regression"

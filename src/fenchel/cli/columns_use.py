@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.columns import read_for
 from fenchel.cli.terminal import as_json, clean, complain
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from fenchel.models.structured import StructuredModel
+    from fenchel.problems.structured import StructuredProblem
+    from fenchel.result import Certificate
 
 
 def predict(model: Any, arguments: Namespace) -> int:
@@ -66,7 +71,7 @@ def _note(labels: list[list[str]], predicted: list[list[str]]) -> None:
     complain(f"chunks: precision {chunks.precision:.4%}, recall {chunks.recall:.4%}, F1 {chunks.f1:.4%}")
 
 
-def recheck(model: Any, arguments: Namespace, tol: float, judge: Any) -> Any:
+def recheck(model: StructuredModel, arguments: Namespace, tol: float, judge: Callable[..., Certificate]) -> Any:
     """The certificate of a model, recomputed from its file by `judge`: a `fenchel.cli.verify.Check`."""
     import numpy as np
 
@@ -107,7 +112,7 @@ def _problem(model: Any, arguments: Namespace) -> Any:
     return Problem(rows, numbers, loss=model.loss, regularizer=model.regularizer)
 
 
-def _own_coef(model: Any, problem: Any) -> tuple[Any, bool]:
+def _own_coef(model: StructuredModel, problem: StructuredProblem) -> tuple[Any, bool]:
     """(the coefficients that the problem has weights for, whether that is all of them but zeros)."""
     import numpy as np
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    pass
 
 LARGEST = 10_000_000  # numbers in a sample
 CLASSES = 3  # as many as the examples of losses have
@@ -85,9 +88,7 @@ def _targets(loss: Any, rows: int) -> tuple[np.ndarray, np.ndarray | None]:
 def _penalty(name: str, features: int | None) -> Any:
     from fenchel.regularizers import REGULARIZERS
 
-    if name not in REGULARIZERS:
-        raise UnknownNameError("penalty", name, REGULARIZERS)
-    kind: Any = REGULARIZERS[name]
+    kind: Any = REGULARIZERS.lookup(name, "penalty")
     if name == "quadratic":
         if features is None:
             raise InputError("the penalty quadratic needs a matrix as large as the number of weights")

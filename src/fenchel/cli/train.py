@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.fitting import add_checkpoint, add_limits, add_solving, model_of, places_of, problems, solve_all
 from fenchel.cli.problem_options import (
@@ -21,6 +21,12 @@ from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read
 from fenchel.cli.reporting import add_report, check_report, evaluated, fit, write_report
 from fenchel.cli.tasks import arrange, ask_whether_regression, queries_for
 from fenchel.cli.terminal import CleanParser, as_json, clean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fenchel.models.scored import Certified
+    from fenchel.models.structured import StructuredModel
 
 CERTIFIED, GAP_LEFT, INTERRUPTED = 0, 3, 130
 TOL = 1e-6
@@ -153,7 +159,9 @@ def run(arguments: Namespace) -> int:
     return finish(model, results, arguments, f"{size}: {model.loss!r} + {model.regularizer!r}{always}", data)
 
 
-def finish(model: Any, results: list[Any], arguments: Namespace, problem: str, data: Any = None) -> int:
+def finish(
+    model: Certified | StructuredModel, results: list[Any], arguments: Namespace, problem: str, data: Any = None
+) -> int:
     """Write the model and the report, with how it does on its own rows if these are given; the exit status."""
     from fenchel.models.file import save
 
@@ -194,17 +202,17 @@ def _as_text(model: Any, results: list[Any], arguments: Namespace, problem: str)
     return "\n".join(f"{name:<8} {clean(text)}" for name, text in lines.items())
 
 
-def _advice(model: Any, results: list[Any]) -> str:
+def _advice(model: Certified | StructuredModel, results: list[Any]) -> str:
     """That of the first result with the model's status: it may know more than the status."""
     return next((result.advice for result in results if result.status is model.status), model.status.advice)
 
 
-def _some(labels: Any) -> str:
+def _some(labels: Sequence[str | float]) -> str:
     more = f", ... ({len(labels)})" if len(labels) > 10 else ""
     return ", ".join(str(label) for label in labels[:10]) + more
 
 
-def outcome(model: Any, results: list[Any], arguments: Namespace) -> dict[str, Any]:
+def outcome(model: Certified | StructuredModel, results: list[Any], arguments: Namespace) -> dict[str, Any]:
     """What --json prints."""
     fits = [
         {

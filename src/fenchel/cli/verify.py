@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fenchel.cli.problem_options import add_class_weight, asked_weights, with_constant
 from fenchel.cli.reading import add_reading, read_for
 from fenchel.cli.tasks import arrange
 from fenchel.cli.terminal import CleanParser, as_json, clean
+
+if TYPE_CHECKING:
+    from fenchel.models.scored import Certified
+    from fenchel.result import Certificate
 
 HOLDS, GAP_LEFT, MISMATCH = 0, 3, 4
 SLACK = 2.0  # rounding floors by which two computations of one number may differ
@@ -97,7 +102,7 @@ def independently(problem: Any, coef: Any, intercept: Any, point: Any = None) ->
     return check_proof(problem, coef, intercept, point)
 
 
-def _checks(model: Any, arguments: Namespace, tol: float, judge: Any) -> list[Check]:
+def _checks(model: Certified, arguments: Namespace, tol: float, judge: Callable[..., Certificate]) -> list[Check]:
     data = read_for(model, arguments, qid=model.is_ranking)
     task = arrange(data, model.loss, arguments.data, model.labels, model.is_ranking)
     _require_all_labels(model, task, arguments.data)
@@ -113,7 +118,9 @@ def _require_all_labels(model: Any, task: Any, path: str) -> None:
         raise InputError(f"{path} has no row with the label {model.labels[-1]!r}: these are not the rows of the model")
 
 
-def _check(model: Any, X: Any, y: Any, groups: Any, weight: Any, j: int, tol: float, judge: Any) -> Check:
+def _check(
+    model: Certified, X: Any, y: Any, groups: Any, weight: Any, j: int, tol: float, judge: Callable[..., Certificate]
+) -> Check:
     problem = _problem(model, X, y, groups, weight)
     stated = model.certificates[j]
     coef, intercept, point = _fit(model, j)

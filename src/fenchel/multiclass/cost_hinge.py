@@ -42,7 +42,6 @@ class CostHinge(ByContent, _Fields):
     tex_where = "Dⱼ the cost of predicting j for y"
     nonnegative = True
     task = "classes"
-    saved_fields = ("cost", "beta")
     sparse_duals = True
 
     def __new__(cls, cost: ArrayLike, beta: float = 0.0) -> CostHinge:

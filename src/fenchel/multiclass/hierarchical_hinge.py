@@ -66,6 +66,19 @@ class TreeLoss(ByContent):
     def __reduce__(self: Any) -> Any:
         return type(self)._make, (tuple(self),)
 
+    def saved(self) -> dict[str, Any]:
+        """What a file keeps: the tree as arrays, with its leaves in the order of the classes."""
+        return {"parent": self.parent, "leaf": self.leaf}
+
+    @classmethod
+    def from_saved(cls, parent: Any, leaf: Any, **more: Any) -> Any:
+        """The inverse. Kernels follow these arrays without checks: they must be those of a tree."""
+        tree = Tree(np.asarray(parent).tolist())
+        if not (np.array_equal(tree.parent, parent) and np.array_equal(np.sort(leaf), np.sort(tree.leaf))):
+            raise InputError(f"{cls.__name__}: parent and leaf are not those of a tree with parents before children")
+        made: Any = cls(tree, **more)  # type: ignore[call-arg]
+        return made._replace(leaf=np.array(leaf, dtype=np.int64))
+
     def _shown(self):
         return f"<tree of {self.leaf.size} classes and {self.parent.size - 1} scores>"
 
@@ -137,7 +150,6 @@ class HierarchicalHinge(TreeLoss, _Fields):
 
     __slots__ = ()
     tex = r"\max_c \cost(y, c) + \score_c - \score_y\quad \score_c = \sum_{v \in \text{path to } c} z_v"
-    saved_fields = ("parent", "leaf", "cost")
     sparse_duals = True
 
     def __new__(cls, tree: Any, cost: Any = "tree") -> HierarchicalHinge:
@@ -147,6 +159,11 @@ class HierarchicalHinge(TreeLoss, _Fields):
             raise InputError(f'cost must be "tree", "lca" or a matrix, got {cost!r}')
         matrix = np.empty((0, 0)) if named else _cost_matrix(cost, tree.classes)
         return cls._make([tree.parent.copy(), tree.leaf.copy(), matrix, *(COSTS[cost] if named else (0.0, 0.0))])
+
+    def saved(self) -> dict[str, Any]:
+        """With the name of its costs where they have one."""
+        named = {pair: word for word, pair in COSTS.items()}
+        return super().saved() | {"cost": named.get((self.off_path, self.on_path), self.cost)}
 
     @classmethod
     def example(cls) -> HierarchicalHinge:

@@ -40,7 +40,6 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
 
     __slots__ = ()
     tex = r"\log \sum_c \exp(\score_c) - \score_y\quad \score_c = \sum_{v \in \text{path to } c} z_v"
-    saved_fields = ("parent", "leaf")
 
     def __new__(cls, tree: Any) -> HierarchicalSoftmax:
         tree = Tree(tree)

@@ -47,7 +47,6 @@ class MoreauVector(ByContent, _Fields):
     __slots__ = ()
     tex = r"\min_x \ell(x, y) + \frac{1}{2\gamma}\lVert x - z \rVert^2"
     tex_where = "ℓ the loss inside"
-    saved_fields = ("loss", "gamma")
 
     def __new__(cls, loss: VectorLoss, gamma: float = 1.0) -> MoreauVector:
         if not hasattr(loss, "dual_prox"):

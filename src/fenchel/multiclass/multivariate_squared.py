@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -104,6 +104,10 @@ class MultivariateSquared(ByContent, _Fields):
             )
         values[values <= floor] = 0.0
         return cls._make([symmetric, values, np.ascontiguousarray(vectors)])
+
+    def saved(self) -> dict[str, Any]:
+        """What a file keeps: M alone."""
+        return {"M": self.M if self.M.size else None}
 
     def __reduce__(self):
         return type(self)._make, (tuple(self),)

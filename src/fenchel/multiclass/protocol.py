@@ -25,8 +25,8 @@ largest_slope()                the maximum of |u|_2 over the domain of loss* (in
 smoothness()                   Lipschitz constant of the slopes; None: they jump. By default tested numerically
 =============================  ====================================================================================
 
-`task` is "classes" or "regression" (see `fenchel.losses.task`), and `saved_fields` names the constructor parameters that a
-model file stores; a loss without it cannot be written. A loss with required parameters has `example()`, for three classes.
+`task` is "classes" or "regression" (see `fenchel.losses.task`). A model file stores the parameters of the constructor, or what
+a method `saved` returns. A loss with required parameters has `example()`, for three classes.
 
 `sparse_duals = True` declares that most entries of a `dual_prox` are zero; with many scores, solvers then store no zeros.
 

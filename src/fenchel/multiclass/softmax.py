@@ -92,7 +92,6 @@ class Softmax(ByContent, _NoFields):
     tex_where = "y a class"
     nonnegative = True
     task = "classes"
-    saved_fields = ()
     response = "softmax"
     free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 

@@ -34,7 +34,6 @@ class TopK(ByContent, _Fields):
     tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, and 0 for y itself"
     nonnegative = True
     task = "classes"
-    saved_fields = ("k",)
     sparse_duals = True
 
     def __new__(cls, k: int) -> TopK:

@@ -38,7 +38,6 @@ class Usunier(ByContent, _Fields):
     tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, j ≠ y"
     nonnegative = True
     task = "classes"
-    saved_fields = ("k",)
     sparse_duals = True
 
     def __new__(cls, k: int) -> Usunier:

@@ -36,7 +36,6 @@ class WeightedTopK(ByContent, _Fields):
     tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, and 0 for y itself"
     nonnegative = True
     task = "classes"
-    saved_fields = ("rho",)
     sparse_duals = True
 
     def __new__(cls, rho: ArrayLike) -> WeightedTopK:

@@ -41,7 +41,6 @@ class WeightedUsunier(ByContent, _Fields):
     tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, j ≠ y"
     nonnegative = True
     task = "classes"
-    saved_fields = ("rho",)
     sparse_duals = True
 
     def __new__(cls, rho: ArrayLike) -> WeightedUsunier:

@@ -57,7 +57,7 @@ class Block(NamedTuple):
 class _Joined(io.RawIOBase):
     """The bytes that were read ahead, followed by the rest of the file; closing it leaves the file open."""
 
-    def __init__(self, head: bytes, file: Any):
+    def __init__(self, head: bytes, file: BinaryIO):
         self._head = head
         self._file = file
         self.taken = 0  # bytes

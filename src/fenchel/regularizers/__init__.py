@@ -5,80 +5,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import scipy.sparse as sp
 
-from fenchel.errors import InputError, UnknownNameError
-from fenchel.regularizers.balanced_entropy import BalancedEntropy
-from fenchel.regularizers.base import Regularizer, snake_case
-from fenchel.regularizers.bounded import Bounded
+from fenchel.errors import InputError
+from fenchel.registry import Registry, classes_in, public_names
+from fenchel.regularizers.balanced_entropy import BalancedEntropy as BalancedEntropy
+from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.bounded import Bounded as Bounded
 from fenchel.regularizers.check import check, check_foreign
-from fenchel.regularizers.elastic_net import ElasticNet
-from fenchel.regularizers.entropy import Entropy
-from fenchel.regularizers.group_lasso import GroupLasso
-from fenchel.regularizers.l1 import L1
-from fenchel.regularizers.l1_ball import L1Ball
-from fenchel.regularizers.l2 import L2
-from fenchel.regularizers.l2_ball import L2Ball
-from fenchel.regularizers.multi_task import MultiTask
-from fenchel.regularizers.no_penalty import NoPenalty
-from fenchel.regularizers.nuclear_norm import NuclearNorm
-from fenchel.regularizers.q_norm import QNorm
-from fenchel.regularizers.quadratic import Quadratic
-from fenchel.regularizers.shifted import Shifted
-from fenchel.regularizers.simplex import Simplex
-from fenchel.regularizers.slope import Slope
-from fenchel.regularizers.sparse_group_lasso import SparseGroupLasso
-from fenchel.regularizers.total_variation import TotalVariation
-from fenchel.regularizers.unnormalised_entropy import UnnormalisedEntropy
-
-__all__ = [
-    "DEFAULT_ALPHA",
-    "L1",
-    "L2",
-    "REGULARIZERS",
-    "BalancedEntropy",
-    "Bounded",
-    "ElasticNet",
-    "Entropy",
-    "GroupLasso",
-    "L1Ball",
-    "L2Ball",
-    "MultiTask",
-    "NoPenalty",
-    "NuclearNorm",
-    "QNorm",
-    "Quadratic",
-    "Regularizer",
-    "Shifted",
-    "Simplex",
-    "Slope",
-    "SparseGroupLasso",
-    "TotalVariation",
-    "UnnormalisedEntropy",
-    "check",
-    "check_foreign",
-    "from_parameters",
-    "make",
-]
+from fenchel.regularizers.elastic_net import ElasticNet as ElasticNet
+from fenchel.regularizers.entropy import Entropy as Entropy
+from fenchel.regularizers.group_lasso import GroupLasso as GroupLasso
+from fenchel.regularizers.l1 import L1 as L1
+from fenchel.regularizers.l1_ball import L1Ball as L1Ball
+from fenchel.regularizers.l2 import L2 as L2
+from fenchel.regularizers.l2_ball import L2Ball as L2Ball
+from fenchel.regularizers.multi_task import MultiTask as MultiTask
+from fenchel.regularizers.no_penalty import NoPenalty as NoPenalty
+from fenchel.regularizers.nuclear_norm import NuclearNorm as NuclearNorm
+from fenchel.regularizers.q_norm import QNorm as QNorm
+from fenchel.regularizers.quadratic import Quadratic as Quadratic
+from fenchel.regularizers.shifted import Shifted as Shifted
+from fenchel.regularizers.simplex import Simplex as Simplex
+from fenchel.regularizers.slope import Slope as Slope
+from fenchel.regularizers.sparse_group_lasso import SparseGroupLasso as SparseGroupLasso
+from fenchel.regularizers.total_variation import TotalVariation as TotalVariation
+from fenchel.regularizers.unnormalised_entropy import UnnormalisedEntropy as UnnormalisedEntropy
 
 DEFAULT_ALPHA = 1e-4
 
 
-_CLASSES: tuple[type[Regularizer], ...] = (
-    L1, L2, BalancedEntropy, Bounded, ElasticNet, Entropy, GroupLasso, L1Ball, L2Ball, MultiTask, NoPenalty, NuclearNorm, QNorm,
-    Quadratic, Shifted, Simplex, Slope, SparseGroupLasso, TotalVariation, UnnormalisedEntropy,
-)  # fmt: skip
-REGULARIZERS: dict[str, type[Regularizer]] = {snake_case(cls.__name__): cls for cls in _CLASSES}
+def _accept(spec: Any) -> Regularizer:
+    if not isinstance(spec, Regularizer):
+        raise InputError(f"regularizer must be a name or a Regularizer object, got {spec!r}.")
+    return spec
 
 
-def _lookup(name: str) -> type[Regularizer]:
-    if name not in REGULARIZERS:
-        raise UnknownNameError("regularizer", name, REGULARIZERS)
-    return REGULARIZERS[name]
+REGULARIZERS: Registry[Regularizer] = Registry(
+    "regularizer", classes_in(globals(), lambda cls: issubclass(cls, Regularizer) and cls is not Regularizer), _accept
+)
+__all__ = public_names(
+    REGULARIZERS, "DEFAULT_ALPHA", "REGULARIZERS", Regularizer, check, check_foreign, "from_parameters", "make"
+)
 
 
 def make(spec: str | Regularizer, alpha: float | None = None) -> Regularizer:
@@ -89,27 +61,17 @@ def make(spec: str | Regularizer, alpha: float | None = None) -> Regularizer:
     >>> make(L2(3.0))
     L2(alpha=3.0)
     """
-    if isinstance(spec, Regularizer):
+    if isinstance(spec, str):
+        kind = REGULARIZERS.lookup(spec)
+        if "alpha" in [field.name for field in fields(kind) if field.init]:
+            return REGULARIZERS.make(spec, DEFAULT_ALPHA if alpha is None else alpha)
+        made = REGULARIZERS.make(spec)
         if alpha is not None:
-            raise InputError(f"alpha lives inside the regularizer object: leave alpha={alpha!r} out, or pass a name.")
-        return spec
-    if not isinstance(spec, str):
-        hint = f"; call it: {spec.__name__}(alpha)" if isinstance(spec, type) else ""
-        raise InputError(f"regularizer must be a name or a Regularizer object, got {spec!r}{hint}.")
-    kind = _lookup(spec)
-    required = [field.name for field in fields(kind) if field.default is MISSING and field.name != "alpha"]
-    has_strength = "alpha" in [field.name for field in fields(kind) if field.init]
-    if required:
-        raise InputError(
-            f"{spec!r} needs {', '.join(required)}: pass {kind.__name__}({', '.join(has_strength * ['alpha'] + required)}) "
-            "instead."
-        )
-    build: Callable[..., Regularizer] = kind
-    if has_strength:
-        return build(DEFAULT_ALPHA if alpha is None else alpha)
-    if alpha is not None:
-        raise InputError(f"{spec!r} is a constraint and has no strength: leave alpha={alpha!r} out.")
-    return build()
+            raise InputError(f"{spec!r} is a constraint and has no strength: leave alpha={alpha!r} out.")
+        return made
+    if isinstance(spec, Regularizer) and alpha is not None:
+        raise InputError(f"alpha lives inside the regularizer object: leave alpha={alpha!r} out, or pass a name.")
+    return REGULARIZERS.make(spec)
 
 
 def from_parameters(name: str, params: Mapping[str, Any]) -> Regularizer:
@@ -118,7 +80,7 @@ def from_parameters(name: str, params: Mapping[str, Any]) -> Regularizer:
     >>> from_parameters("l2", {"alpha": 0.5})
     L2(alpha=0.5)
     """
-    kind = _lookup(name)
+    kind = REGULARIZERS.lookup(name)
     known = {field.name for field in fields(kind) if field.init}
     absent = known - set(params)
     if set(params) - known or absent - set(kind.omitted_if_none):

@@ -30,7 +30,6 @@ the certificate compares R*(v) with v'w - R(w) at many w: a conjugate that is to
 from __future__ import annotations
 
 import hashlib
-import re
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -43,6 +42,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.compile.dispatch import is_ours
 from fenchel.errors import InputError
+from fenchel.registry import snake_case
 from fenchel.regularizers import derived
 from fenchel.regularizers.numerics import Vector, positive
 
@@ -102,15 +102,6 @@ def is_trusted(reg: Regularizer) -> bool:
     """Whether a regularizer is Fenchel's own, and those that it is made of are too: another one's R* is tried before it is
     believed."""
     return is_ours(type(reg)) and (not isinstance(reg, Regularizer) or all(map(is_trusted, inner_regularizers(reg))))
-
-
-def snake_case(name: str) -> str:
-    """The name in registries and files of a class.
-
-    >>> snake_case("ElasticNet"), snake_case("L1Ball")
-    ('elastic_net', 'l1_ball')
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from fenchel.models.base import BaseModel
 from fenchel.models.model import Model
 from fenchel.report.data_facts import data_facts, task_of
 from fenchel.result import Certificate, Result, Status, TracePoint
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Fit(NamedTuple):
     results: Sequence[Result]
 
 
-def run_of(given: Any, name: str, feature_names: Sequence[str] | None = None) -> Run:
+def run_of(given: object, name: str, feature_names: Sequence[str] | None = None) -> Run:
     """The run that is meant by a Result, a model or a fitted estimator of `fenchel`."""
     if isinstance(given, Result):
         return _of_result(given, name, feature_names)

@@ -38,6 +38,7 @@ from fenchel.solving.checkpoint_format import pack, unpack
 
 if TYPE_CHECKING:
     from fenchel.problems.scalar import Problem
+    from fenchel.solvers.base import Solver
 
 log = logging.getLogger("fenchel")
 
@@ -70,7 +71,7 @@ class Checkpoint:
             raise InputError(f"checkpoint: segment must be None or an integer of at least 1, got {self.segment!r}")
 
 
-def checkpoints(checkpoint: Any, count: int) -> list[Checkpoint]:
+def checkpoints(checkpoint: Checkpoint | str | os.PathLike[str] | None, count: int) -> list[Checkpoint]:
     """A checkpoint for each of several solves: path.0, path.1, ... if there is more than one.
 
     >>> [each.path for each in checkpoints("fit", 2)]
@@ -89,7 +90,7 @@ def accept_checkpoint(checkpoint: Any) -> Checkpoint:
 class CheckpointWriter:
     """Writes and reads the checkpoints of one solve; decides when the next is due, and when a solver is restarted."""
 
-    def __init__(self, checkpoint: Any, problem: Problem, solver: Any):
+    def __init__(self, checkpoint: Checkpoint | str | os.PathLike[str] | None, problem: Problem, solver: Solver | str):
         settings = accept_checkpoint(checkpoint)
         self.path, self.seconds = os.fsdecode(settings.path), settings.seconds
         check_writable(self.path)

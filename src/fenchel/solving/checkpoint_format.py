@@ -7,7 +7,7 @@ memory order that share no memory with the original. No code is stored or execut
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,13 +18,16 @@ from fenchel.oracles.structured import LabelRecipe
 from fenchel.problems.measure import Mixture
 from fenchel.structured.pool import Gibbs, Marginals, Pool
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 KINDS: tuple[Any, ...] = (Mixture, Pool, Gibbs, Marginals, PlaneRecipe, LabelRecipe, Mixed, Kept, Round)
 TUPLES: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
 DTYPES = {np.dtype(kind).str for kind in ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")}
 Arrays = dict[str, np.ndarray]
 
 
-def pack(state: Any) -> tuple[Any, Arrays]:
+def pack(state: Mapping[str, object]) -> tuple[Any, Arrays]:
     """(JSON-compatible data, arrays): copies, so that a solver may continue to modify its own.
 
     >>> plain, arrays = pack({"w": np.array([1.0, 2.0]), "gap": float("inf")})

@@ -16,7 +16,10 @@ from fenchel.result import Result
 from fenchel.solving.loop import Run, State
 
 if TYPE_CHECKING:
+    import os
+
     from fenchel.problems.scalar import Problem
+    from fenchel.solving.checkpoint import Checkpoint
 
 if TYPE_CHECKING:  # solvers and oracles are imported by the first solve that needs them
     from fenchel.selection.rules import Choices
@@ -93,7 +96,9 @@ def solve(
             run.oracle.close()
 
 
-def _checkpoint_writer(checkpoint: Any, problem: Problem, solver: str | Solver, choices: Choices) -> Any:
+def _checkpoint_writer(
+    checkpoint: Checkpoint | str | os.PathLike[str] | None, problem: Problem, solver: str | Solver, choices: Choices
+) -> Any:
     if checkpoint is None:
         return None
     from fenchel.solving.checkpoint import CheckpointWriter

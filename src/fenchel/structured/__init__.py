@@ -9,47 +9,29 @@ from importlib import import_module
 from typing import Any
 
 from fenchel.errors import InputError
+from fenchel.registry import Registry, public_names
 from fenchel.structured.pool import Gibbs, Marginals, Pool
-
-__all__ = [
-    "MODELS",
-    "Chain",
-    "Gibbs",
-    "Marginals",
-    "Matching",
-    "Multiclass",
-    "PairwiseLabels",
-    "Pool",
-    "Tree",
-    "check",
-    "encode",
-    "is_structured",
-]
 
 # Imported at the first use: most solves need none of them.
 _HOMES = {
-    "check": "soundness",
     "Chain": "chain",
     "Matching": "matching",
     "Multiclass": "multiclass",
     "PairwiseLabels": "pairwise_labels",
     "Tree": "tree_model",
 }
-_NAMES = {
-    "chain": "Chain",
-    "matching": "Matching",
-    "multiclass": "Multiclass",
-    "pairwise_labels": "PairwiseLabels",
-    "tree": "Tree",
-}
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    if name == "MODELS":
-        return {key: __getattr__(cls) for key, cls in _NAMES.items()}
+    if name == "check":
+        return import_module(f"{__name__}.soundness").check
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+MODELS: Registry[Any] = Registry("structured model", _HOMES, load=__getattr__)
+__all__ = public_names(MODELS, "MODELS", Gibbs, Marginals, Pool, "check", "encode", "is_structured")
 
 
 def __dir__() -> list[str]:

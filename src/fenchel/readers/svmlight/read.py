@@ -243,7 +243,7 @@ def _checked(
     return _Options(width, base, values, indices, with_qid, _integer("block_bytes", block_bytes, 1))
 
 
-def _choice(name: str, value: Any, allowed: dict[Any, Any]) -> Any:
+def _choice(name: str, value: object, allowed: dict[Any, Any]) -> Any:
     try:
         return allowed[value]
     except (KeyError, TypeError):

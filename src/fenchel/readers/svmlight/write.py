@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 def write_svmlight(
     path: str | os.PathLike[str],
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: ArrayLike,
     *,
     qid: Any = None,
     index_base: int = 1,

@@ -10,10 +10,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.errors import InputError
 from fenchel.readers.byte_source import BOMB_BYTES, BOMB_RATIO, DAMAGED, open_bytes
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 ROWS = 1 << 14  # rows of a Parquet file in memory at a time
 TABLES = {"csv": ",", "tsv": "\t", "parquet": ""}
@@ -79,7 +82,7 @@ class TableSource:
                     "%s: the last line has no newline; if the file was truncated, its last number is wrong", self.name
                 )
 
-    def _parquet(self, pyarrow: Any) -> Iterator[Any]:
+    def _parquet(self, pyarrow: ModuleType) -> Iterator[Any]:
         source = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source
         with pyarrow.parquet.ParquetFile(source) as file:
             self._refuse_bomb(file.metadata)
@@ -96,7 +99,7 @@ class TableSource:
                 "write it again without compression"
             )
 
-    def _lines(self, pyarrow: Any, types: Mapping[str, Any] | None) -> Iterator[Any]:
+    def _lines(self, pyarrow: ModuleType, types: Mapping[str, Any] | None) -> Iterator[Any]:
         parse = pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         convert = pyarrow.csv.ConvertOptions(
             column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False
@@ -105,7 +108,7 @@ class TableSource:
             yield from reader
 
     @contextmanager
-    def _plain_bytes(self, pyarrow: Any) -> Iterator[Any]:
+    def _plain_bytes(self, pyarrow: ModuleType) -> Iterator[Any]:
         """The text as a native source of pyarrow. pyarrow reads ahead on its own threads, and a thread that calls into Python
         while the process exits would crash it. Compressed text is decompressed to a temporary file first."""
         source: Any = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source
@@ -128,5 +131,5 @@ class TableSource:
                 yield _native(pyarrow, plain.name)
 
 
-def _native(pyarrow: Any, path: Any) -> Any:
+def _native(pyarrow: ModuleType, path: str | os.PathLike[str]) -> Any:
     return pyarrow.OSFile(os.fsdecode(path))
