@@ -59,6 +59,11 @@ class LowerBound:
         return self.A.shape[0]
 
     @property
+    def remote(self) -> bool:
+        """The data are in this process."""
+        return False
+
+    @property
     def dual_shape(self) -> tuple[int]:
         """The shape of a dual point."""
         return (self.n,)

@@ -72,23 +72,24 @@ class Cocoa(Solver):
         if isinstance(regularizer, ElasticNet):
             strength = regularizer.alpha * (1.0 - regularizer.l1_ratio)
             transfer = Soft(regularizer.alpha * regularizer.l1_ratio / strength)
-        v = -oracle.begin_local_duals(transfer, strength, self.seed) / strength
+        name, combined = oracle.begin_local_duals(transfer, strength, self.seed)
+        v = -combined / strength
         request, last = Round(v, 0.0, 1.0, self.epochs), None
         rounds: list[Round] = []
         for request in start.memory["rounds"] if start.memory is not None else ():
             if rounds:  # Replaying the rounds restores the state of the blocks.
-                oracle.local_dual_round(rounds[-1])
+                oracle.local_dual_round(name, rounds[-1])
                 last = rounds[-1].v
             rounds.append(request)
         while True:
             v, middle = request.v, apply_to(transfer, halfway(request.v, last))
             w = apply_to(transfer, v)
-            losses, between, before, after, change, squares = oracle.local_dual_round(request)
+            losses, between, before, after, change, squares = oracle.local_dual_round(name, request)
             rounds = [*rounds, request] if not rounds or rounds[-1] is not request else rounds
             at_w, at_middle = losses + regularizer.value(w), between + regularizer.value(middle)
             dual = -before - regularizer.conjugate(strength * v)
             best, primal = (w, at_w) if at_w <= at_middle else (middle, at_middle)
-            yield Iterate(best, 0.0, primal, dual, oracle.local_dual_point(), partial(dict, rounds=rounds))
+            yield Iterate(best, 0.0, primal, dual, oracle.local_dual_point(name), partial(dict, rounds=rounds))
             square = float(change @ change)
             if not square > 0.0:
                 return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 from fenchel.data.row_blocks import limit_threads
 from fenchel.errors import InputError
+from fenchel.oracles import oracle_of
 from fenchel.result import Result
 from fenchel.solving.loop import Run, State
 
@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:  # solvers and oracles are imported by the first solve that needs them
     from fenchel.selection.rules import Choices
     from fenchel.solvers.base import Solver, Start
-
-ORACLES = {
-    "scalar": "scalar.Oracle",
-    "vector": "vector.VectorOracle",
-    "set": "measure.SetOracle",
-    "structured": "structured.StructuredOracle",
-}
 
 
 def solve(
@@ -89,7 +82,7 @@ def solve(
         by_tol = tol if checkpoint is None else 0.0  # resuming with another tol must choose the same solvers
         choices = _choices(problem, solver, getattr(engine, "remote", False), by_tol)
         writer = _checkpoint_writer(checkpoint, problem, solver, choices)
-        run = Run(problem, tol, max_iter, max_time, callback, _oracle(problem, engine), writer)
+        run = Run(problem, tol, max_iter, max_time, callback, oracle_of(problem, engine), writer)
         try:
             return run.run_choices(choices, _start(problem, start), resume)
         finally:
@@ -104,15 +97,6 @@ def _checkpoint_writer(
     from fenchel.solving.checkpoint import CheckpointWriter
 
     return CheckpointWriter(checkpoint, problem, "auto" if solver == "auto" else choices.found[0].solver)
-
-
-def _oracle(problem: Problem, engine: Any) -> Any:
-    if hasattr(engine, "oracle"):  # the rows are on other machines
-        return engine.oracle(problem)
-    if hasattr(problem, "oracle"):  # a problem with its own oracle, such as one with a kernel
-        return problem.oracle()
-    module, name = ORACLES[problem.family].split(".")
-    return getattr(import_module(f"fenchel.oracles.{module}"), name)(problem, engine)
 
 
 def _choices(problem: Problem, solver: str | Solver, remote: bool, tol: float) -> Choices:
