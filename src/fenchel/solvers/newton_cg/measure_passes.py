@@ -19,8 +19,6 @@ from fenchel.solvers.newton_cg.settings import SETTINGS
 if TYPE_CHECKING:
     from fenchel.oracles.scalar import Oracle
 
-NOTHING = np.zeros(0)
-
 
 class MeasurePasses:
     """The rows of a problem whose loss is a measure."""
@@ -42,11 +40,11 @@ class MeasurePasses:
         risk = self.problem.loss.value_and_slope(z, self.problem.prepared, u)
         g = self.oracle.combine(z.size * u)
         value = risk + regularizer.value(w)
-        return Point(w, 0.0, value, g + regularizer.gradient(w), 0.0, risk, g, z, u, NOTHING, NOTHING)
+        return Point(w, 0.0, value, g + regularizer.gradient(w), 0.0, risk, g, z, u, np.empty(0), np.empty(0))
 
     def line(self, point: Point, new: Point) -> Line:
         """The line from one point to another."""
-        return Line(point.z, new.z - point.z, NOTHING)
+        return Line(point.z, new.z - point.z, np.empty(0))
 
     def along(self, line: Line, t: float) -> tuple[float, float]:
         """(the measure, its derivative) on a line, from stored scores."""
