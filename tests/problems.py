@@ -46,7 +46,13 @@ REGULARIZERS = {
     "q_norm": R.QNorm(0.05, 1.5),
     "q_norm_power": R.QNorm(0.05, 3.0, power=1.5),
 }
-REGULARIZERS |= {name: cls(0.05) for name, cls in R.REGULARIZERS.items() if cls not in map(type, REGULARIZERS.values())}
+# These are compared with CVXPY in test_penalties.py, where each has parameters that matter.
+PENALTIES = {
+    R.Bounded, R.GroupLasso, R.L1Ball, R.L2Ball, R.MultiTask, R.NoPenalty, R.NuclearNorm, R.Shifted, R.Simplex, R.Slope,
+    R.SparseGroupLasso, R.TotalVariation,
+}  # fmt: skip
+KNOWN = PENALTIES | set(map(type, REGULARIZERS.values()))
+REGULARIZERS |= {name: cls(0.05) for name, cls in R.REGULARIZERS.items() if cls not in KNOWN}
 MARGIN = (L.Hinge, L.SquaredHinge, L.PowerHinge, L.SmoothedHinge, L.Exponential, L.Logistic)
 
 

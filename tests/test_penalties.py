@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import fenchel
 import fenchel.regularizers as R
 from fenchel.errors import IncompatibleError, InputError
+from fenchel.registry import snake_case
 from fenchel.regularizers import (
     L1,
     L2,
@@ -38,7 +39,6 @@ from fenchel.regularizers import (
     check,
     from_parameters,
 )
-from fenchel.regularizers.base import snake_case
 from fenchel.regularizers.feature_weights import penalised_part
 from fenchel.selection import requirements
 from problems import LOSSES, cvxpy_loss, problem
@@ -468,8 +468,8 @@ def test_penalties_of_one_score_are_refused_for_several(reg):
         (lambda: TotalVariation(1.0, l1=-1.0), "l1 must be >= 0"),
         (lambda: TotalVariation(1.0, l1=math.nan), "finite"),
         (lambda: R.make("simplex", 0.1), "no strength"),
-        (lambda: R.make("group_lasso", 0.1), r"pass GroupLasso\(alpha, groups\)"),
-        (lambda: R.make("bounded", 0.1), r"pass Bounded\(regularizer\)"),
+        (lambda: R.make("group_lasso", 0.1), r"GroupLasso\(alpha, groups\)"),
+        (lambda: R.make("bounded", 0.1), r"Bounded\(regularizer\)"),
         (lambda: from_parameters("bounded", {"regularizer": {"name": "nobody", "parameters": {}}}), "nobody"),
         (lambda: from_parameters("bounded", {"regularizer": 3.0}), "takes L1"),
         (lambda: from_parameters("simplex", {"alpha": 1.0, "total": 1.0}), "parameters"),

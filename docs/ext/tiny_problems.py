@@ -15,22 +15,7 @@ ROWS, FEATURES, CLASSES = 12, 3, 3
 SCALAR: dict[str, Any] = {"moreau": losses.Moreau(losses.Hinge(), 0.5)}
 VECTOR: dict[str, Any] = {"moreau_vector": multiclass.MoreauVector(multiclass.MaxHinge(), 0.5)}
 MEASURES: dict[str, Any] = {"recall_at_k": measures.RecallAtK(3)}
-REGULARIZERS: dict[str, Any] = {
-    "q_norm": regularizers.QNorm(0.1, 1.5),
-    "bounded": regularizers.Bounded(regularizers.L2(0.1), lower=0.0),
-    "l1_ball": regularizers.L1Ball(),
-    "l2_ball": regularizers.L2Ball(),
-    "simplex": regularizers.Simplex(),
-}
-# Those with a parameter for each feature
-SIZED: dict[str, Callable[[int], Any]] = {
-    "group_lasso": lambda d: regularizers.GroupLasso(0.1, np.arange(d) // 2),
-    "quadratic": lambda d: regularizers.Quadratic(0.1, np.arange(d) + 1.0),
-    "shifted": lambda d: regularizers.Shifted(regularizers.L2(0.1), np.ones(d)),
-    "slope": lambda d: regularizers.Slope(0.1, np.arange(d, 0.0, -1.0)),
-    "sparse_group_lasso": lambda d: regularizers.SparseGroupLasso(0.1, np.arange(d) // 2),
-}
-ONE_SCORE = {"slope", "total_variation"}
+ONE_SCORE = {"no_penalty", "slope", "total_variation"}
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((ROWS, FEATURES))
@@ -54,9 +39,7 @@ def made(cls: Any) -> Any:
 
 def regularizer(name: str, d: int = FEATURES) -> Any:
     """The registered regularizer of that name, for d weights."""
-    if name in SIZED:
-        return SIZED[name](d)
-    return REGULARIZERS.get(name) or regularizers.REGULARIZERS[name](0.1)
+    return regularizers.REGULARIZERS[name].example(d)
 
 
 def scalar(name: str, penalty: str, free: bool = False) -> Any:
@@ -75,8 +58,10 @@ def vector(name: str, penalty: str, free: bool = False) -> Any:
     return fenchel.Problem(X, y, loss=loss, regularizer=regularizer(penalty), fit_intercept=free)
 
 
-def whole_set(name: str, penalty: str) -> Any:
-    """A measure of all rows, or of each query."""
+def whole_set(name: str, penalty: str) -> Any | None:
+    """A measure of all rows, or of each query; None if the penalty leaves coefficients free."""
+    if regularizer(penalty).unpenalised(FEATURES) is not None:
+        return None
     measure = MEASURES.get(name) or made(measures.MEASURES[name])
     groups = np.arange(ROWS) % 2 if measure.needs_groups else None
     y = LEVELS if measure.needs_groups or name == "ordinal" else SIGNS
@@ -84,10 +69,12 @@ def whole_set(name: str, penalty: str) -> Any:
 
 
 def structure(name: str, penalty: str, loss: str = "hinge") -> Any | None:
-    """Structured outputs; None if the model has no such loss, or no examples above."""
+    """Structured outputs; None if the model has no such loss, or no examples above, or coefficients would be free."""
     if name not in STRUCTURES or (loss == "log" and name == "matching"):
         return None
     examples, labels, options = STRUCTURES[name]()
     model = structured.MODELS[name](**options, **({} if name == "matching" else {"loss": loss}))
     d = fenchel.Problem(examples, labels, loss=model, alpha=0.1).d
+    if regularizer(penalty, d).unpenalised(d) is not None:
+        return None
     return fenchel.Problem(examples, labels, loss=model, regularizer=regularizer(penalty, d))

@@ -140,23 +140,32 @@ def _lines(path: str) -> list[str]:
     return [line for line in found if line]
 
 
-def penalty_of(name: str, parameters: Mapping[str, float], alpha: float) -> Any:
-    """The regularizer of that name with this strength and these parameters.
+FROM_PYTHON = {
+    "quadratic": "needs a matrix K, which a command line cannot give: use it from Python",
+    "bounded": "is the penalty within bounds: give that one, with --nonnegative, --lower or --upper",
+    "shifted": "needs coefficients, which a command line cannot give: use it from Python",
+    "slope": "needs a sequence of weights, which a command line cannot give: use it from Python",
+}
+
+
+def penalty_of(name: str, parameters: Mapping[str, Any], alpha: float) -> Any:
+    """The regularizer of that name with this strength, if it has one, and these parameters.
 
     >>> penalty_of("elastic_net", {"l1_ratio": 0.25}, 0.1)
     ElasticNet(alpha=0.1, l1_ratio=0.25)
     """
-    from fenchel.regularizers import REGULARIZERS
+    from fenchel.regularizers import REGULARIZERS, has_strength
 
-    kind = REGULARIZERS.lookup(name, "penalty")
+    kind: Any = REGULARIZERS.lookup(name, "penalty")
+    if name in FROM_PYTHON:
+        raise InputError(f"penalty {name} {FROM_PYTHON[name]}")
     own = [field for field in fields(kind) if field.name != "alpha"]
     _require_known(f"penalty {name}", parameters, [field.name for field in own])
-    if name == "quadratic":
-        raise InputError("penalty quadratic needs a matrix K, which a command line cannot give: use it from Python")
     lacking = [field.name for field in own if field.default is MISSING and field.name not in parameters]
     if lacking:
-        raise InputError(f"penalty {name} needs --penalty-param {lacking[0]}=...")
-    return kind(alpha, **parameters)
+        needed = "--groups FILE" if lacking[0] == "groups" else f"--penalty-param {lacking[0]}=..."
+        raise InputError(f"penalty {name} needs {needed}")
+    return kind(alpha, **parameters) if has_strength(kind) else kind(**parameters)
 
 
 def _require_known(what: str, parameters: Mapping[str, float], known: Iterable[str]) -> None:

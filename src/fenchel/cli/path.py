@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fenchel.cli.fitting import add_limits, add_solving, model_of, problems, unstopped
 from fenchel.cli.options import numbers
 from fenchel.cli.problem_options import (
+    add_constraints,
     add_intercept,
     add_loss,
     add_loss_parameters,
@@ -16,6 +17,7 @@ from fenchel.cli.problem_options import (
     asked_loss,
     asked_penalty,
     asked_weights,
+    with_weights,
 )
 from fenchel.cli.progress import Progress
 from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read
@@ -75,6 +77,7 @@ def configure(parser: CleanParser) -> None:
     add_drop(problem)
     add_intercept(parser.add_rare_group("intercept and weights"))
     add_loss_parameters(parser.add_rare_group("parameters of the loss and the penalty"))
+    add_constraints(parser.add_rare_group("bounds, groups and weights of coefficients"))
     rare = parser.add_rare_group("solving, files and output")
     rare.add_argument("--solver", default="auto", metavar="NAME", help="default: auto; see fenchel solvers")
     add_limits(rare)
@@ -95,6 +98,7 @@ def run(arguments: Namespace) -> int:
     check_writable(arguments.model)
     check_report(arguments.report)
     data = read(arguments, queries_for(loss))
+    penalty = with_weights(penalty, arguments, data)
     task = arrange(data, loss, arguments.data)
     if task.targets[0] is None:
         raise InputError("a path needs targets to compare with, and the novelty loss has none")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.fitting import add_checkpoint, add_limits, add_solving, model_of, places_of, problems, solve_all
 from fenchel.cli.problem_options import (
+    add_constraints,
     add_intercept,
     add_loss,
     add_loss_parameters,
@@ -16,6 +17,7 @@ from fenchel.cli.problem_options import (
     asked_loss,
     asked_penalty,
     asked_weights,
+    with_weights,
 )
 from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read
 from fenchel.cli.reporting import add_report, check_report, evaluated, fit, write_report
@@ -94,6 +96,7 @@ def configure(parser: CleanParser) -> None:
     files.add_argument("--json", action="store_true", help="print the outcome as JSON")
     files.add_argument("-q", "--quiet", action="store_true", help="no progress line")
     add_loss_parameters(parser.add_rare_group("parameters of the loss and the penalty"))
+    add_constraints(parser.add_rare_group("bounds, groups and weights of coefficients"))
     solving = parser.add_rare_group("solving")
     solving.add_argument("--solver", default="auto", metavar="NAME", help="default: auto; see fenchel solvers")
     add_limits(solving)
@@ -142,6 +145,7 @@ def run(arguments: Namespace) -> int:
         check_writable(arguments.model)
     places_of(arguments, 1)  # what is wrong with them is better said before reading
     data = read(arguments, queries_for(loss))
+    penalty = with_weights(penalty, arguments, data)
     task = arrange(data, loss, arguments.data)
     ask_whether_regression(task, arguments.data)
     weights = asked_weights(arguments, task)

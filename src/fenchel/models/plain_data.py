@@ -84,6 +84,8 @@ def lower(plain: dict[str, Any], arrays: Arrays, used: set[str]) -> dict[str, An
                 used.add(name)
             case None | int() | float():
                 parameters[key] = value
+            case str() if key == "name":  # of a regularizer inside
+                parameters[key] = value
             case _:
                 raise ModelFileError(f"parameter {key!r:.40} of its regularizer is of the wrong kind")
     return parameters

@@ -12,7 +12,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from fenchel.errors import InputError
-from fenchel.registry import Registry, classes_in, public_names
+from fenchel.registry import Registry, classes_in, public_names, required
 from fenchel.regularizers.balanced_entropy import BalancedEntropy as BalancedEntropy
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.bounded import Bounded as Bounded
@@ -49,7 +49,15 @@ REGULARIZERS: Registry[Regularizer] = Registry(
     "regularizer", classes_in(globals(), lambda cls: issubclass(cls, Regularizer) and cls is not Regularizer), _accept
 )
 __all__ = public_names(
-    REGULARIZERS, "DEFAULT_ALPHA", "REGULARIZERS", Regularizer, check, check_foreign, "from_parameters", "make"
+    REGULARIZERS,
+    "DEFAULT_ALPHA",
+    "REGULARIZERS",
+    Regularizer,
+    check,
+    check_foreign,
+    "from_parameters",
+    "has_strength",
+    "make",
 )
 
 
@@ -62,16 +70,23 @@ def make(spec: str | Regularizer, alpha: float | None = None) -> Regularizer:
     L2(alpha=3.0)
     """
     if isinstance(spec, str):
-        kind = REGULARIZERS.lookup(spec)
-        if "alpha" in [field.name for field in fields(kind) if field.init]:
+        if has_strength(REGULARIZERS.lookup(spec)):
             return REGULARIZERS.make(spec, DEFAULT_ALPHA if alpha is None else alpha)
-        made = REGULARIZERS.make(spec)
-        if alpha is not None:
+        if alpha is not None and not required(REGULARIZERS[spec]):
             raise InputError(f"{spec!r} is a constraint and has no strength: leave alpha={alpha!r} out.")
-        return made
+        return REGULARIZERS.make(spec)
     if isinstance(spec, Regularizer) and alpha is not None:
         raise InputError(f"alpha lives inside the regularizer object: leave alpha={alpha!r} out, or pass a name.")
     return REGULARIZERS.make(spec)
+
+
+def has_strength(kind: type[Regularizer]) -> bool:
+    """Whether alpha is a parameter of the class: not of constraint sets, nor of what has another regularizer inside.
+
+    >>> has_strength(L2), has_strength(REGULARIZERS["simplex"])
+    (True, False)
+    """
+    return any(field.name == "alpha" and field.init for field in fields(kind))
 
 
 def from_parameters(name: str, params: Mapping[str, Any]) -> Regularizer:

@@ -21,6 +21,8 @@ separable                     True if R is a sum of functions of one w_j each; `
                               each j, and J is diagonal. False is assumed
 unpenalised(dim)              N with R(w + N t) = R(w) for all t, d x k, orthogonal columns; None where there are none. R*(v)
                               is inf unless N'v = 0, and the certificate moves dual points there
+perturbed(v, error)           points within `error` of v, one of them with about the largest R* there: for the rounding floor
+for_outputs(features, m)      the regularizer of the m coefficients of every feature; K, prior and weights are repeated
 ============================  ====================================================================================
 
 A regularizer that cannot do an optional thing does not have the method: solvers look for it with hasattr. Whatever it has,
@@ -159,6 +161,11 @@ class Regularizer(ABC):
     def unpenalised(self, dim: int) -> sp.csc_array | None:
         """N with R(w + N t) = R(w) for every t, so that R*(v) = inf unless N'v = 0; its columns are orthogonal."""
         return None
+
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """One that fits `dim` features, for tables of what fits what."""
+        return cls(0.1)
 
     def start(self, dim: int) -> Vector:
         """A point where R is finite, to start a solver from."""

@@ -93,6 +93,11 @@ class Bounded(Regularizer):
     separable: ClassVar[bool] = True
     __repr__ = Regularizer.__repr__
 
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """One that fits `dim` features."""
+        return cls(L2(0.1), lower=0.0)
+
     def __post_init__(self) -> None:
         self._set(
             lower=checked_bound("lower", self.lower, -math.inf), upper=checked_bound("upper", self.upper, math.inf)

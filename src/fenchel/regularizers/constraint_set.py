@@ -26,6 +26,11 @@ class ConstraintSet(Regularizer):
     def __post_init__(self) -> None:
         self._set(alpha=1.0)
 
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """That with default parameters."""
+        return cls()
+
     def scaled(self, alpha: float) -> Self:
         """The same: a multiple of 0 and inf."""
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +38,11 @@ class GroupLasso(Regularizer):
 
     formula: ClassVar[str] = "alpha sum_g c_g (sum_{j in g} w_j^2)^(1/2)"
     __repr__ = Regularizer.__repr__
+
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """One that fits `dim` features."""
+        return cls(0.1, np.arange(dim) // 2)
 
     def __post_init__(self) -> None:
         super().__post_init__()

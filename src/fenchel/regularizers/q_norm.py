@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +38,11 @@ class QNorm(Regularizer):
     power: float = 2.0
 
     formula: ClassVar[str] = "alpha/power (sum_j |w_j|^q)^(power/q)"
+
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """One that fits `dim` features."""
+        return cls(0.1, 1.5)
 
     def __post_init__(self) -> None:
         super().__post_init__()

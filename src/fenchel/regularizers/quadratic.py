@@ -35,6 +35,11 @@ class Quadratic(Regularizer):
     smooth: ClassVar[bool] = True
     strongly_convex: ClassVar[bool] = True
 
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """One that fits `dim` features."""
+        return cls(0.1, np.ones(dim))
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set(K=checked_matrix(self.K))

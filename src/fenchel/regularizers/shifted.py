@@ -13,6 +13,7 @@ from fenchel.errors import InputError
 from fenchel.regularizers.base import Regularizer, available_if
 from fenchel.regularizers.feature_weights import checked_vector, fit_vector
 from fenchel.regularizers.jacobian import ProxJacobian
+from fenchel.regularizers.l2 import L2
 from fenchel.regularizers.numerics import Vector, quiet, vector
 
 LONG = 1e8  # a step, relative to 1 / alpha
@@ -43,6 +44,11 @@ class Shifted(Regularizer):
 
     formula: ClassVar[str] = "regularizer(w - center)"
     __repr__ = Regularizer.__repr__
+
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """One that fits `dim` features."""
+        return cls(L2(0.1), np.ones(dim))
 
     def __post_init__(self) -> None:
         if not isinstance(self.regularizer, Regularizer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +37,11 @@ class Slope(Regularizer):
 
     formula: ClassVar[str] = "alpha sum_j c_j |w|_(j), |w|_(1) >= |w|_(2) >= ..."
     __repr__ = Regularizer.__repr__
+
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """One that fits `dim` features."""
+        return cls(0.1, np.arange(dim, 0.0, -1.0))
 
     def __post_init__(self) -> None:
         super().__post_init__()
