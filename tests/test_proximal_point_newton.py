@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,7 @@ from sklearn.datasets import load_wine
 import fenchel
 from fenchel import losses as L
 from fenchel import regularizers as R
+from fenchel.multiclass import WeightedTopK
 from fenchel.oracles.scalar import Oracle
 from fenchel.solvers.proximal_point_newton import newton_system
 from fenchel.solvers.proximal_point_newton.newton_system import Metric, NewtonSystem
@@ -208,3 +211,28 @@ def test_semismooth_newton_refuses_what_it_cannot_smooth():
 def test_auto_takes_factors_with_a_row_for_each_feature_where_rows_are_many():
     result = fenchel.solve(random_problem(L.Absolute(), R.L1(1e-3), True, 1, 1.0))
     assert result.solver == "SemismoothNewton" and result.status is fenchel.Status.CERTIFIED
+
+
+class Lopsided(NamedTuple):
+    """Of one's own: max(3 (z - y), y - z), which is 4 times the quantile loss at 1/4."""
+
+    def value(self, z, y):
+        return max(3.0 * (z - y), y - z)
+
+    def slope(self, z, y):
+        return 3.0 if z > y else -1.0
+
+
+@pytest.mark.parametrize("solver", [SOLVER, "semismooth_newton"])
+def test_a_loss_of_ones_own_equals_the_quantile_loss(solver):
+    own = fenchel.solve(random_problem(Lopsided(), R.L1(4e-2), True, 1, 1.0), solver=solver, tol=1e-7)
+    same = fenchel.solve(random_problem(L.Quantile(0.25), R.L1(1e-2), True, 1, 1.0), solver=SOLVER, tol=1e-7)
+    assert own.status is same.status is fenchel.Status.CERTIFIED, str(own)
+    assert own.certificate.primal == pytest.approx(4.0 * same.certificate.primal, rel=1e-6)
+
+
+def test_auto_hands_steps_on_rows_over_to_cutting_planes_where_variables_are_few():
+    X, y = load_wine(return_X_y=True)
+    X = (X[:, :4] - X[:, :4].mean(axis=0)) / X[:, :4].std(axis=0)
+    result = fenchel.solve(fenchel.Problem(X, y, loss=WeightedTopK([1.0, 0.5]), alpha=1e-5), tol=1e-6)
+    assert result.status is fenchel.Status.CERTIFIED and result.solver == "BlockAscent then Bundle"
