@@ -121,7 +121,7 @@ def _cheap_factor(problem: Problem) -> bool:
 
 def _wide_and_flat(problem: Problem) -> bool:
     """A factor would cost more than the dual epochs, and rows may have no curvature (squared hinge, Huber, ...)."""
-    if not problem.is_scalar or not problem.smooth_loss or _entropic(problem):
+    if not problem.is_scalar or not problem.smooth_loss or _by_prox(problem):
         return False
     costs = costs_of(problem)
     return costs.factor > EXPENSIVE * costs.product and _flat_ends(problem)
