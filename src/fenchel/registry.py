@@ -120,7 +120,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             found = {key: getattr(component, key) for key in inspect.signature(type(component)).parameters}
         return {"name": name} | {key: self._plain(value) for key, value in found.items()}
 
-    def _plain(self, value: Any) -> Any:
+    def _plain(self, value: object) -> Any:
         return value if self.name_of(value) is None else self.parameters(value)
 
     def from_parameters(self, data: Mapping[str, Any]) -> T:
@@ -141,8 +141,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 def snake_case(name: str) -> str:
     """The name of a class as the name of a component.
 
-    >>> [snake_case(name) for name in ("ElasticNet", "TopK", "ROCArea", "L2", "L2Ball", "NewtonCG")]
-    ['elastic_net', 'top_k', 'roc_area', 'l2', 'l2_ball', 'newton_cg']
+    >>> [snake_case(name) for name in ("ElasticNet", "TopK", "ROCArea", "L1Ball", "LBFGS", "NewtonCG")]
+    ['elastic_net', 'top_k', 'roc_area', 'l1_ball', 'lbfgs', 'newton_cg']
     """
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 

@@ -17,7 +17,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.certificates.passes import slopes_pass
-from fenchel.certificates.scalar import dual_value, primal_sums, slopes_at
+from fenchel.certificates.scalar import (
+    Certifier,
+    accept_duals,
+    certificate,
+    dual_value,
+    primal_sums,
+    slopes_at,
+)
 from fenchel.compile.kernel import kernel
 from fenchel.data.rows import axpy, mapped_dot, sqnorm
 from fenchel.losses.protocol import dual_step, slope
@@ -219,3 +226,6 @@ def _norms(problem: Any) -> np.ndarray:
 
 def _combined(problem: Any, u: np.ndarray) -> np.ndarray:
     return -np.asarray(problem.X.T @ (problem.weights * u), dtype=float).ravel()
+
+
+CERTIFIER = Certifier(certificate, slopes_at, best_dual_point, accept_duals)

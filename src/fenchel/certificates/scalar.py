@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -320,42 +321,24 @@ class Certifier(NamedTuple):
     accept_dual: Callable[..., Any]
 
 
-def certifier_of(problem: Any) -> Certifier:
-    """The certifier of the problem's family, or the problem's own."""
-    own = getattr(problem, "certifier", None)
-    if own is not None:
-        return own
-    return CERTIFIERS[problem.family](problem)
-
-
-def _of_one_score(problem: Any) -> Certifier:
-    from fenchel.certificates.best_dual_point import best_dual_point
-
-    return Certifier(certificate, slopes_at, best_dual_point, lambda p, u: accept_vector(u, p.n, "dual_point"))
-
-
-def _of_several_scores(problem: Any) -> Certifier:
-    from fenchel.certificates import tangents
-    from fenchel.certificates import vector as vector_certificates
-
-    return tangents.CERTIFIER if problem.own else vector_certificates.CERTIFIER
-
-
-def _of_a_measure(problem: Any) -> Certifier:
-    from fenchel.certificates import measure as measure_certificates
-
-    return measure_certificates.CERTIFIER
-
-
-def _of_structured_outputs(problem: Any) -> Certifier:
-    from fenchel.certificates import structured as structured_certificates
-
-    return structured_certificates.CERTIFIER
-
-
-CERTIFIERS: dict[str, Callable[[Any], Certifier]] = {  # the modules of a family are imported when it is met
-    "scalar": _of_one_score,
-    "vector": _of_several_scores,
-    "set": _of_a_measure,
-    "structured": _of_structured_outputs,
+_MODULES = {  # by the kind of problem; imported when it is met
+    "scalar": "best_dual_point",
+    "vector": "vector",
+    "free vector": "vector",
+    "own vector": "tangents",
+    "set": "measure",
+    "structured": "structured",
+    "structured log": "structured",
+    "kernel": "kernel",
 }
+
+
+def certifier_of(problem: Any) -> Certifier:
+    """The certifier of the problem's family, or, of data on a cluster, the problem's own."""
+    own = getattr(problem, "certifier", None)
+    return own if own is not None else import_module(f"{__package__}.{_MODULES[problem.kind]}").CERTIFIER
+
+
+def accept_duals(problem: Any, dual_point: Any) -> np.ndarray:
+    """A user's dual point of one number per row, checked."""
+    return accept_vector(dual_point, problem.n, "dual_point")

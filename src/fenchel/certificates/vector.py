@@ -181,16 +181,20 @@ def feasible_matrix(problem: Any, U: Any) -> Any:
         return changed_rows(U, lambda span, rows: vector_domain_pass(loss, y[span], rows))
     U = np.array(dense(U), dtype=np.float64)
     vector_domain_pass(problem.compiled_loss, problem.y, U)
-    return balanced(problem, U) if problem.free else U
+    return balanced(U, balance_of(problem, problem.weights @ U), problem.y) if problem.free else U
 
 
-def balanced(problem: Any, U: np.ndarray) -> np.ndarray:
-    """U with sum_i p_i u_i = 0: several targets have their mean taken off, classes are mixed with what makes up for it."""
-    rest = problem.weights @ U
-    if problem.several_targets:
-        return U - rest
-    share, towards = making_up(problem.masses(), rest)
-    return (1.0 - share) * U + share * towards[problem.y]
+def balance_of(problem: Any, rest: np.ndarray) -> Any:
+    """What makes up for sum_i p_i u_i = rest: several targets have their mean taken off, classes are mixed with other rows."""
+    return rest if problem.several_targets else making_up(problem.masses(), rest)
+
+
+def balanced(U: np.ndarray, balance: Any, y: np.ndarray) -> np.ndarray:
+    """U with sum_i p_i u_i = 0 over all rows, of which these have the targets y."""
+    if isinstance(balance, np.ndarray):
+        return U - balance
+    share, towards = balance
+    return (1.0 - share) * U + share * towards[y]
 
 
 def making_up(mass: np.ndarray, rest: np.ndarray) -> tuple[float, np.ndarray]:

@@ -54,7 +54,7 @@ def loss_of(name: str, parameters: Mapping[str, Any], smoothing: float | None) -
     return loss if smoothing is None else losses.make(envelope(loss, smoothing))
 
 
-def _joint_loss(kind: Any, name: str, parameters: Mapping[str, Any], smoothing: float | None) -> Any:
+def _joint_loss(kind: type, name: str, parameters: Mapping[str, Any], smoothing: float | None) -> Any:
     from inspect import signature
 
     from fenchel.multiclass import MoreauVector

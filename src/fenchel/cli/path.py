@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fenchel.cli.fitting import add_limits, add_solving, model_of, problems, unstopped
 from fenchel.cli.options import numbers
@@ -25,6 +25,12 @@ from fenchel.cli.reporting import add_report, check_report, evaluated, fit, path
 from fenchel.cli.tasks import arrange, places_of, queries_for
 from fenchel.cli.terminal import CleanParser, as_json, complain, table
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from fenchel.cli.tasks import Task
+    from fenchel.models.base import BaseModel
+    from fenchel.problems.kinds_of_loss import AnyLoss
+    from fenchel.regularizers import Regularizer
 
 TOL, GAP_LEFT = 1e-6, 3
 EPILOG = """\
@@ -113,7 +119,7 @@ def run(arguments: Namespace) -> int:
     return 0 if certified and all(point.worst <= arguments.tol for point in points) else GAP_LEFT
 
 
-def _report(arguments: Namespace, points: list[Point], metric: str, chosen: int, model: Any, data: Any) -> None:
+def _report(arguments: Namespace, points: list[Point], metric: str, chosen: int, model: BaseModel, data: Any) -> None:
     """The page shows the path where there is one problem; with one score per label there would be one for each."""
     choice = None
     if len(points[0].results) == 1:
@@ -155,7 +161,13 @@ def choose(points: list[Any], more_is_better: bool) -> tuple[int, int]:
 
 
 def _points(
-    arguments: Namespace, data: Any, task: Any, loss: Any, penalty: Any, alphas: list[float], progress: Progress
+    arguments: Namespace,
+    data: Any,
+    task: Task,
+    loss: AnyLoss,
+    penalty: Regularizer,
+    alphas: list[float],
+    progress: Progress,
 ) -> tuple[list[Point], Any]:
     import numpy as np
 
@@ -204,7 +216,9 @@ def _metric(
     return named_metric(quality, arguments.metric), quality.size
 
 
-def _require_metric(arguments: Namespace, data: Any, task: Any, loss: Any, penalty: Any, alpha: float) -> None:
+def _require_metric(
+    arguments: Namespace, data: Any, task: Task, loss: AnyLoss, penalty: Regularizer, alpha: float
+) -> None:
     """Complain of an unknown --metric before the work rather than after it: the metrics of any model are those of all."""
     if arguments.metric is None:
         return

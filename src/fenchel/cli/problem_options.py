@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import math
 from argparse import SUPPRESS, Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.liblinear import class_weights, row_weights, squares, type_of
 from fenchel.cli.options import COMMON, loss_of, matrix, measure_of, numbers, pairs, penalty_of, tree
 from fenchel.errors import InputError, UnknownNameError
 
+if TYPE_CHECKING:
+    from argparse import _ArgumentGroup
 
-def add_loss(group: Any, types: bool = True) -> None:
+    import numpy as np
+    import scipy.sparse as sp
+
+    from fenchel.cli.tasks import Task
+
+
+def add_loss(group: _ArgumentGroup, types: bool = True) -> None:
     """Declare which loss or measure."""
     what = group.add_mutually_exclusive_group()
     what.add_argument("--loss", metavar="NAME", help="see fenchel losses (default: hinge)")
@@ -22,7 +30,7 @@ def add_loss(group: Any, types: bool = True) -> None:
         )
 
 
-def add_loss_parameters(group: Any) -> None:
+def add_loss_parameters(group: _ArgumentGroup) -> None:
     """Declare the parameters of losses and penalties."""
     for name in COMMON:
         flags = ["-p", "--epsilon"] if name == "epsilon" else [f"--{name}"]  # -p in liblinear
@@ -56,7 +64,7 @@ def add_strength(group: Any) -> None:
     strength.add_argument("-c", "--C", dest="C", type=float, metavar="C", help="alpha = 1 / (C n), as in liblinear")
 
 
-def add_intercept(group: Any) -> None:
+def add_intercept(group: _ArgumentGroup) -> None:
     """Declare the intercept, liblinear's constant feature, and weights of labels."""
     intercept = group.add_mutually_exclusive_group()
     intercept.add_argument("--intercept", action="store_true", help="fit a free intercept")
@@ -171,7 +179,7 @@ def asked_constant(arguments: Namespace) -> float | None:
     return constant
 
 
-def with_constant(X: Any, constant: float | None) -> Any:
+def with_constant(X: np.ndarray | sp.csr_matrix, constant: float | None) -> Any:
     """The rows with one more feature at their end."""
     if constant is None:
         return X
@@ -184,7 +192,7 @@ def with_constant(X: Any, constant: float | None) -> Any:
     return sp.hstack([X, sp.csr_matrix(column)], format="csr") if sp.issparse(X) else np.hstack([X, column])
 
 
-def asked_weights(arguments: Namespace, task: Any) -> list[Any]:
+def asked_weights(arguments: Namespace, task: Task) -> list[Any]:
     """The weights of all rows, for each problem of a task."""
     return row_weights(task, class_weights(arguments.class_weight), arguments.data)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    pass
 
 LARGEST = 10_000_000  # numbers in a sample
 CLASSES = 3  # as many as the examples of losses have

@@ -6,6 +6,7 @@ goes out as it is, in a tuple of its own (tuples are put together where arrays a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,13 @@ from fenchel.certificates import vector as vectors
 from fenchel.certificates.assemble import Share
 from fenchel.certificates.passes import clip_pass, move_pass, reach_pass, shift_pass
 from fenchel.oracles.scalar import Kept
-from fenchel.structured import Gibbs
-from fenchel.structured.pool import pool_of
 
 
 def dual_of(holder: Any, point: Any) -> np.ndarray:
     """The block's share of a dual point, not yet feasible."""
     if isinstance(point, Kept):
-        return holder.kept[point.name].before
-    return sum(weight * holder.oracle.plane_dual(recipe) for weight, recipe in point.parts)
+        return holder.oracle.local_dual_before(point.name)
+    return holder.oracle.mix(point.parts)
 
 
 def clipped(holder: Any, point: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -62,25 +61,13 @@ def _in_domain(holder: Any, point: Any) -> np.ndarray:
 def vector_share(holder: Any, w: np.ndarray, point: Any, balance: Any, scale: float) -> Share:
     """The share of a block of rows with several scores each."""
     problem, U = holder.problem, _in_domain(holder, point)
-    if isinstance(balance, np.ndarray):
-        U = U - balance
-    elif balance is not None:
-        share, towards = balance
-        U = (1.0 - share) * U + share * towards[problem.y]
+    U = U if balance is None else vectors.balanced(U, balance, problem.y)
     return vectors.share_of(problem, w, scale * U)[0].with_one_size()
 
 
 def example_share(holder: Any, w: np.ndarray, point: Any) -> Share:
     """The share of a block of structured examples."""
-    problem = holder.problem
-    own: Any
-    if problem.log:
-        weights, recipes = zip(*point.parts, strict=True)
-        own = Gibbs(np.array(weights), np.array([recipe.coef for recipe in recipes]))
-    else:
-        labels = [holder.oracle.labels_at(recipe.coef)[2] for _, recipe in point.parts]
-        own = pool_of(problem.model.sizes, labels, np.array([weight for weight, _ in point.parts]))
-    return examples.share_of(problem, w, own)[0]
+    return examples.share_of(holder.problem, w, holder.oracle.mix(point.parts))[0]
 
 
 def set_scores(holder: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -93,3 +80,9 @@ def set_scores(holder: Any, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def set_combined(holder: Any, g: np.ndarray) -> tuple[np.ndarray, float]:
     """(-sum g x, the size that its rounding is proportional to)."""
     return scalars.combined(holder.problem, np.ones(holder.problem.n), g)
+
+
+QUESTIONS: dict[str, Callable[..., Any]] = {
+    question.__name__: question
+    for question in (balance_sums, rows_share, vector_rest, vector_share, example_share, set_scores, set_combined)
+}

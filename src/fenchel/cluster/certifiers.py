@@ -19,7 +19,7 @@ from fenchel.certificates.measure import accept_mixture, set_certificate, slopes
 from fenchel.certificates.passes import EPS
 from fenchel.certificates.scalar import Certifier, shift_to_balance
 from fenchel.certificates.structured import rounding_depth
-from fenchel.certificates.vector import making_up
+from fenchel.certificates.vector import balance_of
 from fenchel.errors import InputError
 from fenchel.oracles.scalar import Kept, Mixed, PlaneRecipe
 from fenchel.oracles.structured import LabelRecipe
@@ -58,7 +58,7 @@ def vectors_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tu
     team, balance = problem.team(), None
     if problem.free:
         (rest,) = team.sum("vector_rest", point)
-        balance = rest if problem.several_targets else making_up(problem.masses(), rest)
+        balance = balance_of(problem, rest)
     b = float(np.abs(w[problem.features * problem.outputs :]).sum())
     penalised = w[: problem.features * problem.outputs]
     ask = lambda scale: Share(*team.sum("vector_share", w, point, balance, scale))  # noqa: E731

@@ -7,10 +7,11 @@ from itertools import pairwise
 from typing import Any
 
 from fenchel.cluster.holder import hold, hold_range
-from fenchel.cluster.oracle import oracle_of
+from fenchel.cluster.remote_blocks import RemoteBlocks
 from fenchel.cluster.team import Team
 from fenchel.engines.local import Local
 from fenchel.errors import InputError
+from fenchel.oracles import oracle_of
 
 
 class Dask:
@@ -54,7 +55,11 @@ class Dask:
 
     def oracle(self, problem: Any) -> Any:
         """The oracle of a problem whose blocks are with the workers."""
-        return oracle_of(problem, self.team(problem))
+        return oracle_of(problem, self)
+
+    def blocks(self, problem: Any) -> RemoteBlocks:
+        """The blocks of a problem, for the questions of one oracle."""
+        return RemoteBlocks(problem, self.team(problem))
 
     def team(self, problem: Any) -> Team:
         """The blocks of a problem, placed."""

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from fenchel.cluster import certificate_shares, newton
 from fenchel.data import accept
 from fenchel.engines.local import Block
 from fenchel.engines.summation_tree import largest_nodes
-from fenchel.solving.solve import ORACLES, one_blas_thread
+from fenchel.oracles import oracle_of
+from fenchel.oracles.scalar import Oracle
+from fenchel.solving.solve import one_blas_thread
+
+QUESTIONS: dict[str, Callable[..., Any]] = certificate_shares.QUESTIONS | newton.QUESTIONS
 
 
 class Whole:
@@ -37,22 +41,43 @@ class Whole:
 
 
 class Holder:
-    """One block, and what is kept with it from one question to the next."""
+    """One block: a question is a function of `QUESTIONS`, or a method of this class or of the block's oracle."""
 
     def __init__(self, problem: Any):
         self.problem = problem
-        family = "scalar" if problem.is_measure else problem.family  # of a measure's rows only scores are asked
-        module, name = ORACLES[family].split(".")
-        self.oracle = getattr(import_module(f"fenchel.oracles.{module}"), name)(problem, Whole())
-        self.kept: dict[str, Any] = {}
+        # Of a measure's rows only scores are asked.
+        self.oracle = Oracle(problem, Whole()) if problem.is_measure else oracle_of(problem, Whole())
 
     def answer(self, question: str, *arguments: Any) -> Any:
-        """A function of `questions.py`, `certificate_shares.py` or `newton.py`, or else what the oracle says."""
-        for module in ("questions", "certificate_shares", "newton"):
-            own = getattr(import_module(f"fenchel.cluster.{module}"), question, None)
-            if own is not None:
-                return own(self, *arguments)
-        return getattr(self.oracle, question)(*arguments)
+        """What the block says."""
+        if question in QUESTIONS:
+            return QUESTIONS[question](self, *arguments)
+        return getattr(self if hasattr(type(self), question) else self.oracle, question)(*arguments)
+
+    def size(self) -> int:
+        """How many rows or examples."""
+        (block,) = self.oracle.blocks
+        return block.stop - block.start
+
+    def masses(self) -> np.ndarray:
+        """The weight of the rows of every class."""
+        return self.problem.masses()
+
+    def vector(self, name: str) -> np.ndarray:
+        """The targets, weights or offsets of the block's rows."""
+        return np.asarray(getattr(self.problem, name))
+
+    def digest(self) -> str:
+        """That of the block's problem."""
+        return self.problem.digest
+
+    def basis(self) -> str:
+        """What a dual value of the block rests on."""
+        return self.problem.basis
+
+    def forget(self, name: str) -> None:
+        """What is kept under a name is not needed any more."""
+        self.oracle.kept.pop(name, None)
 
 
 class Range(Holder):
@@ -85,8 +110,14 @@ def ask(
         answers = _on_threads(
             lambda holder, share: holder.answer(question, *arguments, *share), holders, shares, _threads()
         )
-    found = dict(zip(numbers, answers, strict=True))
-    return largest_nodes(count, found) if summed else found
+    if not summed:
+        return dict(zip(numbers, answers, strict=True))
+    return largest_nodes(count, dict(zip(numbers, map(terms_of, answers), strict=True)))
+
+
+def terms_of(answer: Any) -> tuple:
+    """What is added up of an answer: a tuple of terms, or one term."""
+    return answer if isinstance(answer, tuple) else (answer,)
 
 
 def replay(holder: Holder, questions: Sequence[tuple[str, tuple]]) -> Holder:

@@ -33,7 +33,7 @@ FEWEST = 64  # rows
 # Questions whose answers are sums over all rows of a block, or say how many there are.
 SUMS = frozenset(
     {
-        "size", "digest", "basis", "risk", "risk_alone", "first_means", "mean_row", "masses", "forget",
+        "size", "digest", "basis", "risk", "risk_alone", "first_means", "sum_of_rows", "masses", "forget",
         "newton_costs", "newton_look", "newton_secant_curvature", "newton_along", "newton_product", "newton_gram",
         "newton_squares",
         "begin_local_dual", "local_dual_round", "balance_sums", "rows_share", "vector_rest", "vector_share",
@@ -127,7 +127,7 @@ class OwnedBlock(Holder):
         own = float(np.sum(found[OWN_LOSS[question]])) if question in OWN_LOSS else None
         if own is not None and not own <= self.shard.rules.rise * self.at_zero:
             if isinstance(arguments[0], str):
-                self.kept.pop(arguments[0], None)  # nor is anything told of that point later
+                self.oracle.kept.pop(arguments[0], None)  # nor is anything told of that point later
             times = own / self.at_zero if self.at_zero else np.inf
             self._refuse(
                 question, f"its own loss is {times:.3g} times that at w = 0, more than {self.shard.rules.rise}", sizes

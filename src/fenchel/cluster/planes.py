@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -87,3 +88,36 @@ class DualPlanes:
         self.change, zero = np.array(change), np.zeros_like(self.a)
         here = Value(apply_to(self.transfer, told.v), 0.0, losses)
         self.planes.compare(here, Plane(zero, 0.0, -conjugates, self.a, 0.0))
+
+
+class AnswersOfOwners:
+    """What each owner has answered to the questions from whose answers its loss at a point, and a plane there, are known."""
+
+    # Where the loss is asked for, from the arguments; the answer begins with its value, gradient and derivative in b.
+    POINTS: ClassVar[dict[str, Callable[..., tuple[np.ndarray, float]]]] = {
+        "risk": lambda w, b=0.0: (w, b),
+        "risk_alone": lambda w: (w, 0.0),
+        "newton_look": lambda name, w, b, number: (w, b),
+    }
+
+    def __init__(self, names: Sequence[str]):
+        self.planes = [Planes(name) for name in names]
+        self.duals: list[DualPlanes] = []
+
+    def knows(self, question: str) -> bool:
+        """Whether the answers to a question can be checked."""
+        return question in (*self.POINTS, "begin_local_dual", "local_dual_round")
+
+    def check(self, question: str, arguments: tuple, answers: Sequence[Any]) -> None:
+        """Hold the owners' answers against their earlier ones: `OwnerRefusal` names who contradicts itself."""
+        if question == "begin_local_dual":
+            _, transfer, strength, _ = arguments
+            pairs = zip(self.planes, answers, strict=True)
+            self.duals = [DualPlanes(planes, a, transfer, strength) for planes, (a,) in pairs]
+        elif question == "local_dual_round":
+            for dual, (losses, _, conjugates, _, change, square) in zip(self.duals, answers, strict=True):
+                dual.check(arguments[1], losses, conjugates, change, square)
+        else:
+            w, b = self.POINTS[question](*arguments)
+            for planes, answer in zip(self.planes, answers, strict=True):
+                planes.check(w, b, answer[0], answer[1], answer[2] if len(answer) > 2 else 0.0)

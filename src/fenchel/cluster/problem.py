@@ -31,6 +31,38 @@ class OnCluster:
 
     remote: ClassVar[bool] = True
     folder: Any = None
+    loss: Any
+
+    def __init__(
+        self, X: Any, y: Any = None, loss: Any = "hinge", regularizer: Any = "l2", alpha: float | None = None,
+        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
+    ):  # fmt: skip
+        self.fit_intercept, self.has_offset = False, offset is not None
+        self.given: Any = regularizers.make(regularizer, alpha)
+        self.regularizer: Any = self.given
+        self.accept_loss(loss, bool(fit_intercept), sample_weight, offset, groups)
+        spec = Spec(self.loss, self.given, bool(fit_intercept))
+        self.facts = self.place(X, (y, sample_weight, offset, groups), spec)
+        self.n, self.d = self.facts.n, self.facts.d
+        self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
+        self.given.validate(self.d)
+        require_penalised(self.given, self.d)
+        self.complete(X, y, groups)
+
+    def accept_loss(self, loss: Any, fit_intercept: bool, *others: Any) -> None:
+        """Set `loss`, or say what cannot go with it; the others are sample weights, offsets and groups."""
+        raise NotImplementedError("abstract: every family accepts its own losses")
+
+    def complete(self, X: Any, y: Any, groups: Any) -> None:
+        """Set what follows from the blocks' facts."""
+        regularizers.check_foreign(self.regularizer, self.d)
+
+    def dual_like(self, u: Any) -> Any:
+        """Dual points of data elsewhere are recipes; of other data none can be used."""
+        return None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
 
     def place(self, X: Any, others: tuple, spec: Spec) -> Facts:
         """Look at every block where it lies, then make it ready there."""
@@ -71,7 +103,7 @@ class OnCluster:
         return self._team
 
     def some_targets(self) -> list[float]:
-        return [float(target) for target in self.facts.targets]  # type: ignore[attr-defined]
+        return [float(target) for target in self.facts.targets]
 
     @cached_property
     def digest(self) -> str:
@@ -90,25 +122,13 @@ class RowsOnCluster(OnCluster, Problem):
 
     certifier = certifiers.ROWS
 
-    def __init__(
-        self, X: Any, y: Any = None, loss: Any = "hinge", regularizer: Any = "l2", alpha: float | None = None,
-        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
-    ):  # fmt: skip
-        self.loss, self.regularizer = losses.make(loss), regularizers.make(regularizer, alpha)
-        self.fit_intercept, self.has_offset = bool(fit_intercept), offset is not None
-        spec = Spec(self.loss, self.regularizer, self.fit_intercept)
-        self.facts = self.place(X, (y, sample_weight, offset, groups), spec)
-        self.n, self.d = self.facts.n, self.facts.d
-        self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
-        self.regularizer.validate(self.d)
-        require_penalised(self.regularizer, self.d)
-        regularizers.check_foreign(self.regularizer, self.d)
+    def accept_loss(self, loss: Any, fit_intercept: bool, *others: Any) -> None:
+        self.loss, self.fit_intercept = losses.make(loss), fit_intercept
+
+    def complete(self, X: Any, y: Any, groups: Any) -> None:
+        super().complete(X, y, groups)
         losses.check_foreign(self.loss, self.some_targets())
         self.compiled_loss = compilable(self.loss)
-
-    def dual_like(self, u: Any) -> Any:
-        """Dual points of data elsewhere are recipes; of other data none can be used."""
-        return None
 
     @cached_property
     def smoothness(self) -> float | None:
@@ -129,9 +149,6 @@ class RowsOnCluster(OnCluster, Problem):
         """The offsets of all rows, brought here."""
         return read_only(np.concatenate(self._team.each("vector", "offset")) if self.has_offset else np.zeros(self.n))
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
-
     def __repr__(self) -> str:
         return f"Problem({self.n} rows in {len(self.sizes)} blocks on a cluster; {self.loss} + {self.regularizer})"
 
@@ -142,24 +159,16 @@ class ScoresOnCluster(RowsOnCluster, VectorProblem):
     family = "vector"
     certifier = certifiers.VECTORS
 
-    def __init__(
-        self, X: Any, y: Any = None, loss: Any = "max_hinge", regularizer: Any = "l2", alpha: float | None = None,
-        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
-    ):  # fmt: skip
-        self.loss, self.given = multiclass.make(loss), regularizers.make(regularizer, alpha)
+    def accept_loss(self, loss: Any, fit_intercept: bool, *others: Any) -> None:
+        self.loss, self.own, self.free = multiclass.make(loss), False, fit_intercept
         if not is_builtin(self.loss):
             raise InputError(
                 f"loss {type(self.loss).__name__} of several scores is not one of Fenchel's: of data on a cluster its "
                 "tangents cannot be compared with its values; use rows in memory or on disk"
             )
-        self.own = False
-        self.fit_intercept, self.has_offset, self.free = False, False, bool(fit_intercept)
-        spec = Spec(self.loss, self.given, self.free)
-        self.facts = self.place(X, (y, sample_weight, offset, groups), spec)
-        self.n, self.features, self.outputs = self.facts.n, self.facts.d, self.facts.classes
-        self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
-        self.given.validate(self.features)
-        require_penalised(self.given, self.features)
+
+    def complete(self, X: Any, y: Any, groups: Any) -> None:
+        self.features, self.outputs, self.has_offset = self.d, self.facts.classes, False
         self.penalty = self.given.for_outputs(self.features, self.outputs)
         regularizers.check_foreign(self.penalty, self.features * self.outputs)
         self.regularizer = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
@@ -185,26 +194,20 @@ class SetOnCluster(RowsOnCluster, SetProblem):
     certifier = certifiers.SETS
     smoothness = SetProblem.smoothness
 
-    def __init__(
-        self, X: Any, y: Any = None, loss: Any = "roc_area", regularizer: Any = "l2", alpha: float | None = None,
-        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
-    ):  # fmt: skip
-        if fit_intercept or offset is not None or sample_weight is not None:
+    def accept_loss(self, loss: Any, fit_intercept: bool, *others: Any) -> None:
+        if fit_intercept or any(other is not None for other in others[:2]):
             raise InputError("a measure of data on a cluster takes no intercept, offset or sample_weight")
-        self.loss, self.regularizer = measures.make(loss), regularizers.make(regularizer, alpha)
-        self.fit_intercept, self.has_offset = False, False
-        self.facts = self.place(X, (y, None, None, groups), Spec(self.loss, self.regularizer, False))
-        self.n, self.d = self.facts.n, self.facts.d
-        self.regularizer.validate(self.d)
-        require_penalised(self.regularizer, self.d)
-        regularizers.check_foreign(self.regularizer, self.d)
+        self.loss = measures.make(loss)
+
+    def complete(self, X: Any, y: Any, groups: Any) -> None:
+        OnCluster.complete(self, X, y, groups)
         targets = self._gathered(X, y, 1)
         found = self._gathered(X, groups, 4)
         self.__dict__["y"] = read_only(accept_vector(targets, self.n, "y"))
         self.groups = None if found is None else self._accept_groups(found)
         self.prepared = self.loss.prepare(self.y, self.groups, None)
         measures.check_foreign(self.loss, self.y, self.groups)
-        self.__dict__["weights"], self.total_weight = np.full(self.n, 1.0 / self.n), float(self.n)
+        self.__dict__["weights"] = np.full(self.n, 1.0 / self.n)
 
     def _gathered(self, X: Any, part: Any, place: int) -> np.ndarray | None:
         """A vector with an entry per row, brought here."""
@@ -220,26 +223,10 @@ class ExamplesOnCluster(OnCluster, StructuredProblem):
 
     certifier = certifiers.EXAMPLES
 
-    def __init__(
-        self, X: Any, y: Any = None, loss: Any = None, regularizer: Any = "l2", alpha: float | None = None,
-        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
-    ):  # fmt: skip
-        if fit_intercept or offset is not None or groups is not None or sample_weight is not None:
+    def accept_loss(self, loss: Any, fit_intercept: bool, *others: Any) -> None:
+        if fit_intercept or any(other is not None for other in others):
             raise InputError("a structured model on a cluster takes no intercept, offset, groups or sample_weight")
-        self.loss, self.regularizer = loss, regularizers.make(regularizer, alpha)
-        self.facts = self.place(X, (y, None, None, None), Spec(loss, self.regularizer, False))
-        self.n, self.d = self.facts.n, self.facts.d
-        self.regularizer.validate(self.d)
-        require_penalised(self.regularizer, self.d)
-        regularizers.check_foreign(self.regularizer, self.d)
-        self.log = getattr(loss, "loss", "hinge") == "log"
-        self.fit_intercept = False
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
-
-    def dual_like(self, u: Any) -> None:
-        return None
+        self.loss, self.log = loss, getattr(loss, "loss", "hinge") == "log"
 
     @property
     def basis(self) -> str:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
@@ -29,6 +29,10 @@ from fenchel.models.parts import linear_scores
 from fenchel.problems.scalar import Problem
 from fenchel.result import Result
 from fenchel.solving.solve import solve
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+    from numpy.typing import ArrayLike
 
 log = logging.getLogger("fenchel.estimators")
 
@@ -57,7 +61,7 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
         tags.input_tags.sparse = True
         return tags
 
-    def _training_rows(self, X: Any, **with_y: Any) -> Any:
+    def _training_rows(self, X: ArrayLike | sp.csr_matrix, **with_y: Any) -> Any:
         """X, or (X, y), as scikit-learn validates them; nothing is copied that the kernels can walk as it is.
 
         Finiteness is left to `accept_matrix`: it looks once, and names the row and the column.
@@ -67,7 +71,7 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
         )
         return (accept_matrix(found[0])[0], found[1]) if with_y else accept_matrix(found)[0]
 
-    def _raw_scores(self, X: Any) -> np.ndarray:
+    def _raw_scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """<x_i, w> + b for every row and every row of coef_: shape (n,) or (n, k)."""
         check_is_fitted(self)
         X = validate_data(
@@ -75,7 +79,7 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
         )
         return self._scores_of(accept_matrix(X)[0])
 
-    def _scores_of(self, X: Any) -> np.ndarray:
+    def _scores_of(self, X: np.ndarray | sp.csr_matrix) -> np.ndarray:
         """The same for rows that are validated already."""
         return linear_scores(X, self.coef_, self.intercept_)
 
@@ -202,7 +206,7 @@ def total_weight(weights: np.ndarray | None, n: int) -> float:
         return float(n) if weights is None else float(weights.sum())
 
 
-def accept_weights(sample_weight: Any, n: int) -> np.ndarray | None:
+def accept_weights(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None:
     """None, or one finite weight >= 0 per row, not all of them zero; a number means the same weight for all."""
     if sample_weight is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -20,8 +20,11 @@ from fenchel.models.parts import loss_parameters
 from fenchel.multiclass import HierarchicalHinge, HierarchicalSoftmax, Tree
 from fenchel.problems.scalar import Problem
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
-def _is_softmax(estimator: Any) -> bool:
+
+def _is_softmax(estimator: BaseEstimator) -> bool:
     return isinstance(estimator.loss, str) and estimator.loss == "softmax"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -18,6 +18,10 @@ from fenchel.kernel_methods.gram import BLOCK, refuse_indefinite, require_diagon
 from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.models.base import feature_names_of
 from fenchel.models.kernel_features import KernelFeatures, cholesky_features
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+    from numpy.typing import ArrayLike
 
 ROUNDING = 1e-8  # a residual below minus this share of the largest diagonal is not rounding
 
@@ -107,13 +111,13 @@ class IncompleteCholesky(
     def _n_features_out(self) -> int:
         return int(self.pivots_.size)
 
-    def _rows(self, X: Any, reset: bool = True) -> Any:
+    def _rows(self, X: ArrayLike | sp.csr_matrix, reset: bool = True) -> Any:
         found = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset
         )
         return accept_matrix(found)[0]
 
-    def _fit_transform(self, X: Any) -> np.ndarray:
+    def _fit_transform(self, X: np.ndarray | sp.csr_matrix) -> np.ndarray:
         if not (np.isreal(self.tolerance) and 0.0 <= float(self.tolerance) < 1.0):
             raise InputError(
                 f"tolerance must be at least 0 and less than 1 (a share of trace(K)), got {self.tolerance!r}"
@@ -139,7 +143,7 @@ class IncompleteCholesky(
 
 
 def factor(
-    function: KernelFunction, X: Any, diagonal: np.ndarray, tolerance: float, most: int
+    function: KernelFunction, X: np.ndarray | sp.csr_matrix, diagonal: np.ndarray, tolerance: float, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(Phi, pivots, diagonal of K - Phi Phi')."""
     n, goal, largest = diagonal.size, tolerance * float(diagonal.sum()), float(diagonal.max())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,6 +38,12 @@ from fenchel.models.scored import facts_of
 from fenchel.regularizers import DEFAULT_ALPHA
 from fenchel.result import Result
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.losses.protocol import FullLoss
+    from fenchel.problems.kinds_of_loss import AnyLoss
+
 
 class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, BaseEstimator):
     """Base of the two; a subclass says which targets and how scores become predictions."""
@@ -65,7 +71,7 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _rows(self, X: Any, **with_y: Any) -> Any:
+    def _rows(self, X: ArrayLike | sp.csr_matrix, **with_y: Any) -> Any:
         found = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, **with_y
         )
@@ -80,7 +86,7 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
             raise InputError(f"C must be > 0 and finite, got {self.C!r}")
         return 1.0 / (float(self.C) * total_weight(weights, n))
 
-    def _fit(self, X: Any, targets: Sequence[np.ndarray], loss: Any, weights: np.ndarray | None) -> None:
+    def _fit(self, X: Any, targets: Sequence[np.ndarray], loss: FullLoss, weights: np.ndarray | None) -> None:
         """One problem per vector of targets, all on the same kept columns of K."""
         params, results = self._solve_all(X, targets, loss, weights)
         self._warn(results)
@@ -88,7 +94,7 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
 
     @with_callbacks
     def _solve_all(
-        self, X: Any, targets: Sequence[np.ndarray], loss: Any, weights: np.ndarray | None
+        self, X: np.ndarray | sp.csr_matrix, targets: Sequence[np.ndarray], loss: AnyLoss, weights: np.ndarray | None
     ) -> tuple[dict[str, Any], list[Result]]:
         """(the kernel's parameters, the results), with scikit-learn's callbacks told of every solve and iteration."""
         params = kernel_params(self, X, weights)
@@ -106,7 +112,7 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
         tasks.close()
         return params, results
 
-    def _keep(self, X: Any, params: dict[str, Any], results: list[Result]) -> None:
+    def _keep(self, X: np.ndarray | sp.csr_matrix, params: dict[str, Any], results: list[Result]) -> None:
         coef = np.array([result.coef for result in results])
         self.support_ = np.flatnonzero(coef.any(axis=0))
         self.dual_coef_ = np.ascontiguousarray(coef[:, self.support_])
@@ -131,7 +137,7 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
                 stacklevel=4,
             )
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """f(x) + b for every row and every problem: shape (n, k)."""
         check_is_fitted(self)
         X = self._rows(X, reset=False)
@@ -184,7 +190,9 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
             self.classes_ = np.array(model.labels)
 
 
-def kernel_params(estimator: Any, X: Any, weights: np.ndarray | None) -> dict[str, Any]:
+def kernel_params(
+    estimator: BaseEstimator, X: np.ndarray | sp.csr_matrix, weights: np.ndarray | None
+) -> dict[str, Any]:
     """gamma, degree and coef0 where the estimator's kernel has them, and its kernel_params over them."""
     own = KERNEL_PARAMS.get(estimator.kernel, ()) if isinstance(estimator.kernel, str) else ()
     found = {name: getattr(estimator, name) for name in ("gamma", "degree", "coef0") if name in own}

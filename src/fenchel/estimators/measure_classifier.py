@@ -15,7 +15,7 @@ from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.measures import Ordinal
 from fenchel.models.model import Model
 
-NAMES = ["break_even", "f_beta", "precision_at_k", "recall_at_k", "roc_area"]
+NAMES = ["area_pairs", "break_even", "f_beta", "precision_at_k", "recall_at_k", "roc_area"]
 
 
 @documented(SOLVE_ATTRIBUTES)
@@ -33,7 +33,8 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
 
     Parameters
     ----------
-    measure : roc_area, f_beta (or f1), break_even, or an object of `fenchel.measures`: FBeta(2.0), PrecisionAtK(50), ...
+    measure : roc_area, area_pairs (squared margins of the same pairs), f_beta (or f1), break_even, or an object of
+        `fenchel.measures`: FBeta(2.0), PrecisionAtK(50), ...
     C : the other way to say it: alpha = 1 / (C n). Not both.
     warm_start : start from the previous fit's coefficients.
     random_state : seed of a solver that shuffles rows, when it is named.

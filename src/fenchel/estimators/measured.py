@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from fenchel.models.model import Model
 from fenchel.problems.measure import Mixture
 from fenchel.problems.scalar import Problem
 from fenchel.result import Result
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 ALIASES = {"f1": "f_beta"}
 
@@ -38,11 +41,18 @@ def measure_of(spec: Any, names: list[str], what: str) -> Measure:
 class MeasureEstimator(LinearEstimator):
     """Fits coefficients to a measure; there is no free intercept in that problem."""
 
-    def _set_problem(self, X: Any, y: np.ndarray, measure: Any, groups: Any = None) -> Callable[[], Problem]:
+    def _set_problem(
+        self,
+        X: np.ndarray | sp.csr_matrix,
+        y: np.ndarray,
+        measure: Measure,
+        groups: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> Callable[[], Problem]:
         regularizer = self._regularizer_for(X)
-        return lambda: Problem(X, y, loss=measure, regularizer=regularizer, groups=groups)
+        return lambda: Problem(X, y, loss=measure, regularizer=regularizer, groups=groups, sample_weight=weights)
 
-    def _regularizer_for(self, X: Any) -> Any:
+    def _regularizer_for(self, X: np.ndarray | sp.csr_matrix) -> Any:
         """The regularizer that the parameters ask for on rows X."""
         return self._regularizer(float(X.shape[0]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,9 @@ from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.structured import StructuredEstimator
 from fenchel.models.structured import StructuredModel
 from fenchel.structured import PairwiseLabels
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def _has_probabilities(self: Any) -> bool:
@@ -119,7 +122,7 @@ class MultiLabelClassifier(StructuredEstimator):
         self._restore_names(model.attributes, model.shape.features)
         self._name_parts(model.coef, model.shape.classes)
 
-    def _test_rows(self, X: Any) -> Any:
+    def _test_rows(self, X: ArrayLike | sp.csr_matrix) -> Any:
         check_is_fitted(self)
         checked = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=False

@@ -139,7 +139,7 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
         scores = self._raw_scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def _scores_of(self, X: Any) -> np.ndarray:
+    def _scores_of(self, X: np.ndarray | sp.csr_matrix) -> np.ndarray:
         scores = super()._scores_of(X)
         sizes = np.asarray(abs(X) @ np.abs(self.coef_).T) + np.abs(self.intercept_)
         scores[np.abs(scores) <= TIE * sizes] = 0.0
@@ -235,7 +235,7 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
             raise InputError(f"prior has {prior.size} entries but there are {features} features; give one per feature")
         return np.concatenate([prior, np.full(d - features, prior.mean())])
 
-    def _first_threshold(self, X: Any) -> float:
+    def _first_threshold(self, X: np.ndarray | sp.csr_matrix) -> float:
         if self.algorithm not in POSITIVE:
             return 0.0
         if self.threshold is not None:
@@ -244,7 +244,7 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
         weights_of(self._transfer, self._v[0], w)
         return float(np.mean(X @ w))
 
-    def _walk(self, X: Any, y: np.ndarray, order: np.ndarray) -> int:
+    def _walk(self, X: np.ndarray | sp.csr_matrix, y: np.ndarray, order: np.ndarray) -> int:
         """One pass; returns the mistakes it made."""
         if self.algorithm in POSITIVE:
             require_no_negative(X, self.algorithm)

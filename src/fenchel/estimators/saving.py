@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +13,9 @@ from fenchel.errors import InputError
 from fenchel.models.base import BaseModel
 from fenchel.models.file import load, save
 from fenchel.result import Certificate, Result, Status, TracePoint
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -99,7 +102,7 @@ FACTS = {
 }  # fmt: skip
 
 
-def keep_reports(estimator: Any, reports: Sequence[Result | Report]) -> None:
+def keep_reports(estimator: BaseEstimator, reports: Sequence[Result | Report]) -> None:
     """Certificates, statuses and counts as fitted attributes: lists or arrays where there are several problems."""
     estimator.converged_ = all(report.status is Status.CERTIFIED for report in reports)
     several = len(reports) > 1

@@ -30,7 +30,7 @@ class StructuredEstimator(SolvingEstimator[StructuredModel]):
         keep_reports(self, [result])
         return result
 
-    def _structured_start(self, problem: Any) -> tuple[Any, ...] | None:
+    def _structured_start(self, problem: Problem) -> tuple[Any, ...] | None:
         """The previous fit; with its dual point, if that is one of these examples."""
         if not self.warm_start or not hasattr(self, "coef_") or self.coef_.size != problem.d:
             return None

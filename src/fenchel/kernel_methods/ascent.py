@@ -17,43 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fenchel.certificates.kernel import own_dual, products, refuse_indefinite
 from fenchel.certificates.scalar import feasible
 from fenchel.errors import IncompatibleError
-from fenchel.kernel_methods.certificate import own_dual, products
-from fenchel.kernel_methods.gram import refuse_indefinite
 from fenchel.kernel_methods.settings import SETTINGS
-from fenchel.kernels.intercept import score_size
 from fenchel.kernels.working_set import FLAT, add_columns, balance, solve_block, violations
-from fenchel.oracles.scalar import Oracle
-from fenchel.oracles.slope_sums import SlopeSums
 from fenchel.result import Iterate
 from fenchel.selection.rules import Choice, Choices
 from fenchel.solvers.base import Solver, Start
 
 if TYPE_CHECKING:
-    from fenchel.kernel_methods.problem import KernelProblem
-
-
-class KernelOracle(Oracle):
-    """The oracle of a kernel problem; a pass reads all n^2 values of K once."""
-
-    def __init__(self, problem: KernelProblem):
-        self.problem = problem
-        self.passes = 0.0
-
-    def scores(self, w: np.ndarray) -> np.ndarray:
-        """K c."""
-        self.count_rows(int(np.count_nonzero(w)))
-        return products(self.problem.gram, w[:, None])[0][:, 0]
-
-    def close(self) -> None:
-        """There is nothing to release."""
-
-    def slope_sums(self, z: np.ndarray) -> Any:
-        return SlopeSums(self.problem.compiled_loss, self.problem.y, self.problem.weights, z).at
-
-    def score_size(self, z: np.ndarray) -> float:
-        return score_size(self.problem.weights, z)
+    from fenchel.oracles.scalar import Oracle
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel import deadline
+from fenchel.certificates.kernel import refuse_indefinite
 from fenchel.data.accept import accept_matrix
 from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
@@ -128,10 +129,3 @@ def require_positive(K: np.ndarray, diagonal: np.ndarray, precision: float, name
             np.linalg.cholesky(K + K.shape[0] * slack * np.eye(K.shape[0]))
         except np.linalg.LinAlgError:
             refuse_indefinite("it has a negative eigenvalue", name)
-
-
-def refuse_indefinite(why: str, name: str = "") -> None:
-    what = f"the Gram matrix {name}" if name else "the kernel"
-    raise InputError(
-        f"{what} is not positive semi-definite: {why}. Use a kernel that is, or add a constant to the diagonal."
-    )

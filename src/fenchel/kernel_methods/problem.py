@@ -11,10 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel import losses
-from fenchel.certificates.scalar import Certifier
 from fenchel.compile.dispatch import compilable
 from fenchel.errors import InputError
-from fenchel.kernel_methods.certificate import CERTIFIER
 from fenchel.kernel_methods.gram import GivenGram, Gram
 from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.problems.scalar import Problem
@@ -69,17 +67,6 @@ class KernelProblem(Problem):
         losses.check_foreign(self.loss, self.some_targets())
         self.compiled_loss = compilable(self.loss)
         self._frozen = True
-
-    @property
-    def certifier(self) -> Certifier:
-        """How its certificates are computed."""
-        return CERTIFIER
-
-    def oracle(self) -> Any:
-        """What solvers ask of it."""
-        from fenchel.kernel_methods.ascent import KernelOracle
-
-        return KernelOracle(self)
 
     def choices(self, solver: Any, remote: bool) -> Any:
         """The solvers that `fenchel.solve` tries."""

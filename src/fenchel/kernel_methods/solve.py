@@ -1,15 +1,16 @@
-"""Solving a kernel problem: `fenchel.solve` with the one solver that kernels have."""
+"""`fenchel.solve` and `fenchel.certify` under names of their own, for kernel problems alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from fenchel.certificates.scalar import certify
 from fenchel.data.accept import accept_vector
 from fenchel.errors import InputError
 from fenchel.kernel_methods.ascent import KernelAscent
 from fenchel.kernel_methods.problem import KernelProblem
-from fenchel.result import Result
+from fenchel.result import Certificate, Result
 from fenchel.solving.solve import solve
 
 
@@ -39,3 +40,17 @@ def solve_kernel(
         u = accept_vector(start, problem.n, "start")
         start = (-problem.weights * u / problem.alpha, 0.0, u)
     return solve(problem, "auto" if solver is None else solver, tol, max_iter, max_time, callback, start)
+
+
+def certify_kernel(problem: KernelProblem, coef: Any, intercept: float = 0.0, dual_point: Any = None) -> Certificate:
+    """How far f = sum_j coef_j k(x_j, .) + intercept is from the optimum, at most: `fenchel.certify`.
+
+    Without a dual point, u = -alpha c / p is used, the dual point that belongs to c, clipped into its domain, or the slopes at
+    the scores if they are better.
+
+    >>> from fenchel.kernel_methods import KernelProblem, certify_kernel, solve_kernel
+    >>> problem = KernelProblem([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0], loss="squared", alpha=0.1)
+    >>> certify_kernel(problem, solve_kernel(problem, tol=1e-8).coef).relative_gap <= 1e-8
+    True
+    """
+    return certify(problem, coef, intercept, dual_point)

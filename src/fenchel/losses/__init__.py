@@ -1,4 +1,4 @@
-"""Scalar losses loss(z, y), convex in the raw score z. One per file; `fenchel.losses.protocol` says what a loss is.
+"""Scalar losses loss(z, y), convex in the raw score z. One per file; `fenchel.losses.protocol` defines the interface.
 
 A loss of your own needs only `value` and `slope`:
 
@@ -67,7 +67,7 @@ def make(spec: object) -> Any:
 
 
 def _as_named_tuple(spec: Any) -> Any:
-    """Floats in the fields (numba compiles one kernel per field type), and a NamedTuple made of any other object."""
+    """The loss with float fields, because numba compiles one kernel per field type; other objects become a NamedTuple."""
     cls = type(spec)
     if isinstance(spec, tuple) and hasattr(spec, "_fields"):
         return cls._make(_number(f, v, cls) for f, v in zip(spec._fields, spec, strict=True))
@@ -90,7 +90,7 @@ def _number(name: str, value: Any, cls: type) -> Any:
 
 
 def smoothness(loss: Loss, targets: Iterable[float] = (-1.0, 1.0)) -> float | None:
-    """The Lipschitz constant of the slope; inf if it is continuous without one, None if it jumps.
+    """The Lipschitz constant of the slope; inf if the slope is continuous but not Lipschitz, None if it jumps.
 
     >>> smoothness(Logistic()), smoothness(Hinge())
     (0.25, None)

@@ -14,16 +14,21 @@ from __future__ import annotations
 from typing import Any
 
 from fenchel.errors import InputError
+from fenchel.measures.area_pairs import AreaPairs as AreaPairs
 from fenchel.measures.break_even import BreakEven as BreakEven
 from fenchel.measures.check import check, check_foreign
 from fenchel.measures.eru import ERU as ERU
 from fenchel.measures.f_beta import FBeta as FBeta
 from fenchel.measures.mrr import MRR as MRR
 from fenchel.measures.ndcg import NDCG as NDCG
+from fenchel.measures.ndcg_pairs import NDCGPairs as NDCGPairs
 from fenchel.measures.ordinal import Ordinal as Ordinal
+from fenchel.measures.pairs import PairMeasure
 from fenchel.measures.precision_at_k import PrecisionAtK as PrecisionAtK
 from fenchel.measures.protocol import Measure
 from fenchel.measures.recall_at_k import RecallAtK as RecallAtK
+from fenchel.measures.relevant_pairs import MAPPairs as MAPPairs
+from fenchel.measures.relevant_pairs import MRRPairs as MRRPairs
 from fenchel.measures.roc_area import ROCArea as ROCArea
 from fenchel.measures.winner_takes_all import WinnerTakesAll as WinnerTakesAll
 from fenchel.registry import Registry, classes_in, public_names
@@ -36,10 +41,21 @@ def _accept(spec: Any) -> Measure:
 
 
 MEASURES: Registry[Measure] = Registry(
-    "measure", classes_in(globals(), lambda cls: issubclass(cls, Measure) and cls is not Measure), _accept
+    "measure",
+    classes_in(globals(), lambda cls: issubclass(cls, Measure) and cls not in (Measure, PairMeasure)),
+    _accept,
 )
 __all__ = public_names(
-    MEASURES, "MEASURES", Measure, check, check_foreign, "from_parameters", "is_measure", "make", "parameters"
+    MEASURES,
+    "MEASURES",
+    Measure,
+    PairMeasure,
+    check,
+    check_foreign,
+    "from_parameters",
+    "is_measure",
+    "make",
+    "parameters",
 )
 
 

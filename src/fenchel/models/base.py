@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from fenchel.errors import InputError
 
 Rules = Iterator[tuple[str, bool]]
+
+
+class HasModel(Protocol):
+    """A fitted estimator: what can say its model."""
+
+    def to_model(self) -> Any:
+        """The model."""
 
 
 class BaseModel:
@@ -44,7 +51,7 @@ class BaseModel:
         raise NotImplementedError("abstract: a model says which of its parts fit together")
 
 
-def score_rules(coef: np.ndarray, intercept: Any, k: int, width: str = "d") -> Rules:
+def score_rules(coef: np.ndarray, intercept: np.ndarray | float, k: int, width: str = "d") -> Rules:
     """Coefficients and intercept of k scores."""
     yield (
         f"coef must be a finite float64 array of shape ({width},) or (k, {width}) with k > 1",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.errors import FenchelError, InputError, ModelFileError
 from fenchel.files.atomic_write import replacing
@@ -22,13 +22,16 @@ from fenchel.models.stored import model_from_plain, plain
 from fenchel.models.structured import StructuredModel
 from fenchel.result import Result
 
+if TYPE_CHECKING:
+    from fenchel.models.base import HasModel
+
 LARGEST_FILE = 1 << 34
 CLASSES: dict[Any, Any] = {
     cls.kind: cls for cls in (Model, KernelModel, KernelFeatures, OnlineModel, StructuredModel)
 }  # by the kind that the file names
 
 
-def save(path: str | os.PathLike[str], model: Any) -> None:
+def save(path: str | os.PathLike[str], model: BaseModel | Result | HasModel) -> None:
     """Write a model, or that of a Result or a fitted estimator: all of the new file is there, or the old one is untouched.
 
     Estimators are written as `estimator.to_model()`: what they predict with and their certificates, without options of the
@@ -58,7 +61,7 @@ def save(path: str | os.PathLike[str], model: Any) -> None:
             file.write(part)
 
 
-def as_model(given: Any) -> Any:
+def as_model(given: object) -> Any:
     """The model that is meant by a model, a Result or a fitted estimator."""
     if isinstance(given, Result):
         return CLASSES.get(given.problem.family, Model).from_result(given)

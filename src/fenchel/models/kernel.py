@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,11 @@ from fenchel.models.parts import family_of, model_rows
 from fenchel.models.scored import Certified, weights_and_intercepts
 from fenchel.regularizers import L2
 from fenchel.result import Certificate, Result, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +156,7 @@ class KernelModel(Certified):
         full[..., self.support] = self.coef
         return full
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """f(x) + intercept for every row: (n,), or (n, k) for k scores."""
         rows = model_rows(X, self.d)
         return kernel_scores(
@@ -159,7 +164,7 @@ class KernelModel(Certified):
         )
 
 
-def plain_params(kernel: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+def plain_params(kernel: str | Callable[..., float], params: Mapping[str, Any]) -> dict[str, Any]:
     """The kernel's parameters as plain numbers; a kernel that is no name cannot be written."""
     if not isinstance(kernel, str):
         raise InputError(

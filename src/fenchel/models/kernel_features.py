@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,12 @@ from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.models.base import BaseModel, Rules, current_versions, name_rules
 from fenchel.models.kernel import are_rows, plain_params
 from fenchel.models.parts import model_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import scipy.sparse as sp
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +83,18 @@ class KernelFeatures(BaseModel):
         """The number of features of a row as it comes."""
         return self.vectors.shape[1]
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """The features of rows: (n, rank)."""
         return cholesky_features(self.kernel, self.kernel_params, model_rows(X, self.d), self.vectors, self.factor)
 
 
-def cholesky_features(kernel: Any, params: dict[str, Any], X: Any, vectors: Any, factor: np.ndarray) -> np.ndarray:
+def cholesky_features(
+    kernel: str | Callable[..., float],
+    params: dict[str, Any],
+    X: np.ndarray | sp.csr_matrix,
+    vectors: np.ndarray | sp.csr_matrix,
+    factor: np.ndarray,
+) -> np.ndarray:
     """L^-1 k(pivots, x) for every row x; estimator and model compute it here, hence to the same bits."""
     from scipy.linalg import solve_triangular
 

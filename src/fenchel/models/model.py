@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,9 @@ from fenchel.models.scored import Certified, weights_and_intercepts
 from fenchel.multiclass import is_vector_loss
 from fenchel.result import Certificate, Result, Status
 from fenchel.structured import is_structured
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +152,7 @@ class Model(Certified):
         """The number of features of a row, without the constant one."""
         return self.coef.shape[-1] - (self.constant is not None)
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """X coef' + intercept, with the constant feature if there is one: (n,), or (n, k) for k scores."""
         own, always = self.coef[..., : self.d], self.intercept
         if self.constant is not None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.models.base import Rules, current_versions, good_names, name_rules, score_rules
 from fenchel.models.parts import linear_scores, model_rows
 from fenchel.models.scored import Scored
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +74,6 @@ class OnlineModel(Scored):
         """The number of features of a row."""
         return self.coef.shape[-1]
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """X coef' + intercept: (n,), or (n, k) for k scores."""
         return linear_scores(model_rows(X, self.d), self.coef, self.intercept)

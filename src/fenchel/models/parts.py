@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +13,15 @@ from fenchel import losses, measures, multiclass, structured
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.losses.task import innermost
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.problems.kinds_of_loss import AnyLoss
+
 REGISTRIES = (losses.LOSSES, multiclass.LOSSES, measures.MEASURES, structured.MODELS)
 
 
-def family_of(loss: Any) -> str:
+def family_of(loss: AnyLoss) -> str:
     """ "vector" for losses of several scores, "set" for measures, "scalar" for all others.
 
     >>> family_of(multiclass.TopK(2)), family_of(measures.NDCG()), family_of(losses.Hinge())
@@ -36,7 +41,7 @@ def class_scores(loss: Any, Z: np.ndarray) -> np.ndarray:
 ROWS_AT_ONCE = 1 << 14  # float32 rows whose scores are computed together: numpy up-casts what it multiplies
 
 
-def linear_scores(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
+def linear_scores(X: np.ndarray | sp.csr_matrix, coef: np.ndarray, intercept: np.ndarray | float) -> np.ndarray:
     """X coef' + intercept: (n,), or (n, k) if coef is (k, d). Estimators and models compute it here, hence to the same bits.
 
     >>> linear_scores(np.array([[1.0, 2.0]]), np.array([3.0, -1.0]), 0.5)
@@ -51,14 +56,14 @@ def linear_scores(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
     return (z if coef.ndim == 2 else z[:, 0]) + intercept
 
 
-def model_rows(X: Any, d: int) -> Any:
+def model_rows(X: ArrayLike | sp.csr_matrix, d: int) -> Any:
     """Rows as a model takes them: a float matrix with d columns, dense or sparse."""
-    X = X if sp.issparse(X) else np.asarray(X)
-    X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
-    if X.ndim != 2 or X.shape[1] != d:
-        got = f"{X.shape[1]} features" if X.ndim == 2 else f"{X.ndim} dimension(s)"
+    rows: Any = X if sp.issparse(X) else np.asarray(X)
+    rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(float)
+    if rows.ndim != 2 or rows.shape[1] != d:
+        got = f"{rows.shape[1]} features" if rows.ndim == 2 else f"{rows.ndim} dimension(s)"
         raise InputError(f"X has {got}, but the model has {d} features; pass rows with the same features")
-    return X
+    return rows
 
 
 def classes_known(loss: Any) -> int | None:
@@ -87,7 +92,7 @@ def regularizer_of(problem: Any) -> Any:
     return problem.given if problem.is_vector else problem.regularizer
 
 
-def loss_parameters(loss: Any) -> dict[str, Any]:
+def loss_parameters(loss: AnyLoss) -> dict[str, Any]:
     """The loss as plain data, {"name": ..., parameters}, some of which may be arrays. Only built-in losses have that.
 
     >>> loss_parameters(multiclass.TopK(5)), loss_parameters(losses.Hinge())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,11 @@ from fenchel.losses.task import innermost, response_of, task_of
 from fenchel.models.base import BaseModel, labels_shown, plain_entries
 from fenchel.models.parts import class_scores, classes_known, has_several_targets, regularizer_of
 from fenchel.result import Certificate, Result, Status
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.problems.scalar import Problem
 
 SEVERITY = [
     Status.CERTIFIED,
@@ -32,6 +37,11 @@ class Scored(BaseModel):
     loss: Any
     labels: tuple[Any, ...] | None
     thresholds: tuple[float, ...] | None
+    constant: float | None
+    index_base: int | None
+    feature_names: tuple[str, ...] | None
+    target: str | None
+    dropped: tuple[str, ...]
 
     @property
     def k(self) -> int:
@@ -43,16 +53,16 @@ class Scored(BaseModel):
         """The number of features of a row."""
         raise NotImplementedError("abstract: a model says how long a row is")
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """(n,), or (n, k) for k scores."""
         raise NotImplementedError("abstract: a model defines scores(X)")
 
-    def label_scores(self, X: Any) -> np.ndarray:
+    def label_scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """The scores, (n,), or (n, number of labels): those of a tree's leaves are sums over their paths."""
         z = self.scores(X)
         return z if self.k == 1 else class_scores(self.loss, z)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """The label of every row; without labels: +1 or -1 (novelty: score at least the threshold, 1 if there is none, or
         not), e^z (Poisson), or z."""
         z = self.scores(X)
@@ -71,7 +81,7 @@ class Scored(BaseModel):
             return (z > 0.0).astype(int)
         return np.argmax(class_scores(self.loss, z), axis=1)
 
-    def probabilities(self, X: Any) -> np.ndarray:
+    def probabilities(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """(n, number of labels): P(label | row), for losses that have one; those of k scores are normalised."""
         if self.labels is None or not hasattr(self.loss, "probability"):
             who = "an online learner" if self.loss is None else f"loss {type(self.loss).__name__}"
@@ -91,6 +101,9 @@ class Certified(Scored):
 
     certificates: tuple[Certificate, ...]
     statuses: tuple[Status, ...]
+    solvers: tuple[str, ...]
+    digests: tuple[str | None, ...]
+    tol: float
     n: int
     weighted: bool
     offset: bool
@@ -174,7 +187,7 @@ def facts_of(results: Sequence[Result], read_data: bool = True) -> dict[str, Any
     }
 
 
-def is_weighted(problem: Any) -> bool:
+def is_weighted(problem: Problem) -> bool:
     """Whether rows or examples have different weights."""
     return bool((problem.weights != problem.weights[0]).any())
 

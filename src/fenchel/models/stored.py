@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,10 @@ from fenchel.models.stored_names import packed_names, unpacked_names
 from fenchel.models.stored_points import point_to_plain, taken_point
 from fenchel.models.structured_check import Shape
 from fenchel.result import Certificate, Status
+
+if TYPE_CHECKING:
+    from fenchel.problems.kinds_of_loss import AnyLoss
+    from fenchel.regularizers import Regularizer
 
 CSR_PARTS = ("data", "indices", "indptr")
 DTYPES = {"float32": np.float32, "float64": np.float64}
@@ -66,7 +70,7 @@ class Stored(NamedTuple):
 def entry(check: Callable[[Any], bool], put: Callable[[Any], Any] = lambda value: value) -> Stored:
     """A part that is an entry of the header as it is."""
 
-    def write(content: Content, name: str, value: Any) -> None:
+    def write(content: Content, name: str, value: object) -> None:
         content.header[name] = put(value)
 
     def read(content: Content, name: str) -> Any:
@@ -96,7 +100,7 @@ def of_type(*types: type) -> Callable[[Any], bool]:
     return lambda value: type(value) in types
 
 
-def _required(value: Any, check: Callable[[Any], bool]) -> Any:
+def _required(value: object, check: Callable[[Any], bool]) -> Any:
     if not check(value):
         raise ModelFileError("a number, name or flag in its header is of the wrong kind")
     return value
@@ -109,15 +113,15 @@ def _certificate(plain: Any) -> Certificate:
     return found
 
 
-def _is_digest(value: Any) -> bool:
+def _is_digest(value: object) -> bool:
     return type(value) is str and re.fullmatch(HEX_DIGEST, value) is not None
 
 
-def _is_dict_of_strings(value: Any) -> bool:
+def _is_dict_of_strings(value: object) -> bool:
     return type(value) is dict and all(type(word) is str for word in value.values())
 
 
-def _put_number_or_array(content: Content, name: str, value: Any) -> None:
+def _put_number_or_array(content: Content, name: str, value: np.ndarray | float) -> None:
     content.arrays[name] = np.asarray(value, dtype=float)
 
 
@@ -169,7 +173,7 @@ def _take_vectors(content: Content, name: str) -> Any:
     return None if found is None else found.astype(DTYPES[dtype], copy=False)
 
 
-def _put_loss(content: Content, name: str, loss: Any) -> None:
+def _put_loss(content: Content, name: str, loss: AnyLoss) -> None:
     content.header[name] = finite(without_arrays(loss_parameters(loss), name, content.arrays))
 
 
@@ -177,7 +181,7 @@ def _take_loss(content: Content, name: str) -> Any:
     return loss_from_parameters(with_arrays(endless(content.entry(name)), content.arrays, content.used))
 
 
-def _put_regularizer(content: Content, name: str, regularizer: Any) -> None:
+def _put_regularizer(content: Content, name: str, regularizer: Regularizer) -> None:
     kind = regularizers.REGULARIZERS.written_name(regularizer)
     content.header[name] = [kind, lift(regularizer.parameters(), name, content.arrays)]
 

@@ -5,7 +5,6 @@ behind each, filled up with zeros to whole numbers of 64 bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ def packed_names(names: Sequence[str]) -> np.ndarray:
     return np.frombuffer(_packed(names), dtype="<i8")
 
 
-def unpacked_names(what: str, array: np.ndarray, count: Any) -> tuple[str, ...]:
+def unpacked_names(what: str, array: np.ndarray, count: object) -> tuple[str, ...]:
     """The inverse; there must be `count` of them, written in the one way there is."""
     if type(count) is not int or array.ndim != 1 or not is_signed_integer(array):
         raise ModelFileError(f"its {what} are not names")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,9 @@ from fenchel.sequences.attributes import Attributes, has_names
 from fenchel.sequences.templates import Templates
 from fenchel.structured import Chain, Matching, Multiclass, PairwiseLabels, Pool, Tree
 from fenchel.structured.pool import enlarged
+
+if TYPE_CHECKING:
+    from fenchel.problems.kinds_of_loss import AnyLoss
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +161,7 @@ class StructuredModel(BaseModel):
             raise InputError("the model has no template: it was not trained on a column file")
         return template_attributes(Templates(self.template), sentences)
 
-    def matrices(self, examples: Any) -> list[Any]:
+    def matrices(self, examples: Sequence[np.ndarray]) -> list[Any]:
         """Examples with named attributes as the loss takes them: matrices, or pairs of matrices."""
         if self.attributes is None or not isinstance(self.loss, Chain):
             return list(examples)
@@ -240,7 +243,7 @@ def entries_of(about: Mapping[str, Any]) -> dict[str, Any]:
     return {key: plain_entries(part) for key, part in about.items()}
 
 
-def width(loss: Any, x: Any) -> int:
+def width(loss: AnyLoss, x: np.ndarray | sp.csr_matrix) -> int:
     """Features per token, node, edge or row of an example."""
     if isinstance(loss, Tree) or (isinstance(loss, Chain) and loss.edge_features) or isinstance(x, tuple):
         x = x[0]

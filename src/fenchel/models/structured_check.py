@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,13 @@ from fenchel.models.base import Rules, are_strings, good_names, tol_rule
 from fenchel.models.parts import require_built_in
 from fenchel.sequences.templates import Templates
 from fenchel.structured import Chain, Gibbs, Marginals, Matching, PairwiseLabels, Pool, Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeGuard
+
+    from fenchel.models.structured import StructuredModel
+    from fenchel.problems.kinds_of_loss import AnyLoss
 
 MOST = 1 << 40  # features or labels
 
@@ -24,7 +31,7 @@ class Shape(NamedTuple):
     classes: int
 
 
-def coefficients(loss: Any, shape: Shape) -> int:
+def coefficients(loss: AnyLoss, shape: Shape) -> int:
     """How many coefficients a model of that shape has, in the layout that has weights for all pairs.
 
     >>> coefficients(Chain(), Shape(features=2, links=0, classes=3))
@@ -42,7 +49,7 @@ def coefficients(loss: Any, shape: Shape) -> int:
             return features * m
 
 
-def structured_rules(model: Any) -> Rules:
+def structured_rules(model: StructuredModel) -> Rules:
     """What must be true of the parts of a StructuredModel."""
     require_built_in(model.loss)
     features, links, m = model.shape
@@ -80,22 +87,22 @@ def structured_rules(model: Any) -> Rules:
     )
 
 
-def _good_shape(loss: Any, links: int, m: int) -> bool:
+def _good_shape(loss: AnyLoss, links: int, m: int) -> bool:
     if isinstance(loss, Matching):
         return m == 1 and links == 0
     said = loss.classes if hasattr(loss, "classes") else None
     return said in (None, m) and (links == 0 or _has_links(loss))
 
 
-def _has_links(loss: Any) -> bool:
+def _has_links(loss: AnyLoss) -> bool:
     return isinstance(loss, Chain) and loss.edge_features
 
 
-def _is_vector(array: Any) -> bool:
+def _is_vector(array: object) -> TypeGuard[np.ndarray]:
     return isinstance(array, np.ndarray) and array.ndim == 1
 
 
-def _finite_vector(array: Any) -> bool:
+def _finite_vector(array: object) -> TypeGuard[np.ndarray]:
     """Whether it is a vector of finite float64."""
     return _is_vector(array) and array.dtype == np.float64 and bool(np.isfinite(array).all())
 
@@ -118,13 +125,13 @@ def _ascending(numbers: np.ndarray, strictly: bool, below: int) -> bool:
     return inside and bool((np.diff(numbers) >= (1 if strictly else 0)).all())
 
 
-def _good_names(names: Any, count: int) -> bool:
+def _good_names(names: Sequence[str] | None, count: int) -> bool:
     if names is None:
         return True
     return len(names) == count == len(set(names)) and are_strings(names)
 
 
-def _good_dual(model: Any) -> bool:
+def _good_dual(model: StructuredModel) -> bool:
     log = model.loss.loss == "log"
     match model.dual_point:
         case Gibbs(weights, coefs):

@@ -1,4 +1,4 @@
-"""Losses of a score vector, one per file; `fenchel.multiclass.protocol` says what such a loss is.
+"""Losses of several scores per row, one per file; `fenchel.multiclass.protocol` defines the interface.
 
 >>> from fenchel import Problem, multiclass, solve
 >>> X, y = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [1.0, 1.0]], [0, 1, 2, 1]

@@ -37,7 +37,7 @@ def residual(vectors, k, z, y):
 
 @helper
 def metric_prox(loss, t, g, y, out):
-    """out = (M^+ + g I)^-1 (t - y) on the range of M, 0 beside it: at g = 0 the slopes at t."""
+    """out = (M^+ + g I)^-1 (t - y) on the range of M, 0 on its complement; for g = 0 these are the slopes at t."""
     if loss.values.size == 0:
         for j in range(t.size):
             out[j] = (t[j] - y[j]) / (1.0 + g)
@@ -51,7 +51,7 @@ def metric_prox(loss, t, g, y, out):
 
 
 def _metric(M: ArrayLike) -> np.ndarray:
-    """(M + M') / 2 as an array; InputError if M is no finite square matrix."""
+    """(M + M') / 2 as an array; InputError if M is not a finite square matrix."""
     try:
         array = np.array(M, dtype=np.float64)
     except (TypeError, ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from fenchel.kernels.dual_phase import row_scores
 from fenchel.kernels.gram import add_gram, symmetric
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, score_size, slope_limits, slope_sum
 from fenchel.mirror_maps.coordinatewise import Identity
+from fenchel.oracles.blockwise import collected, summed
 from fenchel.oracles.intercepts import Brackets, NarrowingSums, is_strictly_convex, middle, refuse_without_minimum
 from fenchel.oracles.local_dual import LocalDual, Round
 from fenchel.oracles.pass_count import PassCount
@@ -79,6 +80,11 @@ class SomeRows(NamedTuple):
         """An engine's own cut is of all rows, not of these."""
         return True
 
+    @property
+    def remote(self) -> bool:
+        """They were copied here."""
+        return False
+
 
 class Oracle(PassCount):
     """All access of a solver to the data."""
@@ -88,15 +94,19 @@ class Oracle(PassCount):
     def __init__(self, problem: Any, engine: Any = None):
         self.problem = problem
         self.engine = engine if engine is not None else Local()
+        self.remote = getattr(self.engine, "remote", False)
         self.blocks = self.engine.blocks(problem)
         self.passes = 0.0
+        self.kept: dict[str, Any] = {}  # what stays with the blocks from one question to the next
 
     def close(self) -> None:
-        """Let go of what is held elsewhere: here, of nothing."""
+        """Let go of what is held elsewhere."""
+        if self.remote:
+            self.blocks.close()
 
+    @summed(passes=1.0, shapes=lambda problem: ((), (problem.d,), ()))
     def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
         """(sum p loss, its gradient in w, its derivative in b) in one fused pass."""
-        self.passes += 1.0
         loss = self.problem.compiled_loss
 
         def work(block):
@@ -107,9 +117,9 @@ class Oracle(PassCount):
         value, gradient, slopes = self.engine.sum(work, self.blocks)
         return value, gradient, slopes
 
+    @collected(passes=0.5)
     def scores(self, w: np.ndarray) -> np.ndarray:
         """<x_i, w> + offset_i for every row."""
-        self.passes += 0.5
         z = np.empty(self.problem.n)
 
         def work(block):
@@ -131,9 +141,13 @@ class Oracle(PassCount):
 
         self.engine.map(work, self.blocks)
 
+    @summed(passes=0.5, rows=1, shapes=lambda problem: ((problem.d,),))
     def combine(self, u: np.ndarray) -> np.ndarray:
         """sum_i p_i u_i x_i."""
-        self.passes += 0.5
+        return self.combine_here(u)
+
+    def combine_here(self, u: np.ndarray) -> np.ndarray:
+        """The same over the rows in this process, not counted."""
 
         def work(block):
             out = np.zeros(self.problem.d)
@@ -142,9 +156,9 @@ class Oracle(PassCount):
 
         return self.engine.sum(work, self.blocks)[0]
 
+    @collected(passes=0.5)
     def norms(self) -> np.ndarray:
         """|x_i|^2 for every row."""
-        self.passes += 0.5
         out = np.empty(self.problem.n)
         self.engine.map(lambda block: passes.norms_pass(block.rows, out[block.start : block.stop]), self.blocks)
         return out
@@ -152,7 +166,12 @@ class Oracle(PassCount):
     @cached_property
     def means(self) -> tuple[np.ndarray, float]:
         """(sum p x, sum p offset)."""
-        return self.combine(np.ones(self.problem.n)), float(self.problem.weights @ self.problem.offset)
+        return self.first_means()
+
+    @summed(passes=0.5)
+    def first_means(self) -> tuple[np.ndarray, float]:
+        """The same, asked of the rows."""
+        return self.combine_here(np.ones(self.problem.n)), float(self.problem.weights @ self.problem.offset)
 
     def centred(self, w: np.ndarray) -> np.ndarray:
         """The variables as they would be if the features were centred; differs only where intercepts are among them."""
@@ -174,9 +193,9 @@ class Oracle(PassCount):
         """sum_i weights_i x_i x_i', weights >= 0: rows of weight 0 cost nothing."""
         return symmetric(self.upper_gram(weights))
 
+    @summed(passes=0.5, rows=1)
     def upper_gram(self, weights: np.ndarray) -> np.ndarray:
         """The same on and above the diagonal; below, anything."""
-        self.passes += 0.5
         d = self.problem.d
 
         def work(block):
@@ -193,20 +212,35 @@ class Oracle(PassCount):
         shared = (index.size, problem.d, problem.compiled_loss, problem.regularizer, problem.fit_intercept)
         return Oracle(SomeRows(take(problem.rows, index), y, p, offset, *shared), self.engine)
 
-    def begin_local_duals(self, transfer: Any, strength: float, seed: int) -> np.ndarray:
-        """Dual variables for rounds of steps within blocks (`oracles/local_dual.py`); returns sum p u x."""
+    def begin_local_duals(self, transfer: Any, strength: float, seed: int) -> tuple[str, np.ndarray]:
+        """(the name of) dual variables for rounds of steps within blocks (`oracles/local_dual.py`), and sum p u x."""
+        name = self.blocks.new_name(lasting=True) if self.remote else "local duals"
+        return name, self.begin_local_dual(name, transfer, strength, seed)
+
+    @summed(keeps=True)
+    def begin_local_dual(self, name: str, transfer: Any, strength: float, seed: int) -> np.ndarray:
+        """sum p u x of new dual variables, which stay with the blocks."""
         loss = self.problem.compiled_loss
-        self.local_duals = [LocalDual(loss, block, transfer, strength, seed) for block in self.blocks]
-        return self.engine.sum(lambda dual: (dual.combined(self.problem.d),), self.local_duals)[0]
+        self.kept[name] = [LocalDual(loss, block, transfer, strength, seed) for block in self.blocks]
+        return self.engine.sum(lambda dual: (dual.combined(self.problem.d),), self.kept[name])[0]
 
-    def local_dual_round(self, told: Round) -> Any:
+    @summed(keeps=True, passes=lambda name, told: 1.0 + told.epochs)
+    def local_dual_round(self, name: str, told: Round) -> Any:
         """The sums over all blocks of what `LocalDual.round` answers."""
-        self.passes += 1.0 + told.epochs
-        return self.engine.sum(lambda dual: dual.round(told), self.local_duals)
+        return self.engine.sum(lambda dual: dual.round(told), self.kept[name])
 
-    def local_dual_point(self) -> Any:
+    @collected()
+    def local_dual_before(self, name: str) -> np.ndarray:
+        """The dual variables at which the last round began."""
+        return np.concatenate([dual.before for dual in self.kept[name]])
+
+    def local_dual_point(self, name: str) -> Any:
         """The dual point at which the last round began."""
-        return np.concatenate([dual.before for dual in self.local_duals])
+        if self.problem.remote:
+            return Kept(name)
+        if self.remote:  # Numbers of all rows travel only when they are asked for.
+            return lambda: self.local_dual_before(name)
+        return self.local_dual_before(name)
 
     def slopes(self, w: np.ndarray, b: float) -> np.ndarray:
         """The slope of every row's loss at (w, b)."""
@@ -244,8 +278,21 @@ class Oracle(PassCount):
         """(w, the middle of the intercepts that are best at w); (w, b) if there is nothing to choose."""
         if not self._intercept_may_vary():
             return w, b
+        if self.remote:
+            ask = partial(self.slopes_at_intercepts, w)
+            size, sums = ask(np.empty(0), ())[3], lambda bs, brackets: ask(bs, brackets)[:3]
+        else:
+            z = self.scores(w)
+            size, sums = self.score_size(z), self.slope_sums(z)
+        return w, middle(NarrowingSums(sums, self.problem.n), b, size)
+
+    @summed()
+    def slopes_at_intercepts(
+        self, w: np.ndarray, bs: np.ndarray, brackets: Brackets
+    ) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """(sum p slope, sum p |slope| for every intercept, how many rows these brackets leave in question, sum p |score|)."""
         z = self.scores(w)
-        return w, middle(NarrowingSums(self.slope_sums(z), self.problem.n), b, self.score_size(z))
+        return *self.slope_sums(z)(bs, brackets), self.score_size(z)
 
     def _intercept_may_vary(self) -> bool:
         """Whether the intercept is free, and several may be equally good."""
@@ -277,9 +324,15 @@ class Oracle(PassCount):
         """Raise InputError if the risk has no minimum over the free intercept."""
         problem = self.problem
         if problem.fit_intercept:
-            falls, rises = slope_limits(problem.compiled_loss, problem.y, problem.weights)
+            falls, rises = self.limits_of_slopes()
             if not falls < 0.0 < rises:
-                refuse_without_minimum(problem.loss, np.unique(problem.y[problem.weights > 0.0])[:16], falls, rises)
+                targets = problem.some_targets() if problem.remote else problem.y[problem.weights > 0.0]
+                refuse_without_minimum(problem.loss, np.unique(targets)[:16], falls, rises)
+
+    @summed()
+    def limits_of_slopes(self) -> tuple[float, float]:
+        """What sum p slope tends to as the intercept goes to minus and to plus infinity."""
+        return slope_limits(self.problem.compiled_loss, self.problem.y, self.problem.weights)
 
     def plane(self, w: np.ndarray, b: float, centre: tuple[np.ndarray, float] | None, reach: float) -> Plane:
         """A cutting plane of the risk at w with the intercept minimised out.
@@ -308,7 +361,9 @@ class Oracle(PassCount):
         return Plane(self.losses_at(z, b)[0], self.combine(u), constant, b, recipe), u
 
     def mix(self, parts: Iterable[tuple[float, PlaneRecipe]]) -> Any:
-        """The dual point of planes with weights."""
+        """The dual point of planes with weights; where the rows stay elsewhere, the recipe for it."""
+        if self.problem.remote:
+            return Mixed(tuple(parts))
         u = np.zeros(self.problem.dual_shape)
         for weight, recipe in parts:
             u += weight * self.plane_dual(recipe)

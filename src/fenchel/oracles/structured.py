@@ -11,7 +11,8 @@ import numpy as np
 from fenchel.certificates.structured import bad_example
 from fenchel.engines.summation_tree import added
 from fenchel.kernels import structured_passes as passes
-from fenchel.oracles.scalar import Oracle, Plane
+from fenchel.oracles.blockwise import collected, summed
+from fenchel.oracles.scalar import Mixed, Oracle, Plane
 from fenchel.structured import Gibbs, Pool
 from fenchel.structured.pool import pool_of
 
@@ -28,14 +29,28 @@ class StructuredOracle(Oracle):
 
     def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
         """(sum p loss, its gradient, 0)."""
-        value, gradient, _ = self.labels_at(w)
-        return value, gradient, 0.0
+        return *self.risk_alone(w), 0.0
+
+    @summed(passes=1.0, shapes=lambda problem: ((), (problem.d,)))
+    def risk_alone(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """(sum p loss, its gradient)."""
+        return self._best_labels(w)[:2]
+
+    @collected(passes=1.0, per_row=False)
+    def labels(self, w: np.ndarray) -> np.ndarray:
+        """The best labels of the examples in these blocks, flat."""
+        _, _, labels = self._best_labels(w)
+        first = self.problem.first
+        return labels[first[self.blocks[0].start] : first[self.blocks[-1].stop]]  # type: ignore[index]
 
     def labels_at(self, w: np.ndarray) -> tuple[float, np.ndarray, np.ndarray | None]:
         """(sum p loss, its gradient, the best labels, flat)."""
-        self.passes += 1.0
+        self.count()
+        return self._best_labels(w)
+
+    def _best_labels(self, w: np.ndarray) -> tuple[float, np.ndarray, np.ndarray | None]:
         problem = self.problem
-        room = problem.model.room
+        room = problem.model.workspace_size
         labels = None if problem.log else np.zeros(int(problem.first[-1]), dtype=np.int32)
 
         def work(block):
@@ -57,23 +72,26 @@ class StructuredOracle(Oracle):
         return value, gradient, labels
 
     def plane(self, w: np.ndarray, b: float, centre: Any = None, reach: float = np.inf) -> Plane:
-        """The cutting plane of the risk at w."""
-        value, gradient, labels = self.labels_at(w)
+        """The cutting plane of the risk at w; where the examples are elsewhere, their labels are asked for only if needed."""
+        value, gradient, labels = (*self.risk_alone(w), None) if self.remote else self.labels_at(w)
         return Plane(value, gradient, value - float(gradient @ w), 0.0, LabelRecipe(np.array(w), labels))  # type: ignore[arg-type]
 
     def mix(self, parts: Iterable[tuple[float, Any]]) -> Any:
         """The dual point of planes with weights: their labels, or the points at which they were found. What is missing to
         a sum of 1 is the plane 0, which may be the only one."""
         parts = list(parts)
+        if self.problem.remote:
+            return Mixed(tuple(parts))
         weights, recipes = np.array([weight for weight, _ in parts]), [recipe for _, recipe in parts]
         if self.problem.log:
             coefs = np.array([recipe.coef for recipe in recipes]).reshape(len(recipes), self.problem.d)
             return Gibbs(weights, coefs)
-        return pool_of(self.problem.model.sizes, [recipe.labels for recipe in recipes], weights)
+        labels = [self.labels(recipe.coef) if recipe.labels is None else recipe.labels for recipe in recipes]
+        return pool_of(self.problem.model.sizes, labels, weights)
 
     def pool_sums(self, pool: Pool) -> tuple[float, np.ndarray]:
         """(sum p a L, sum p a f psi) of a pool."""
-        self.passes += 0.5
+        self.count(directions=1)
         out = np.zeros(self.problem.d)
         return self.problem.run(passes.pool_pass, self.problem.weights, *pool, out), out
 

@@ -20,6 +20,7 @@ from fenchel.data.row_blocks import slices
 from fenchel.kernels import vector_passes as passes
 from fenchel.kernels.passes import combine_pass
 from fenchel.kernels.sparse_duals import sparse_combine, sparse_conjugates
+from fenchel.oracles.blockwise import collected, summed
 from fenchel.oracles.intercepts import NarrowingSums, middle
 from fenchel.oracles.scalar import Oracle, Plane, PlaneRecipe
 from fenchel.oracles.slope_sums import ClassSlopeSums
@@ -44,7 +45,11 @@ class VectorOracle(Oracle):
 
     def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
         """(sum p loss, its gradient, 0) in one fused pass."""
-        self.passes += 1.0
+        return *self.risk_alone(w), 0.0
+
+    @summed(passes=1.0, shapes=lambda problem: ((), (problem.d,)))
+    def risk_alone(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """(sum p loss, its gradient)."""
         problem, W = self.problem, self.matrix(w)
 
         def work(block):
@@ -63,7 +68,7 @@ class VectorOracle(Oracle):
             return value, gradient
 
         value, gradient = self.engine.sum(work, self.blocks)
-        return value, gradient.ravel(), 0.0
+        return value, gradient.ravel()
 
     def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
         """Each intercept in turn in the middle of those that are best, the others held; their mean, which is free, is 0.
@@ -88,9 +93,9 @@ class VectorOracle(Oracle):
         W[problem.features] -= W[problem.features].mean()
         return W.ravel(), b
 
+    @collected(passes=0.5)
     def score_matrix(self, w: np.ndarray) -> np.ndarray:
         """The scores of every row, n x m."""
-        self.passes += 0.5
         problem, W = self.problem, self.matrix(w)
         Z = np.empty(problem.dual_shape)
 
@@ -125,9 +130,8 @@ class VectorOracle(Oracle):
 
         return self.engine.sum(work, self.blocks)[0]
 
-    def combine(self, u: Any) -> np.ndarray:
+    def combine_here(self, u: Any) -> np.ndarray:
         """sum_i p_i x_i u_i', flat; u may be a CSR matrix."""
-        self.passes += 0.5
         problem, duals = self.problem, as_rows(u) if sp.issparse(u) else None
 
         def work(block):
@@ -152,6 +156,11 @@ class VectorOracle(Oracle):
     @cached_property
     def mean_row(self) -> np.ndarray:
         """sum p x."""
+        return self.sum_of_rows()
+
+    @summed()
+    def sum_of_rows(self) -> np.ndarray:
+        """The same, asked of the rows."""
 
         def work(block):
             out = np.zeros(self.problem.features)
@@ -191,7 +200,12 @@ class VectorOracle(Oracle):
     @cached_property
     def class_rows(self) -> np.ndarray:
         """sum p x over the rows of each class, a row per class."""
-        found = self.combine(np.eye(self.problem.outputs)[self.problem.y])
+        return self.sums_of_classes()
+
+    @summed(passes=0.5)
+    def sums_of_classes(self) -> np.ndarray:
+        """The same, asked of the rows."""
+        found = self.combine_here(np.eye(self.problem.outputs)[self.problem.y])
         return np.ascontiguousarray(self.matrix(found)[: self.problem.features].T)
 
     def balanced_claim(self, w: np.ndarray, losses: float, g: np.ndarray) -> tuple[float, np.ndarray]:

@@ -105,7 +105,7 @@ def inner_regularizers(reg: Regularizer) -> list[Regularizer]:
 def is_trusted(reg: Regularizer) -> bool:
     """Whether a regularizer is Fenchel's own, and those that it is made of are too: another one's R* is tried before it is
     believed."""
-    return is_ours(type(reg)) and all(map(is_trusted, inner_regularizers(reg)))
+    return is_ours(type(reg)) and (not isinstance(reg, Regularizer) or all(map(is_trusted, inner_regularizers(reg))))
 
 
 def _plain(value: Any) -> Any:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.errors import InputError
 from fenchel.estimators.saving import Saving
 from fenchel.report.subject import Run, Solve, run_of
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
-def run_of_estimator(fitted: Any, name: str, feature_names: Sequence[str] | None) -> Run:
+
+def run_of_estimator(fitted: BaseEstimator, name: str, feature_names: Sequence[str] | None) -> Run:
     """The run of a fitted estimator of `fenchel` that has a certificate."""
     if not isinstance(fitted, Saving):
         raise InputError(f"a {type(fitted).__name__} keeps no account of its solve for a report; give a Result instead")
@@ -22,7 +25,7 @@ def run_of_estimator(fitted: Any, name: str, feature_names: Sequence[str] | None
     return replace(run, solves=_solves(fitted, run.solves), **own)
 
 
-def _scores(fitted: Any) -> Any:
+def _scores(fitted: BaseEstimator) -> Any:
     """The scores, under whichever name the estimator has them; what a regression predicts is its score."""
     for name in ("decision_function", "score_samples", "predict"):
         if hasattr(fitted, name):
@@ -30,7 +33,7 @@ def _scores(fitted: Any) -> Any:
     return None
 
 
-def _solves(fitted: Any, known: tuple[Solve, ...]) -> tuple[Solve, ...]:
+def _solves(fitted: BaseEstimator, known: tuple[Solve, ...]) -> tuple[Solve, ...]:
     """With what the estimator remembers of them; one from a file remembers nothing."""
     if not fitted._work:
         return known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from fenchel.models.base import BaseModel
 from fenchel.models.model import Model
 from fenchel.report.data_facts import data_facts, task_of
 from fenchel.result import Certificate, Result, Status, TracePoint
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Fit(NamedTuple):
     results: Sequence[Result]
 
 
-def run_of(given: Any, name: str, feature_names: Sequence[str] | None = None) -> Run:
+def run_of(given: object, name: str, feature_names: Sequence[str] | None = None) -> Run:
     """The run that is meant by a Result, a model or a fitted estimator of `fenchel`."""
     if isinstance(given, Result):
         return _of_result(given, name, feature_names)
@@ -138,8 +141,9 @@ def _of_model(model: Any, name: str, feature_names: Sequence[str] | None) -> Run
     names = getattr(model, "feature_names", None) if weights is not None and feature_names is None else feature_names
     free = getattr(model, "fit_intercept", False)
     bias = np.atleast_1d(np.asarray(model.intercept, dtype=float)) if free else None
+    task = "ranking" if model.is_ranking else task_of(model.loss, model.labels)
     return Run(
-        name, model.family, task_of(model.loss, model.labels), model.loss, model.regularizer, free, solves, weights, bias,
+        name, model.family, task, model.loss, model.regularizer, free, solves, weights, bias,
         model.labels, names_for(weights, names), model.facts(), versions=model.versions, **_model_functions(model),
     )  # fmt: skip
 

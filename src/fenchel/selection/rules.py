@@ -62,8 +62,11 @@ LOOSE_ROUGH, MAX_FACTOR_COST = (
 LOOSE, SOME = 0.045, 1000  # |x|^2 / (n alpha) on average over some rows, for a factor of one pass: dual steps are few
 NOT_FAR, FAR_ROUGH = 20.0, 100.0  # |x|^2 / (n alpha) of wide sparse rows up to which few epochs do it; do it roughly
 PATIENT = 3.0  # times what semismooth Newton costs as a rule: what dual steps are thought to cost where it needs longer
-PROXIMAL_SYSTEMS, PASSES_PER_SYSTEM, SYSTEM_NS = 30.0, 3.0, 3e5  # of proximal points with Newton steps, about
+PROXIMAL_SYSTEMS, PASSES_PER_SYSTEM, SYSTEM_NS = 10.0, 3.0, 3e5  # of proximal points with Newton steps, about
 EPOCH_NS = 5e4  # of dual steps, beside the work on rows
+ROWS_PER_FEATURE = 2.0  # from where on semismooth Newton was measured to be up to 10 times as fast as proximal points
+# Several scores: cutting planes took 0.02 s where steps on rows took more than 1 s (iris, top-2, alpha 1e-4).
+MAX_PLANE_VARIABLES, PLANES_PER_VARIABLE = 300, 4.0
 SMALL = 40_000  # values of X up to which proximal points with Newton steps take some 30 ms at most
 TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
 
@@ -118,7 +121,7 @@ def _cheap_factor(problem: Problem) -> bool:
 
 def _wide_and_flat(problem: Problem) -> bool:
     """A factor would cost more than the dual epochs, and rows may have no curvature (squared hinge, Huber, ...)."""
-    if not problem.is_scalar or not problem.smooth_loss:
+    if not problem.is_scalar or not problem.smooth_loss or _by_prox(problem):
         return False
     costs = costs_of(problem)
     return costs.factor > EXPENSIVE * costs.product and _flat_ends(problem)
@@ -152,8 +155,18 @@ def _pairs(problem: Problem) -> bool:
     return problem.fit_intercept and not problem.smooth_loss and problem.n > problem.d
 
 
+def _few_variables(problem: VectorProblem) -> bool:
+    """Several scores, a nonsmooth loss, and so few variables that cutting planes soon describe the risk."""
+    return problem.is_vector and not problem.smooth_loss and problem.d <= MAX_PLANE_VARIABLES and problem.n >= problem.d
+
+
+def _planes(problem: VectorProblem) -> float:
+    """What cutting planes would cost, about, in passes over the data."""
+    return PLANES_PER_VARIABLE * problem.d
+
+
 def _truncated_newton(problem: VectorProblem) -> bool:
-    if problem.is_scalar:
+    if problem.is_scalar or problem.is_measure:
         return True
     if problem.free and not problem.smooth_loss:  # nobody else balances dual variables at nonsmooth points
         return True
@@ -162,8 +175,21 @@ def _truncated_newton(problem: VectorProblem) -> bool:
 
 
 def _flat_and_small(problem: Problem) -> bool:
-    """L1 or ElasticNet, a loss with flat or linear ends, and little data: working sets can take longer than anything else."""
-    return _sparse_answer(problem) and _flat_ends(problem) and problem.n * problem.d <= SMALL
+    """L1 or ElasticNet, little data, and a smooth loss that is flat or linear somewhere: working sets can then take long."""
+    if not _sparse_answer(problem) or not problem.smooth_loss or problem.n * problem.d > SMALL:
+        return False
+    at_targets = (curvature(problem.loss, float(y), float(y)) for y in problem.y[:FEW])
+    return _flat_ends(problem) or any(middle == 0.0 for middle in at_targets)
+
+
+def _tall_and_sparse_answer(problem: Problem) -> bool:
+    """L1 or ElasticNet with rows enough: factors with a row for each feature are cheaper than steps in all dual variables."""
+    return _sparse_answer(problem) and problem.n >= ROWS_PER_FEATURE * problem.d
+
+
+def _several_proximal_newtons(problem: Problem) -> float:
+    """After how many passes semismooth Newton hands over to proximal points."""
+    return 3.0 * PATIENT * _proximal_newton_passes(problem)
 
 
 def _sparse_answer(problem: Problem) -> bool:
@@ -201,6 +227,12 @@ RULES: list[Rule] = [
         "rows whose loss is flat leave no curvature to Newton steps in columns",
     ),
     Rule("working_set", _always, "few of the columns matter, and Newton steps on those are cheap"),
+    Rule(
+        "semismooth_newton",
+        _tall_and_sparse_answer,
+        "few features, so Newton steps on the smoothed problem are cheap",
+        _several_proximal_newtons,
+    ),
     Rule("proximal_point_newton", _sparse_answer, "neither part need be smooth, and Newton steps are few"),
     Rule(
         "dual_ascent",
@@ -247,6 +279,8 @@ RULES: list[Rule] = [
     Rule("dual_ascent", _always, "a dual step costs one row and never loses ground", _newton_passes),
     Rule("semismooth_newton", _always, "Newton steps, where dual steps come to little"),
     Rule("pairwise_ascent", _pairs, "steps on pairs of rows keep the free intercept's constraint"),
+    Rule("block_ascent", _few_variables, "a step on all scores of a row is exact and never loses ground", _planes),
+    Rule("bundle", _few_variables, "few variables, so few cutting planes, where steps on rows come to little"),
     Rule("block_ascent", _always, "a step on all scores of a row is exact and never loses ground"),
     Rule("proximal_gradient", _always, "the loss is differentiable and the regularizer has a prox"),
     Rule(

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fenchel.kernels.gram import squares_pass
+from fenchel.solvers.proximal_gradient.settings import SETTINGS
 
 if TYPE_CHECKING:
     from fenchel.oracles.scalar import Oracle
-
-# Variances of columns below this fraction of the largest one are replaced by it.
-MIN_VARIANCE_RATIO = 1e-12
 
 
 def pack(oracle: Oracle, w: np.ndarray, b: float) -> np.ndarray:
@@ -41,17 +39,16 @@ def packed_gradient(oracle: Oracle, g: np.ndarray, slopes: float) -> np.ndarray:
 
 def column_variances(oracle: Any, mean: np.ndarray) -> np.ndarray:
     """sum_i p_i (x_ij - mean_j)^2 for every column of X, > 0."""
-    oracle.passes += 0.5
 
     def work(block: Any) -> tuple[np.ndarray]:
         out = np.zeros(mean.size)
         squares_pass(block.rows, block.p, out)
         return (out,)
 
-    squares = oracle.engine.sum(work, oracle.blocks)[0]
-    least = MIN_VARIANCE_RATIO * squares
+    squares = oracle.sum_blocks(work, oracle.blocks, directions=1)[0]
+    least = SETTINGS.min_variance_ratio * squares
     found = np.maximum(squares - mean * mean, least)
-    return np.maximum(found, max(MIN_VARIANCE_RATIO * float(found.max()), 1e-300))
+    return np.maximum(found, max(SETTINGS.min_variance_ratio * float(found.max()), 1e-300))
 
 
 def scales(oracle: Any) -> np.ndarray | float:

@@ -3,9 +3,8 @@
 With u the slopes at (w, b), g = sum p u x, and F = sum p loss: -sum p (loss*(u) - u offset) = F - <w, g> - b sum p u.
 If the intercept is free, u must first be shifted by r = sum p u to be balanced; to first order that adds r times the mean
 of <x, w> + b to the loss part (the offset enters twice and cancels), and it turns g into g - r xbar exactly. Where R* is an
-indicator, u is scaled by c <= 1, which keeps at least c times the loss part when losses are not negative. Along
-unpenalised directions g becomes 0; what that changes elsewhere cancels to first order. Estimates, not
-proofs: the certificate is recomputed.
+indicator, u is scaled by c <= 1, which keeps at least c times the loss part when losses are nonnegative. Along unpenalised
+directions g becomes 0; what that changes elsewhere cancels to first order. These are estimates: the certificate is recomputed.
 """
 
 from __future__ import annotations

@@ -22,16 +22,17 @@ class Planes:
         self.gram = np.zeros((0, 0))
         self.recipes: list[PlaneRecipe | None] = []
         self.weights = np.zeros(0)
+        self.bound_weights = np.zeros(0)
         self.idle = np.zeros(0, dtype=int)
         if np.isfinite(lowest):
             self._append(np.zeros(d), lowest, None)  # The risk is never below this: a plane without a pass, with u = 0.
-            self.weights[0] = 1.0
+            self.weights[0] = self.bound_weights[0] = 1.0
 
     def add(self, plane: Plane) -> None:
         if np.isfinite(plane.constant) and np.isfinite(plane.gradient).all():
             self._append(plane.gradient, plane.constant, plane.recipe)
             if self.c.size == 1:
-                self.weights[0] = 1.0
+                self.weights[0] = self.bound_weights[0] = 1.0
 
     def _append(self, gradient: np.ndarray, constant: float, recipe: PlaneRecipe | None) -> None:
         products = self.A.T @ gradient
@@ -43,11 +44,13 @@ class Planes:
         self.c = np.append(self.c, constant)
         self.recipes.append(recipe)
         self.weights = np.append(self.weights, 0.0)
+        self.bound_weights = np.append(self.bound_weights, 0.0)
         self.idle = np.append(self.idle, 0)
 
     def use(self, weights: np.ndarray, also: np.ndarray | None = None) -> None:
-        """Keep the weights for the next warm start, and count for how long each plane has had none."""
-        self.weights = weights
+        """Keep the weights (of the step, and of the bound if those are others) for the next warm start, and count for how
+        long each plane has had none."""
+        self.weights, self.bound_weights = weights, weights if also is None else also
         active = weights > 0.0 if also is None else (weights > 0.0) | (also > 0.0)
         self.idle = np.where(active, 0, self.idle + 1)
 
@@ -57,7 +60,8 @@ class Planes:
         if keep.all():
             return
         self.A, self.c, self.gram = self.A[:, keep], self.c[keep], self.gram[np.ix_(keep, keep)]
-        self.weights, self.idle = self.weights[keep], self.idle[keep]
+        self.weights, self.bound_weights = self.weights[keep], self.bound_weights[keep]
+        self.idle = self.idle[keep]
         self.recipes = [recipe for recipe, k in zip(self.recipes, keep, strict=True) if k]
 
 

@@ -1,4 +1,4 @@
-"""What dual coordinate steps need of a regularizer: strength, mirror map (`transfer`), curvature along every row."""
+"""A regularizer as dual coordinate steps need it: strength, mirror map (`transfer`), curvature along every row."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Problem      min over w, b of F(w, b) + R(w), both differentiable (the intercept is one more variable)
 Update       x <- x + t d, d = -H grad with H from the last `memory` pairs (two-loop recursion), t by a weak Wolfe
              search that starts at 1 and interpolates: one fused pass over the data per trial, usually one trial
-Certificate  the slopes at the iterate; the gap to expect costs O(d) (`dual_estimates.py`)
+Certificate  the slopes at the iterate; an estimate of the gap costs O(d) (`dual_estimates.py`)
 Reference    Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5; Lewis and Overton (2013) for the search
 """
 
@@ -49,7 +49,7 @@ class LBFGS(Solver):
     memory: int = 20
     cost: ClassVar[str] = "about one pass over the data, and O(memory d)"
     convergence: ClassVar[str] = "geometric for strongly convex objectives"
-    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "own vector", "free vector", "structured log")
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "own vector", "free vector", "set", "structured log")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("gradient",))
     remote: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector", "structured log")
 

@@ -26,10 +26,9 @@ class RemotePasses:
     """As `passes.Passes`; a point's z is the number under which the blocks keep it, and its h is the sum of theirs."""
 
     def __init__(self, oracle: Any):
-        self.oracle, self.problem, self.team = oracle, oracle.problem, oracle.team
-        self.name = self.team.new_name()
-        oracle.passing.append(self.name)
-        product, gram = self.team.sum("newton_costs", self.name, changes=self.name)
+        self.oracle, self.problem, self.blocks = oracle, oracle.problem, oracle.blocks
+        self.name = self.blocks.new_name()
+        product, gram = self.blocks.sum("newton_costs", self.name, changes=self.name)
         d = float(self.problem.d)
         factor = gram + SETTINGS.factor_ns_per_product * d**3 / 3.0
         self.costs = Costs(product, gram, factor if d <= SETTINGS.max_remote_factored_features else np.inf)
@@ -40,10 +39,7 @@ class RemotePasses:
         self.oracle.count()
         self.next += 1
         asked = ("newton_look", self.name, w, b, self.next)
-        if self.oracle.planes is not None:
-            risk, g, slopes, curvature_sum, total = self.oracle.checked(w, b, *asked)
-        else:
-            risk, g, slopes, curvature_sum, total = self.team.sum(*asked, changes=self.name)
+        risk, g, slopes, curvature_sum, total = self.blocks.sum(*asked, changes=self.name)
         regularizer = self.problem.regularizer
         slopes = slopes if self.problem.fit_intercept else 0.0
         value, gradient = risk + regularizer.value(w), g + regularizer.gradient(w)
@@ -56,12 +52,12 @@ class RemotePasses:
 
     def secant_curvature(self, point: Point, line: RemoteLine) -> Point:
         """The point, each curvature replaced by its average over a line where that is larger."""
-        curvature_sum, total = self.team.sum("newton_secant_curvature", self.name, point.z, *line, changes=self.name)
+        curvature_sum, total = self.blocks.sum("newton_secant_curvature", self.name, point.z, *line, changes=self.name)
         return point._replace(curvature_sum=curvature_sum if point.curvature_sum.size else point.curvature_sum, h=total)
 
     def along(self, line: RemoteLine, t: float) -> tuple[float, float]:
         """(risk, its derivative) on a line."""
-        value, slope = self.team.sum("newton_along", self.name, *line, t)
+        value, slope = self.blocks.sum("newton_along", self.name, *line, t)
         return value, slope
 
     def curvature_of(self, point: Point) -> float:
@@ -70,14 +66,14 @@ class RemotePasses:
 
     def farthest(self, point: Point) -> float:
         """sqrt(sum p z^2), the typical magnitude of a score."""
-        return math.sqrt(self.team.sum("newton_squares", self.name, point.z)[0])
+        return math.sqrt(self.blocks.sum("newton_squares", self.name, point.z)[0])
 
     def product(self, point: Point, v: np.ndarray, shift: float) -> np.ndarray:
         """sum_i h_i (<x_i, v> + shift) x_i."""
         self.oracle.count()
-        return self.team.sum("newton_product", self.name, point.z, v, shift)[0]
+        return self.blocks.sum("newton_product", self.name, point.z, v, shift)[0]
 
     def gram(self, point: Point) -> np.ndarray:
         """sum_i h_i x_i x_i', in its upper triangle at least."""
         self.oracle.count()
-        return self.team.sum("newton_gram", self.name, point.z)[0]
+        return self.blocks.sum("newton_gram", self.name, point.z)[0]

@@ -6,27 +6,19 @@ positive semi-definite, and says so when c'Kc or (p u)'K(p u) comes out negative
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from fenchel import deadline
 from fenchel.certificates.assemble import Share, assemble
 from fenchel.certificates.passes import conjugate_pass, slopes_pass
-from fenchel.certificates.scalar import Certifier, certified_loss, feasible, require_subgradients
+from fenchel.certificates.scalar import Certifier, accept_duals, certified_loss, feasible, require_subgradients
 from fenchel.compile.kernel import kernel
-from fenchel.data.accept import accept_vector
 from fenchel.data.sums import add
 from fenchel.errors import InputError
-from fenchel.kernel_methods.gram import refuse_indefinite
 from fenchel.losses.protocol import value
 from fenchel.result import Certificate
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from fenchel.kernel_methods.gram import Gram
-    from fenchel.kernel_methods.problem import KernelProblem
 
 BLOCK = 1024  # rows of K in memory at once
 
@@ -43,7 +35,7 @@ def loss_pass(loss, y, p, z):
     return total + correction, magnitude
 
 
-def products(gram: Gram, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def products(gram: Any, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(K V, |K| |V|) for a few vectors as columns of V, block by block over the rows of K."""
     used = np.flatnonzero(vectors.any(axis=1))
     out, size = np.zeros((gram.n, vectors.shape[1])), np.zeros((gram.n, vectors.shape[1]))
@@ -54,6 +46,14 @@ def products(gram: Gram, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             out[start : start + BLOCK] = rows @ vectors[used]
             size[start : start + BLOCK] = np.abs(rows) @ np.abs(vectors[used])
     return out, size
+
+
+def refuse_indefinite(why: str, name: str = "") -> NoReturn:
+    """Raise InputError: no certificate can rest on this kernel."""
+    what = f"the Gram matrix {name}" if name else "the kernel"
+    raise InputError(
+        f"{what} is not positive semi-definite: {why}. Use a kernel that is, or add a constant to the diagonal."
+    )
 
 
 def square(gram_vector: np.ndarray, vector: np.ndarray, size: np.ndarray) -> tuple[float, float]:
@@ -80,7 +80,7 @@ class SquaredNorm(NamedTuple):
         return 1.0
 
     def perturbed(self, v: np.ndarray, error: float) -> tuple[np.ndarray, ...]:
-        return (v,)
+        return (v,)  # The rounding of both squares is among the magnitudes of the share.
 
 
 def kernel_certificate(problem: Any, coef: np.ndarray, b: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
@@ -103,27 +103,6 @@ def kernel_certificate(problem: Any, coef: np.ndarray, b: float, u: np.ndarray) 
     return assemble(problem, coef, share, intercept=abs(b), penalty=squares)[0], u
 
 
-def certify_kernel(
-    problem: KernelProblem, coef: ArrayLike, intercept: float = 0.0, dual_point: ArrayLike | None = None
-) -> Certificate:
-    """How far f = sum_j coef_j k(x_j, .) + intercept is from the optimum, at most.
-
-    Without a dual point, u = -alpha c / p is used where the intercept is fixed or the loss is nonsmooth (it is the dual
-    point that belongs to c), clipped into its domain; for smooth losses, the slopes at the scores if they are better.
-
-    >>> from fenchel.kernel_methods import KernelProblem, certify_kernel, solve_kernel
-    >>> problem = KernelProblem([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0], loss="squared", alpha=0.1)
-    >>> certify_kernel(problem, solve_kernel(problem, tol=1e-8).coef).relative_gap <= 1e-8
-    True
-    """
-    c = accept_vector(coef, problem.n, "coef")
-    b = float(intercept)
-    if not np.isfinite(b) or (b != 0.0 and not problem.fit_intercept):
-        raise InputError(f"intercept is {b!r}: it must be finite, and 0 unless the problem has fit_intercept=True")
-    u = best_kernel_dual(problem, c, b) if dual_point is None else accept_kernel_dual(problem, dual_point)
-    return kernel_certificate(problem, c, b, u)[0]
-
-
 def kernel_slopes_at(problem: Any, coef: np.ndarray, b: float) -> np.ndarray:
     """The slopes of all losses at f."""
     u = np.empty(problem.n)
@@ -131,21 +110,16 @@ def kernel_slopes_at(problem: Any, coef: np.ndarray, b: float) -> np.ndarray:
     return u
 
 
-def best_kernel_dual(problem: KernelProblem, coef: np.ndarray, b: float) -> np.ndarray:
+def best_kernel_dual(problem: Any, coef: np.ndarray, b: float) -> np.ndarray:
     """The dual point that belongs to c, or the slopes at the scores if they are better."""
     candidates = (own_dual(problem, coef), kernel_slopes_at(problem, coef, b))
     return max(candidates, key=lambda u: kernel_certificate(problem, coef, b, u)[0].dual)
 
 
-def own_dual(problem: KernelProblem, coef: np.ndarray) -> np.ndarray:
+def own_dual(problem: Any, coef: np.ndarray) -> np.ndarray:
     """u = -alpha c / p: the dual point whose function is f."""
     p = problem.weights
     return np.divide(-problem.alpha * coef, p, out=np.zeros(problem.n), where=p > 0.0)
 
 
-def accept_kernel_dual(problem: KernelProblem, dual_point: ArrayLike) -> np.ndarray:
-    """A user's dual point, checked."""
-    return accept_vector(dual_point, problem.n, "dual_point")
-
-
-CERTIFIER = Certifier(kernel_certificate, kernel_slopes_at, best_kernel_dual, accept_kernel_dual)
+CERTIFIER = Certifier(kernel_certificate, kernel_slopes_at, best_kernel_dual, accept_duals)
