@@ -1,6 +1,7 @@
 """The assembly of certificates: shares of parts of the rows, put together, certify as one of all rows does."""
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,7 +10,10 @@ import scipy.sparse as sp
 import fenchel
 from fenchel.certificates import scalar, vector
 from fenchel.certificates.assemble import Share, assemble, blur, lower_bound, none_like
+from fenchel.certificates.scalar import certifier_of
+from fenchel.problems.measure import Mixture
 from fenchel.regularizers import L1, L2
+from fenchel.structured import Gibbs
 
 CUT = (0, 7, 8, 30, 40)
 rng = np.random.default_rng(0)
@@ -99,3 +103,43 @@ def test_the_bound_holds_at_the_scale_that_the_domain_allows():
     assert lower_bound(L2(0.5), share).dual == pytest.approx(3.0 - 1.16)
     assert lower_bound(L1(0.5), share, lambda scale: share.scaled(0.1)).dual == pytest.approx(0.3)
     assert blur(L1(0.5), np.array([0.5, 0.0]), 1e-6, 7.0) == pytest.approx(7.0 * 1e-6 / 0.5, rel=1e-3)
+
+
+class Squares(NamedTuple):
+    """|z - y|^2 / 2 of several targets: not one of Fenchel's, so that its dual points are mixtures of planes."""
+
+    def value(self, z, y):
+        return 0.5 * np.sum((z - y) ** 2)
+
+    def slopes(self, z, y, out):
+        out[:] = z - y
+
+
+GOALS = np.random.default_rng(1).standard_normal((40, 3))
+RANDOM_SIGNS = np.where(GOALS[:, 0] > 0.0, 1.0, -1.0)  # unrelated to X: w = 0 is nearly optimal
+# A problem, and points whose planes, the first one counted more than once and the second one less than never, lie too high.
+TOO_HIGH = {
+    "measure": lambda: (
+        fenchel.Problem(X, RANDOM_SIGNS, loss="roc_area", alpha=5.0),
+        lambda weights: Mixture(weights, np.array([np.zeros(40), 10.0 * RANDOM_SIGNS])),
+    ),
+    "own loss": lambda: (
+        fenchel.Problem(X, GOALS, loss=Squares(), alpha=50.0),
+        lambda weights: Mixture(weights, np.array([np.zeros((40, 3)), GOALS])),
+    ),
+    "log-loss": lambda: (
+        fenchel.Problem(X, CLASSES, loss=fenchel.structured.Multiclass(3, loss="log"), alpha=50.0),
+        lambda weights: Gibbs(weights, np.outer([0.0, 5.0], np.ones(15))),
+    ),
+}
+
+
+@pytest.mark.parametrize("weights", [(2.0, -1.0), (1.5, -0.5), (np.nan, 1.0), (np.inf, 1.0)])
+@pytest.mark.parametrize("family", TOO_HIGH)
+def test_planes_with_weights_that_are_none_bound_nothing(family, weights):
+    problem, point = TOO_HIGH[family]()
+    best = fenchel.solve(problem, tol=1e-6).certificate.primal
+    with np.errstate(all="ignore"):
+        found, kept = certifier_of(problem).certificate(problem, np.zeros(problem.d), 0.0, point(np.array(weights)))
+    assert found.dual <= best + found.floor
+    assert np.min(kept.weights) >= 0.0 and np.sum(kept.weights) <= 1.0 + 1e-12

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificates.assemble import Share, assemble, none_like
+from fenchel.certificates.mixtures import accept_mixture, mixed_plane, usable_mixture
 from fenchel.certificates.scalar import Certifier, combined
 from fenchel.compile.dispatch import is_ours
 from fenchel.compile.kernel import kernel
@@ -70,23 +71,6 @@ def require_tangents(problem: Any, scores: Sequence[np.ndarray]) -> None:
         )
 
 
-def accept_mixture(problem: Any, dual_point: Any) -> Mixture:
-    """A user's dual point, checked."""
-    try:
-        weights, scores = (np.asarray(part, dtype=np.float64) for part in dual_point)
-    except (TypeError, ValueError):
-        raise InputError(
-            "the dual point of a measure is (weights, scores), a row of n scores for each weight"
-        ) from None
-    if weights.ndim != 1 or scores.shape != (weights.size, problem.n):
-        raise InputError(f"the scores of a mixture must have shape ({weights.size}, {problem.n}), got {scores.shape}")
-    if not (np.isfinite(scores).all() and np.isfinite(weights).all()):
-        raise InputError("the dual point contains NaN or infinity")
-    if weights.min() < 0.0 or not weights.sum() > 0.0:
-        raise InputError("the weights of a mixture must be at least 0 and not all 0")
-    return Mixture(weights, scores)
-
-
 def set_certificate(
     problem: Any, w: np.ndarray, b: float, mixture: Any, scores: Any = None, combine: Any = combined
 ) -> tuple[Certificate, Mixture]:
@@ -98,15 +82,13 @@ def set_certificate(
     value, slope, _ = plane_at(problem, z)
     require_tangents(problem, [z, *(mixture.scores if isinstance(mixture, Mixture) else [])])
     magnitude = abs(value) + float(np.abs(slope) @ size)
-    mixture = mixture if isinstance(mixture, Mixture) else Mixture(np.ones(1), z[None])
-    total = float(mixture.weights.sum())
-    weights = mixture.weights / (max(total, 1.0) if problem.loss.nonnegative else total)
-    g, c, sizes = np.zeros(problem.n), 0.0, 0.0
-    for weight, at_scores in zip(weights, mixture.scores, strict=True):
+    kept = usable_mixture(mixture, z, problem.loss.nonnegative)
+
+    def plane(at_scores: np.ndarray) -> tuple[np.ndarray, float, float]:
         at, slope, constant = plane_at(problem, at_scores)
-        g += weight * slope
-        c += weight * constant
-        sizes += weight * (abs(at) + float(np.abs(slope) @ np.abs(at_scores)))
+        return slope, constant, abs(at) + float(np.abs(slope) @ np.abs(at_scores))
+
+    g, c, sizes = mixed_plane(*kept, plane, problem.n)
     v, spread = combine(problem, np.ones(problem.n), g)
     share = Share(v, (c,), (sizes,), (spread,), risk=(value,), risk_size=(magnitude,))
 
@@ -115,9 +97,7 @@ def set_certificate(
         return share.scaled(scale) if problem.loss.nonnegative else none_like(share)
 
     logarithm = 1.0 + np.log2(problem.n)  # Sums over sorted scores run over all of them.
-    found, _ = assemble(problem, w, share, scaled, depth=logarithm)
-    kept = Mixture(weights, mixture.scores)
-    return found, kept
+    return assemble(problem, w, share, scaled, depth=logarithm)[0], kept
 
 
 def slopes_mixture(problem: Any, w: np.ndarray, b: float = 0.0, scores: Any = None) -> Mixture:

@@ -20,6 +20,7 @@ import numpy as np
 
 from fenchel.certificates.assemble import Share, assemble
 from fenchel.certificates.marginals import accept_marginals, weigh_marginals
+from fenchel.certificates.mixtures import accept_planes, mixed_plane, usable_weights
 from fenchel.certificates.scalar import Certifier
 from fenchel.compile.kernel import kernel
 from fenchel.data.sums import add
@@ -190,19 +191,18 @@ def _held_to_known_labels(problem: Any, w: np.ndarray, labels: np.ndarray, pool:
 def _log_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, Any, float, float, np.ndarray]:
     """(risk, sizes of all terms, the dual point as used, the constant of its plane, its spread, its slope)."""
     room = problem.model.workspace_size
-    mixture = point if isinstance(point, Gibbs) else Gibbs(np.ones(1), w[None])
-    total = float(mixture.weights.sum())
-    if not (mixture.weights >= 0.0).all():
-        mixture, total = Gibbs(np.ones(1), w[None]), 1.0
-    weights = mixture.weights / max(total, 1.0)  # the loss is never negative: what is missing to 1 is the plane 0
-    g, constant, sizes, risk = np.zeros(problem.d), 0.0, 0.0, None
-    for weight, at in zip(weights, mixture.coefs, strict=True):
+    mixture, risk = point if isinstance(point, Gibbs) else Gibbs(np.ones(1), w[None]), None
+    weights = usable_weights(mixture.weights, nonnegative=True)  # What is missing to 1 is the plane 0.
+    if weights is None:
+        mixture, weights = Gibbs(np.ones(1), w[None]), np.ones(1)
+
+    def plane(at: np.ndarray) -> tuple[np.ndarray, float, float]:
+        nonlocal risk
         value, size, slope = _log_plane(problem, at, room)
-        if np.array_equal(at, w):
-            risk = value
-        g += weight * slope
-        constant += weight * (value - float(slope @ at))
-        sizes += weight * (size + float(np.abs(slope) @ np.abs(at)))
+        risk = value if np.array_equal(at, w) else risk
+        return slope, value - float(slope @ at), size + float(np.abs(slope) @ np.abs(at))
+
+    g, constant, sizes = mixed_plane(weights, mixture.coefs, plane, problem.d)
     if risk is None:
         risk, size, _ = _log_plane(problem, w, room)
         sizes += size
@@ -278,7 +278,7 @@ def best_pool(problem: Any, w: np.ndarray, b: float = 0.0) -> Any:
 def accept_point(problem: Any, point: Any) -> Any:
     """A user's dual point, checked."""
     if problem.log:
-        return _accept_gibbs(problem, point)
+        return Gibbs(*accept_planes(point, (problem.d,), "coefs"))
     if isinstance(point, Marginals):
         return accept_marginals(problem, point)
     if not isinstance(point, Pool):
@@ -288,18 +288,6 @@ def accept_point(problem: Any, point: Any) -> Any:
             "the pool does not fit the problem: it is one of other examples, or has labels that the model does not know"
         )
     return point
-
-
-def _accept_gibbs(problem: Any, point: Any) -> Gibbs:
-    try:
-        weights, coefs = (np.ascontiguousarray(part, dtype=np.float64) for part in point)
-    except (TypeError, ValueError):
-        raise InputError("the dual point of a structured log-loss is (weights, coefs), a row for each weight") from None
-    if weights.ndim != 1 or coefs.shape != (weights.size, problem.d) or not np.isfinite(coefs).all():
-        raise InputError(f"the coefficients of the mixture must be finite, of shape ({weights.size}, {problem.d})")
-    if not (np.isfinite(weights).all() and weights.min() >= 0.0 and weights.sum() > 0.0):
-        raise InputError("the weights of a mixture must be at least 0 and not all 0")
-    return Gibbs(weights, coefs)
 
 
 CERTIFIER = Certifier(structured_certificate, own_point, best_pool, accept_point)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificates.assemble import Share, assemble
+from fenchel.certificates.mixtures import accept_mixture, mixed_plane, usable_mixture
 from fenchel.certificates.passes import EPS, UNEVEN
 from fenchel.certificates.scalar import Certifier
 from fenchel.certificates.vector import combined, primal_sums
@@ -153,16 +154,9 @@ def tangent_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> 
         )
     tangents = Tangents(problem)
     _, steep, _, _ = tangents.at(Z)
-    mixture = mixture if isinstance(mixture, Mixture) else Mixture(np.ones(1), Z[None])
     nonnegative = getattr(problem.loss, "nonnegative", False)
-    total = float(mixture.weights.sum())
-    weights = mixture.weights / (max(total, 1.0) if nonnegative else total)
-    U, c, sizes = np.zeros(problem.dual_shape), 0.0, 0.0
-    for weight, scores in zip(weights, mixture.scores, strict=True):
-        _, slope, constant, terms = tangents.at(scores)
-        U += weight * slope
-        c += weight * constant
-        sizes += weight * terms
+    kept = usable_mixture(mixture, Z, nonnegative)
+    U, c, sizes = mixed_plane(*kept, lambda scores: tangents.at(scores)[1:], problem.dual_shape)
     V, spread = combined(problem, U)
     v = V.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
@@ -173,8 +167,7 @@ def tangent_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> 
         """Mixed with the plane 0, which bounds a loss that is never negative, or with a plane that is nearly level."""
         return share.scaled(scale) if nonnegative else _into_domain(problem, tangents, share)
 
-    found, _ = assemble(problem, w, share, scaled, penalty=problem.penalty)
-    return found, Mixture(weights, mixture.scores)
+    return assemble(problem, w, share, scaled, penalty=problem.penalty)[0], kept
 
 
 def _into_domain(problem: Any, tangents: Tangents, share: Share) -> Share:
@@ -205,22 +198,4 @@ def tangents_mixture(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixture:
     return Mixture(np.ones(1), primal_sums(problem, w)[2][None])
 
 
-def accept_tangents(problem: Any, dual_point: Any) -> Mixture:
-    """A user's dual point, checked."""
-    try:
-        weights, scores = (np.ascontiguousarray(part, dtype=np.float64) for part in dual_point)
-    except (TypeError, ValueError):
-        raise InputError(
-            "the dual point of a loss of your own is (weights, scores), a matrix of rows x scores for each weight"
-        ) from None
-    if weights.ndim != 1 or scores.shape != (weights.size, *problem.dual_shape):
-        wanted = (weights.size, *problem.dual_shape)
-        raise InputError(f"the scores of a mixture must have shape {wanted}, got {scores.shape}")
-    if not (np.isfinite(scores).all() and np.isfinite(weights).all()):
-        raise InputError("the dual point contains NaN or infinity")
-    if weights.min() < 0.0 or not weights.sum() > 0.0:
-        raise InputError("the weights of a mixture must be at least 0 and not all 0")
-    return Mixture(weights, scores)
-
-
-CERTIFIER = Certifier(tangent_certificate, tangents_mixture, tangents_mixture, accept_tangents)
+CERTIFIER = Certifier(tangent_certificate, tangents_mixture, tangents_mixture, accept_mixture)

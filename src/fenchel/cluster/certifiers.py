@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificates.assemble import Share, assemble
-from fenchel.certificates.measure import accept_mixture, set_certificate, slopes_mixture
+from fenchel.certificates.measure import set_certificate, slopes_mixture
+from fenchel.certificates.mixtures import accept_mixture
 from fenchel.certificates.passes import EPS
 from fenchel.certificates.scalar import Certifier, shift_to_balance
 from fenchel.certificates.structured import rounding_depth
