@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.errors import InputError
 from fenchel.measures.break_even import BreakEven as BreakEven
 from fenchel.measures.check import check, check_foreign
 from fenchel.measures.eru import ERU as ERU
@@ -28,16 +27,7 @@ from fenchel.measures.roc_area import ROCArea as ROCArea
 from fenchel.measures.winner_takes_all import WinnerTakesAll as WinnerTakesAll
 from fenchel.registry import Registry, classes_in, public_names
 
-
-def _accept(spec: Any) -> Measure:
-    if not isinstance(spec, Measure):
-        raise InputError(f"measure must be a name or a Measure object, got {spec!r}")
-    return spec
-
-
-MEASURES: Registry[Measure] = Registry(
-    "measure", classes_in(globals(), lambda cls: issubclass(cls, Measure) and cls is not Measure), _accept
-)
+MEASURES: Registry[Measure] = Registry("measure", classes_in(globals(), Measure), base=Measure)
 __all__ = public_names(
     MEASURES, "MEASURES", Measure, check, check_foreign, "from_parameters", "is_measure", "make", "parameters"
 )
