@@ -16,6 +16,7 @@ import structured_problems
 import test_set_problems
 import vector_problems
 from fenchel import multiclass as M
+from fenchel import regularizers as R
 from fenchel import structured
 from fenchel.kernel_methods import KernelProblem
 
@@ -45,6 +46,25 @@ def kernel(free):
 
 CASES = {
     **dict(scalar_cases()),
+    **{
+        f"{loss}-{type(penalty).__name__}": functools.partial(
+            problems.problem, problems.LOSSES[loss], penalty, intercept=loss == "absolute", n=14
+        )
+        for loss in ("hinge", "absolute", "logistic")
+        for penalty in (
+            R.NoPenalty(),
+            R.L1(0.05, weights=[0.0, 1.0, 2.0]),
+            R.TotalVariation(0.05),
+            R.Bounded(R.L2(0.05), lower=0.0),
+            R.GroupLasso(0.05, [0, 0, 1]),
+            R.SparseGroupLasso(0.05, [0, 1, 1]),
+            R.Slope(0.05, [3.0, 2.0, 1.0]),
+            R.L1Ball(0.5),
+            R.L2Ball(0.5),
+            R.Simplex(),
+            R.Shifted(R.L1(0.05), [1.0, 0.0, -1.0]),
+        )
+    },
     "csr": functools.partial(
         problems.problem, problems.LOSSES["hinge"], problems.REGULARIZERS["l2"], storage=sp.csr_matrix
     ),

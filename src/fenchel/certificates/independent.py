@@ -10,7 +10,8 @@ sum is a `math.fsum`, which rounds once.
 
 A dual point is checked, not repaired: where it is outside the domain of a conjugate, D is -inf. Three small things are allowed
 for, because a feasible point is never feasible to the last bit: it is scaled down into the domain of R*; what is missing to
-sum p u = 0 for a free intercept is multiplied by the intercept and added to the floor; and so is the rounding of all sums.
+sum p u = 0 for a free intercept is multiplied by the intercept and added to the floor, and likewise what is missing to v = 0
+along unpenalised directions; and so is the rounding of all sums.
 
     family                dual point                                 constant, v
     one score per row     u_i                                        -sum p (loss*(u) - u offset),  -sum p u x
@@ -95,7 +96,8 @@ def check_proof(problem: Any, coef: Any, intercept: Any = 0.0, dual_point: Any =
 def _assembled(penalty: Any, w: np.ndarray, b: float, risk: Risk, plane: Plane) -> Certificate:
     """P and D, and what rounding can hide in P - D."""
     regular = float(penalty.value(w))
-    constant, v, size = plane.constant, plane.v, plane.size
+    constant, size = plane.constant, plane.size
+    v, charge = _penalised(penalty, plane.v, w)
     if not (math.isfinite(constant) and np.isfinite(v).all()):
         return _refused(risk.value + regular)
     if (scale := float(penalty.dual_scale(v))) < 1.0:
@@ -104,15 +106,28 @@ def _assembled(penalty: Any, w: np.ndarray, b: float, risk: Risk, plane: Plane) 
         v, (constant, size) = scale * v, plane.scaled(scale)
     if not is_trusted(penalty):
         _refuse_false_conjugate(penalty, w, v)
-    outward = penalty.perturbed(v, SAFETY * UNIT * float(np.max(plane.spread, initial=0.0)))
+    moved = penalty.perturbed(v, SAFETY * UNIT * float(np.max(plane.spread, initial=0.0)))
+    outward = [_penalised(penalty, x, w)[0] for x in moved]
     ends, conjugate_value = [float(penalty.conjugate(x)) for x in outward], float(penalty.conjugate(v))
     if math.isfinite(max(ends)):
         hidden = max(0.0, max(ends) - conjugate_value)
     else:  # at the end of the domain of R*: the point would be scaled down by so much
         hidden = (1.0 - min(float(penalty.dual_scale(x)) for x in outward)) * size
     floor = SAFETY * UNIT * (risk.size + size + abs(regular) + abs(conjugate_value)) + hidden
-    floor += plane.imbalance * max(1.0, b)
+    floor += plane.imbalance * max(1.0, b) + charge
     return _certificate(risk.value + regular, constant - conjugate_value, floor)
+
+
+def _penalised(penalty: Any, v: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, float]:
+    """(v without its part along unpenalised directions, what that part can contribute at coefficients such as w)."""
+    find = getattr(penalty, "unpenalised", None)
+    N = None if find is None or not np.isfinite(v).all() else find(v.size)
+    if N is None:
+        return v, 0.0
+    N = N.toarray()
+    squares = (N * N).sum(axis=0)
+    along = N.T @ v
+    return v - N @ (along / squares), float(np.abs(along) @ np.maximum(1.0, np.abs(N.T @ w) / squares))
 
 
 def _certificate(primal: float, dual: float, floor: float) -> Certificate:
