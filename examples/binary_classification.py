@@ -21,8 +21,8 @@ for name, result in results.items():
     print(f"{name:18} {result.status.name} {result.certificate}")
 
 # %%
-# The gap of every point on the way, best bounds so far. The status comes from the certificate at the end, which is
-# recomputed from the definitions.
+# The gap at every evaluated iterate, between the best bounds so far. The status follows from the final certificate, which
+# is recomputed from the definitions.
 
 for name, result in results.items():
     points = [point for point in result.trace if np.isfinite(point.gap)]

@@ -16,12 +16,12 @@ rng = np.random.default_rng(0)
 
 def pair(points=8):
     first, colour = rng.uniform(size=(points, 2)), rng.uniform(size=points)
-    order = rng.permutation(points)  # order[i] is where point i went
+    order = rng.permutation(points)  # order[i] is the new index of point i
     second, repainted = np.empty_like(first), np.empty_like(colour)
     second[order] = first + rng.normal(0.05, 0.08, first.shape)
     repainted[order] = colour + rng.normal(0.0, 0.1, points)
     clues = [np.linalg.norm(first[:, None] - second, axis=2), abs(colour[:, None] - repainted), np.zeros((points,) * 2)]
-    clues[2] = rng.uniform(size=(points, points))  # means nothing
+    clues[2] = rng.uniform(size=(points, points))  # an uninformative feature
     return np.stack(clues, axis=2), order, first, second
 
 

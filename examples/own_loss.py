@@ -23,7 +23,7 @@ class LogCosh(NamedTuple):
         return np.tanh(z - y)
 
 
-fenchel.losses.check(LogCosh())  # tells you what is wrong with it, if anything
+fenchel.losses.check(LogCosh())  # raises an error that lists what is wrong with it
 
 rng = np.random.default_rng(0)
 x = np.sort(rng.uniform(-3, 3, 80))

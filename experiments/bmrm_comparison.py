@@ -86,7 +86,7 @@ def against_lambda(task: Task, lambdas: Sequence[float], seconds: float, apart: 
     rows, results = [], {}
     late: set[str] = set()
     for alpha in sorted(lambdas, reverse=True):
-        results[alpha] = bundle = solve(task, alpha, Bundle(), seconds)
+        results[alpha] = bundle = solve(task, alpha, Bundle(level=False), seconds)
         auto = solve(task, alpha, "auto", seconds)
         known = max(bundle.certificate.dual, auto.certificate.dual)
         row = [task.name, alpha, elapsed(bundle), bundle.n_iter, elapsed(auto), auto.solver]
@@ -125,7 +125,7 @@ def against_rows(task: Task, seconds: float) -> list[list[Any]]:
     sizes = sorted({max(n // 2**k, 50) for k in range(7)})
     found = []
     for size in sizes:
-        result = solve(task, AT, Bundle(), seconds, size)
+        result = solve(task, AT, Bundle(level=False), seconds, size)
         found.append([task.name, size, elapsed(result), result.n_iter])
     return found
 
@@ -169,7 +169,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     panels: list[common.Panel] = []
     for name in ["classes", "values"] if args.small else args.data:
         task = prepare(name, rank, args.small)
-        for solver in (Bundle(), "auto"):  # compile first
+        for solver in (Bundle(level=False), "auto"):  # compile first
             fenchel.solve(task.problem(lambdas[0], 1000), solver=solver, tol=1e-2, max_iter=20)
         new_rows, results = against_lambda(task, lambdas, seconds, apart=not args.small)
         new_sizes = against_rows(task, seconds)

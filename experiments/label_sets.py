@@ -40,7 +40,7 @@ SOLVERS: dict[str, Any] = {
     "BCFW, pairwise, gap sampling": solvers.BlockFrankWolfe("pairwise", sampling="gap", cache=False),
     "BCFW, pairwise, gap sampling, cache": solvers.BlockFrankWolfe("pairwise", sampling="gap", cache=True),
     "n-slack cutting planes": solvers.CuttingPlane(),
-    "1-slack cutting planes (bundle)": solvers.Bundle(),
+    "1-slack cutting planes (bundle)": solvers.Bundle(level=False),
     "Frank-Wolfe": solvers.FrankWolfe(),
 }
 

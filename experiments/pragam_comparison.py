@@ -46,7 +46,7 @@ SOLVERS: dict[str, tuple[Solver, bool]] = {  # with a free intercept?
     "Pragam": (Pragam(), False),
     "Pragam-b": (Pragam(), True),
     "ls-bmrm": (Bundle(line_search=True), False),
-    "qp-bmrm": (Bundle(), False),
+    "qp-bmrm": (Bundle(level=False), False),
     "Pegasos-n": (Pegasos(), False),
     "Pegasos-1": (Pegasos(batch=1), False),
     "dual ascent": (DualAscent(), False),

@@ -31,6 +31,7 @@ LOSSES = {
     "moreau_hinge": L.Moreau(L.Hinge(), 0.5),
     "moreau_absolute": L.Moreau(L.Absolute(), 0.1),
 }
+LOSSES |= {name: cls() for name, cls in L.LOSSES.items() if cls not in map(type, LOSSES.values())}
 K = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]])
 REGULARIZERS = {
     "l2": R.L2(0.05),
@@ -45,6 +46,13 @@ REGULARIZERS = {
     "q_norm": R.QNorm(0.05, 1.5),
     "q_norm_power": R.QNorm(0.05, 3.0, power=1.5),
 }
+# These are compared with CVXPY in test_penalties.py, where each has parameters that matter.
+PENALTIES = {
+    R.Bounded, R.GroupLasso, R.L1Ball, R.L2Ball, R.MultiTask, R.NoPenalty, R.NuclearNorm, R.Shifted, R.Simplex, R.Slope,
+    R.SparseGroupLasso, R.TotalVariation,
+}  # fmt: skip
+KNOWN = PENALTIES | set(map(type, REGULARIZERS.values()))
+REGULARIZERS |= {name: cls(0.05) for name, cls in R.REGULARIZERS.items() if cls not in KNOWN}
 MARGIN = (L.Hinge, L.SquaredHinge, L.PowerHinge, L.SmoothedHinge, L.Exponential, L.Logistic)
 
 

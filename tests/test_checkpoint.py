@@ -22,7 +22,7 @@ from fenchel import regularizers, solvers
 from fenchel.cli import main
 from fenchel.errors import CheckpointError, InputError, SolveError
 from fenchel.readers.svmlight.write import write_svmlight
-from fenchel.solving.checkpoint import SHARE, CheckpointWriter, first_leg
+from fenchel.solving.checkpoint import SHARE, CheckpointWriter, first_segment
 from fenchel.solving.checkpoint_format import pack, unpack
 
 EXACT = ("lbfgs", "proximal_gradient", "bundle")  # their iterates carry their memory
@@ -83,7 +83,7 @@ def run(problem, solver, **options):
 @pytest.mark.parametrize(("kind", "solver"), CASES)
 def test_a_crash_at_any_iteration_and_resume_give_the_same_bits(tmp_path, kind, solver):
     problem, path = PROBLEMS[kind](), tmp_path / "c"
-    keep = fenchel.Checkpoint(path, seconds=0, leg=5)
+    keep = fenchel.Checkpoint(path, seconds=0, segment=5)
     whole = run(problem, solver, checkpoint=keep)
     assert whole.n_iter > 3
     stops = sorted({2, whole.n_iter // 3, whole.n_iter // 2, whole.n_iter - 1})
@@ -135,7 +135,7 @@ import fenchel, test_threads
 X, y = test_threads.arrays()
 problem = fenchel.Problem(X, y, loss="logistic", alpha=1e-4, fit_intercept=True)
 result = fenchel.solve(
-    problem, sys.argv[3], tol=1e-6, max_iter=120, checkpoint=fenchel.Checkpoint(sys.argv[2], seconds=0, leg=5), resume=True,
+    problem, sys.argv[3], tol=1e-6, max_iter=120, checkpoint=fenchel.Checkpoint(sys.argv[2], seconds=0, segment=5), resume=True,
     callback=lambda state: time.sleep(0.008),
 )
 print(result.n_iter, test_threads.bits(result).hex())
@@ -158,7 +158,7 @@ def test_kill_9_at_random_moments_and_resume_give_the_same_bits(tmp_path, solver
         assert child.wait() == -signal.SIGKILL
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    whole = run(PROBLEMS["logistic"](), solver, checkpoint=fenchel.Checkpoint(tmp_path / "other", seconds=0, leg=5))
+    whole = run(PROBLEMS["logistic"](), solver, checkpoint=fenchel.Checkpoint(tmp_path / "other", seconds=0, segment=5))
     assert done.stdout.split() == [str(whole.n_iter), test_threads.bits(whole).hex()]
 
 
@@ -186,7 +186,7 @@ def test_every_truncation_and_flipped_bit_is_noticed(small, caplog):
         (record,) = caplog.records
         assert (
             record.levelno == logging.WARNING
-            and "is skipped" in record.getMessage()
+            and "is ignored" in record.getMessage()
             and str(path) in record.getMessage()
         )
 
@@ -196,7 +196,7 @@ def test_a_damaged_checkpoint_costs_no_fit(small, caplog):
     anew = fenchel.solve(problem, solver="lbfgs")
     path.write_bytes(path.read_bytes()[:100])
     resumed = fenchel.solve(problem, solver="lbfgs", checkpoint=keep, resume=True)
-    assert "is skipped, and the solve starts anew" in caplog.text
+    assert "is ignored, and the solve starts from the beginning" in caplog.text
     assert bits(resumed) == bits(anew)
     assert CheckpointWriter(keep, problem, solvers.LBFGS()).read() is not None  # and has left a sound one
 
@@ -216,7 +216,7 @@ def test_a_checkpoint_of_another_problem_solver_or_kind_is_refused(small, tmp_pa
     with pytest.raises(CheckpointError, match="another problem"):
         fenchel.solve(other, solver="lbfgs", checkpoint=keep, resume=True)
     for solver in ("auto", "bundle", solvers.LBFGS(memory=5)):
-        with pytest.raises(CheckpointError, match="made by solver LBFGS"):
+        with pytest.raises(CheckpointError, match="written by solver LBFGS"):
             fenchel.solve(problem, solver=solver, checkpoint=keep, resume=True)
     assert path.read_bytes() == before
     fenchel.save(path, fenchel.solve(problem))
@@ -230,7 +230,7 @@ def test_a_checkpoint_of_another_problem_solver_or_kind_is_refused(small, tmp_pa
 @pytest.mark.parametrize(
     ("value", "message"),
     [(3, "must be a path"), ("", "must be a path"), (lambda: fenchel.Checkpoint("c", -1.0), "seconds"),
-     (lambda: fenchel.Checkpoint("c", leg=0), "leg")],
+     (lambda: fenchel.Checkpoint("c", segment=0), "segment")],
 )  # fmt: skip
 def test_bad_settings_are_named(value, message):
     problem = fenchel.Problem([[1.0], [2.0]], [1, -1])
@@ -244,7 +244,7 @@ def test_a_changed_claim_in_a_checkpoint_is_not_believed(small):
     writer = CheckpointWriter(keep, problem, solvers.LBFGS())
     state = writer.read()
     state["lower"][3] = state["best"][2]  # "solved"
-    state.pop("next_cut")
+    state.pop("next_restart")
     writer.keep(lambda: state)
     result = fenchel.solve(problem, solver="lbfgs", checkpoint=keep, resume=True)
     found = fenchel.certify(problem, result.coef, dual_point=result.dual_point)
@@ -269,12 +269,12 @@ def test_writing_takes_a_few_percent_of_the_time_at_most(tmp_path, monkeypatch):
 
 def test_legs_depend_on_counts_alone(tmp_path):
     problem = PROBLEMS["hinge"]()
-    assert first_leg(problem) == first_leg(problem) == 1000
-    writer = CheckpointWriter(fenchel.Checkpoint(tmp_path / "c", leg=10), problem, "auto")
-    cuts = [next(i for i in range(10_000) if writer.cut_due(i))]
+    assert first_segment(problem) == first_segment(problem) == 1000
+    writer = CheckpointWriter(fenchel.Checkpoint(tmp_path / "c", segment=10), problem, "auto")
+    cuts = [next(i for i in range(10_000) if writer.restart_due(i))]
     for _ in range(5):
-        writer.cut({"iteration": cuts[-1]}, 1.5)
-        cuts.append(next(i for i in range(10_000) if writer.cut_due(i)))
+        writer.restart({"iteration": cuts[-1]}, 1.5)
+        cuts.append(next(i for i in range(10_000) if writer.restart_due(i)))
     assert cuts == [10, 20, 30, 45, 67, 100]
 
 

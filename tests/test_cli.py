@@ -245,8 +245,11 @@ def test_edited_coefficients_with_a_good_checksum_are_exposed(files, capsys):
     }
     for name, edited in edits.items():
         fenchel.save("edited", edited)
-        assert run("verify", "edited", "two") == 4, name
-        assert "FAILS" in capsys.readouterr().out
+        for option in ([], ["--independent"]):
+            assert run("verify", "edited", "two", *option) == 4, name
+            assert "FAILS" in capsys.readouterr().out
+    assert run("verify", "m", "two", "--independent") == 0
+    assert "basis independent" in capsys.readouterr().out
 
 
 def test_a_consistent_forgery_is_a_model_with_a_gap(files):
@@ -479,7 +482,7 @@ def one_line_on_stderr(capsys) -> str:
 
 FAILURES = {
     "no data": (["train", "nothing", "--model", "m"], "nothing: No such file"),
-    "folder as data": (["train", ".", "--model", "m"], ". holds no rows: there is no manifest"),
+    "folder as data": (["train", ".", "--model", "m"], ". holds no rows: it has no manifest"),
     "malformed": (["train", "bad", "--model", "m"], "bad:2:3: bad entry"),
     "empty": (["train", "empty", "--model", "m"], "no row"),
     "one label": (["train", "ones", "--model", "m"], "one label only"),
@@ -525,7 +528,7 @@ FAILURES = {
     "no qid": (["train", "two", "--model", "m", "--measure", "ndcg"], "no query id"),
     "three labels": (["train", "three", "--model", "m", "--measure", "f1"], "is for two labels"),
     "measure of one label": (["train", "ones", "--model", "m", "--measure", "f1"], "one label only"),
-    "several targets": (["train", "two", "--model", "m", "--loss", "multivariate_squared"], "unknown loss"),
+    "several targets": (["train", "two", "--model", "m", "--loss", "multivariate_squared"], "several targets in a row"),
     "leaves": (["train", "two", "--model", "m", "--loss", "hierarchical_softmax", "--tree", "tree"], "leaves 0 to 2"),
 }  # fmt: skip
 

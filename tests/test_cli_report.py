@@ -57,8 +57,9 @@ def test_rows_on_disk_are_not_read_again_for_a_page(files):
     assert page().data["evaluation"] == []
 
 
-def test_rankings_are_evaluated_by_query(files, capsys):
-    words = ["--measure", "ndcg", "--alpha", "0.01"]
+@pytest.mark.parametrize("measure", ["ndcg", "ndcg_pairs", "area_pairs", "roc_area"])
+def test_rankings_are_evaluated_by_query(files, measure):
+    words = ["--measure", measure, "--alpha", "0.01"]
     assert run("train", "ranked", *words, "--model", "m", "--report", "p.html") == 0
     assert run("report", "m", "--data", "ranked", "-o", "q.html") == 0
     z = X @ fenchel.load("m").coef

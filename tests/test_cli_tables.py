@@ -194,7 +194,7 @@ FAILURES = {
     "empty": (["train", "empty.csv", "--model", "x"], "empty.csv"),
     "header only": (["train", "header.csv", "--model", "x"], "no row"),
     "no file": (["train", "none.csv", "--model", "x"], "none.csv: No such file"),
-    "damaged": (["train", "cut.csv.gz", "--model", "x"], "the gzip data are damaged or cut off"),
+    "damaged": (["train", "cut.csv.gz", "--model", "x"], "the gzip data are damaged or truncated"),
     "target of svmlight": (["train", "two", "--target", "y", "--model", "x"], "is read as svmlight text: see --format"),
     "index base of a table": (["train", "trees.csv", "--index-base", "1", "--model", "x"], "are for svmlight text"),
     "ordered words": (["train", "trees.csv", "--measure", "ordinal", "--model", "x"], "Ordinal needs numbers in their order"),

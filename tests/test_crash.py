@@ -187,7 +187,7 @@ def test_a_disk_of_16_kb(small_disk, caplog):
 
 
 def test_places_that_cannot_be_written_are_refused_before_the_work(tmp_path):
-    for place, message in (("/dev/full", "device"), (tmp_path, "folder"), (tmp_path / "none" / "c", "make it first")):
+    for place, message in (("/dev/full", "device"), (tmp_path, "folder"), (tmp_path / "none" / "c", "create it first")):
         with pytest.raises(fenchel.errors.InputError, match=message):
             fenchel.solve(problem(), checkpoint=place)
         with pytest.raises((fenchel.errors.InputError, OSError)):

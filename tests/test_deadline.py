@@ -16,7 +16,7 @@ import fenchel
 from fenchel import deadline, solvers, structured
 from fenchel.compile.kernel import kernel
 from fenchel.data import row_blocks
-from fenchel.data.threads import spread
+from fenchel.data.threads import map_in_threads
 from fenchel.kernel_methods import KernelProblem, solve_kernel
 from fenchel.kernels.intercept import intercept_bracket
 from fenchel.kernels.prox_dual import balanced_prox_dual
@@ -257,14 +257,14 @@ def test_a_limit_that_moves_is_asked_again():
 
 
 def test_threads_that_help_have_the_limit_too_and_lose_it():
-    seen = spread(lambda k: (time.sleep(0.01), deadline.current())[1], range(8), 4)
+    seen = map_in_threads(lambda k: (time.sleep(0.01), deadline.current())[1], range(8), 4)
     assert seen == [None] * 8
     with over(60.0):
         here = deadline.current()
-        assert spread(lambda k: (time.sleep(0.01), deadline.current())[1], range(8), 4) == [here] * 8
+        assert map_in_threads(lambda k: (time.sleep(0.01), deadline.current())[1], range(8), 4) == [here] * 8
     with pytest.raises(deadline.OutOfTime), over(0.03):
-        spread(lambda k: (time.sleep(0.02), one_more(k)), range(100), 3)
-    assert spread(lambda k: (time.sleep(0.01), deadline.current())[1], range(8), 4) == [None] * 8
+        map_in_threads(lambda k: (time.sleep(0.02), one_more(k)), range(100), 3)
+    assert map_in_threads(lambda k: (time.sleep(0.01), deadline.current())[1], range(8), 4) == [None] * 8
 
 
 def test_limits_belong_to_threads():
@@ -293,7 +293,7 @@ def test_slices_change_nothing(name, monkeypatch):
     options = {"order": "cyclic"} if name == "dual_ascent" else {}
     solver = solvers.SOLVERS[name](**options)
     whole = fenchel.solve(p, solver=solver, max_iter=12, tol=1e-12)
-    monkeypatch.setattr(row_blocks, "LONGEST", 20 * 7)
+    monkeypatch.setattr(row_blocks, "MAX_CALL_VALUES", 20 * 7)
     parts = fenchel.solve(p, solver=solver, max_iter=12, tol=1e-12)
     np.testing.assert_array_equal(whole.coef, parts.coef)
     assert whole.certificate == parts.certificate
@@ -304,7 +304,7 @@ def test_slices_of_other_families_change_rounding_only(family, monkeypatch):
     p = FAMILIES[family](SIZES.get(family, (200, 0))[0])
     name = "block_ascent" if requirements.fits(solvers.SOLVERS["block_ascent"], p) else "block_frank_wolfe"
     whole = fenchel.solve(p, solver=name, max_iter=10, tol=1e-12)
-    monkeypatch.setattr(row_blocks, "LONGEST", 500)
+    monkeypatch.setattr(row_blocks, "MAX_CALL_VALUES", 500)
     parts = fenchel.solve(p, solver=name, max_iter=10, tol=1e-12)
     assert parts.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-6)
 
@@ -315,8 +315,8 @@ def test_phases_in_steps_equal_compiled_ones(free, monkeypatch):
 
     p = scalar(400, free=free)
     found = []
-    for longest in (module.LONGEST, 10):
-        monkeypatch.setattr(module, "LONGEST", longest)
+    for longest in (module.MAX_CALL_VALUES, 10):
+        monkeypatch.setattr(module, "MAX_CALL_VALUES", longest)
         oracle = fenchel.oracles.scalar.Oracle(p)
         phases = Phases(oracle, solvers.Start(np.zeros(p.d)), make_form(oracle), 3, 0.1 if free else 0.0)
         phases.epochs(4)

@@ -10,7 +10,7 @@ import fenchel
 from fenchel import regularizers as R
 from fenchel.data.accept import accept_matrix
 from fenchel.engines import Local
-from fenchel.kernels.dual_phase import HIGH_GAIN_RATIO, MAX_HIGH_GAIN_SHARE, REPEATS, WORTH
+from fenchel.kernels.dual_phase import HIGH_GAIN_RATIO, MAX_HIGH_GAIN_SHARE, REPEAT_RULE, REPEATS
 from fenchel.kernels.free_rows import solve_free
 from fenchel.oracles.scalar import Oracle
 from fenchel.solvers import DualAscent
@@ -117,7 +117,7 @@ def test_rows_that_gain_most_have_epochs_of_their_own():
 def test_with_differentiable_losses_they_have_them_as_long_as_they_gain_more_than_the_others(
     monkeypatch, others, repeats
 ):
-    monkeypatch.setitem(WORTH, True, (2.0, 0.0))  # whatever they gained before
+    monkeypatch.setitem(REPEAT_RULE, True, (2.0, 0.0))  # whatever they gained before
     phases = phases_of(wide("logistic"))
     phases.epochs(1)
     phases.gains[:] = others
@@ -128,7 +128,7 @@ def test_with_differentiable_losses_they_have_them_as_long_as_they_gain_more_tha
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize(("share", "repeats"), [(0.0, REPEATS), (1.1, 1)])
 def test_they_have_them_as_long_as_they_gain_their_share_of_the_most(monkeypatch, loss, share, repeats):
-    monkeypatch.setitem(WORTH, loss == "logistic", (0.0, share))
+    monkeypatch.setitem(REPEAT_RULE, loss == "logistic", (0.0, share))
     phases = phases_of(wide(loss))
     phases.epochs(1)
     phases.gains[:] = 1.0

@@ -233,7 +233,7 @@ def test_folder_deleted_in_the_middle_of_a_process_gives_one_warning_and_the_ans
     run()
     shutil.rmtree(folder)
     u = np.zeros(2)
-    with pytest.warns(UserWarning, match="cannot be kept") as caught:
+    with pytest.warns(UserWarning, match="cannot be cached") as caught:
         fresh()(losses.Hinge(), np.ones(2), np.array([0.5, 3.0]), u)
     assert len(caught) == 1
     assert u.tolist() == RIGHT

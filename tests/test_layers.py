@@ -87,7 +87,13 @@ def test_the_certificate_owes_nothing_to_kernels_engines_and_solvers():
 )
 def test_every_public_class_is_registered_and_exported(package, registry):
     marks = {losses: "value", regularizers: "conjugate", solvers: "iterates"}
-    abstract = {"Regularizer", "Solver", "Loss", "FullLoss"}  # the last two are protocols, for annotations
+    abstract = {
+        "Regularizer",
+        "ConstraintSet",
+        "Solver",
+        "Loss",
+        "FullLoss",
+    }  # bases; the last two are protocols, for annotations
     found = {}
     for module in (importlib.import_module(name) for name in MODULES if f"{name}.".startswith(f"{package.__name__}.")):
         for name, cls in inspect.getmembers(module, inspect.isclass):

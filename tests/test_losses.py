@@ -13,7 +13,7 @@ from fenchel import losses
 from fenchel.compile.dispatch import compilable
 from fenchel.compile.kernel import kernel
 from fenchel.errors import InputError, UnknownNameError
-from fenchel.losses import derived, protocol, straight
+from fenchel.losses import branchless, derived, protocol
 from fenchel.losses.special import power_slope, wright_omega
 
 INF = math.inf
@@ -326,14 +326,14 @@ def test_wright_omega_and_power_slope_against_extended_precision():
 
 def straight_functions(x, one, positive):
     """e^x, log(1 + one), log(positive) and e^one - 1 - one of every entry."""
-    functions = (straight.exp, straight.log1p, straight.log, straight.excess)
+    functions = (branchless.exp, branchless.log1p, branchless.log, branchless.excess)
     return [[*map(f, entries)] for f, entries in zip(functions, (x, one, positive, one), strict=True)]
 
 
 def every_entry(x, one, positive, out):
     for i in range(x.size):
-        out[0, i], out[1, i], out[2, i] = straight.exp(x[i]), straight.log1p(one[i]), straight.log(positive[i])
-        out[3, i] = straight.excess(one[i])
+        out[0, i], out[1, i], out[2, i] = branchless.exp(x[i]), branchless.log1p(one[i]), branchless.log(positive[i])
+        out[3, i] = branchless.excess(one[i])
 
 
 @pytest.mark.parametrize("way", ["python", "compiled", "reordered"])
@@ -382,8 +382,8 @@ def test_poisson_keeps_its_digits_near_its_minimum_and_far_away():
 
 
 def test_straight_exponential_at_its_ends():
-    compiled = kernel(lambda x: straight.exp(x))
-    for exp in (straight.exp, compiled):
+    compiled = kernel(lambda x: branchless.exp(x))
+    for exp in (branchless.exp, compiled):
         assert exp(710.0) == exp(1e300) == exp(INF) == INF
         assert exp(-708.0) == exp(-1e300) == exp(-INF) == 0.0
         assert math.isnan(exp(math.nan))
@@ -393,8 +393,8 @@ def test_straight_exponential_at_its_ends():
     ("spec", "message"),
     [
         ("hing", "Did you mean 'hinge'"),
-        ("moreau", "needs the loss it smooths"),
-        (losses.Hinge, r"write Hinge\(\.\.\.\)"),
+        ("moreau", r"needs loss: pass fenchel\.losses\.Moreau\(loss\)"),
+        (losses.Hinge, r"call it: Hinge\(\.\.\.\)"),
         (losses.Hinge(-1.0), "margin must be at least 0"),
         (losses.SquaredHinge(-0.5), "margin must be at least 0"),
         (losses.Hinge(INF), "margin must be"),

@@ -20,7 +20,7 @@ NAMES = list(PROBLEMS)
 def test_parts_add_up_to_labels(name):
     problem = PROBLEMS[name]
     model, own = problem.model, parts_of(problem.model)
-    w, S = np.random.default_rng(0).normal(size=problem.d), np.empty(own.room)
+    w, S = np.random.default_rng(0).normal(size=problem.d), np.empty(own.workspace_size)
     np.testing.assert_array_equal(np.diff(part_starts(own)), own.sizes)
     for i in range(problem.n):
         theta, fixed = np.empty(int(own.sizes[i])), np.empty(int(own.sizes[i]))
@@ -72,7 +72,7 @@ def inside(vertices, mu):
 def test_power_iteration_finds_the_norm():
     problem = PROBLEMS["weights"]
     own, columns = parts_of(problem.model), []
-    S = np.empty(own.room)
+    S = np.empty(own.workspace_size)
     for i in range(problem.n):
         for k in range(int(own.sizes[i])):
             with_part, without = np.zeros(problem.d), np.zeros(problem.d)

@@ -19,6 +19,7 @@ from fenchel.measures import (
     FBeta,
     Measure,
     Ordinal,
+    PairMeasure,
     PrecisionAtK,
     RecallAtK,
     ROCArea,
@@ -27,7 +28,7 @@ from fenchel.measures import (
     make,
     parameters,
 )
-from fenchel.measures.order import LONG, merge_sort, radix_sort, sort_stably
+from fenchel.measures.order import LONG, kth_smallest, merge_sort, radix_sort, sort_stably
 from fenchel.measures.sorted_ranking import sorted_ranking
 
 COST = [[0, 1, 4, 9], [1, 0, 2, 3], [4, 2, 0, 0.5], [9, 3, 0.5, 0]]
@@ -432,6 +433,36 @@ def test_nothing_relevant_anywhere_is_refused(measure):
     assert WinnerTakesAll().evaluate([1.0, 1.0], [0, 0], [1, 1])[0] == pytest.approx(0.0)
 
 
+@pytest.mark.parametrize("groups", [1, 7])
+@pytest.mark.parametrize("measure", [PrecisionAtK(2), PrecisionAtK(40), RecallAtK(3), BreakEven()], ids=repr)
+def test_the_first_ranks_are_those_of_a_stable_sort(measure, groups):
+    rng = np.random.default_rng(23)
+    for n in (50, 400):
+        qid = None if groups == 1 else np.arange(n) % groups
+        y = rng.choice([-1, 1], n, p=[0.7, 0.3])
+        for z in (rng.normal(size=n), np.round(rng.normal(size=n)), np.zeros(n), np.sort(rng.normal(size=n))):
+            prepared, slope = measure.prepare(y, qid), np.empty(n)
+            value, found = measure.evaluate(z, y, qid)
+            assert value == pytest.approx(sorted_ranking(z, prepared, slope), abs=1e-13)
+            np.testing.assert_allclose(found, slope, rtol=0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("select", [kth_smallest, kth_smallest.py_func], ids=["compiled", "python"])
+def test_selection_finds_what_a_sort_finds(select):
+    rng = np.random.default_rng(24)
+    organ_pipe = np.concatenate([np.arange(500.0), np.arange(500.0)[::-1]])
+    for values in (
+        rng.normal(size=1000),
+        np.round(rng.normal(size=999)),
+        np.zeros(100),
+        np.arange(64.0)[::-1],
+        organ_pipe,
+    ):
+        for k in (0, 1, values.size // 2, values.size - 1):
+            assert select(values.copy(), k) == np.sort(values)[k]
+    assert select(np.array([-0.0, 0.0, 1.0]), 1) == 0.0
+
+
 @pytest.mark.parametrize("n", [LONG - 1, LONG, 5000])
 def test_large_sets_equal_their_definition(n):
     rng = np.random.default_rng(17)
@@ -537,7 +568,8 @@ def test_parameters_survive_files_and_pickles(measure):
 
 
 def test_registry():
-    assert {type(measure) for measure in ALL} == set(MEASURES.values())
+    pairs = {kind for kind in MEASURES.values() if issubclass(kind, PairMeasure)}  # in tests/test_pair_measures.py
+    assert {type(measure) for measure in ALL} | pairs == set(MEASURES.values())
     assert make("roc_area") == ROCArea()
     with pytest.raises(UnknownNameError, match="Did you mean 'ndcg'"):
         make("ndgc")

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from sklearn.metrics import ndcg_score, top_k_accuracy_score
+from sklearn.metrics import average_precision_score, ndcg_score, top_k_accuracy_score
 
 from fenchel import metrics
 from fenchel.errors import InputError
@@ -51,6 +51,44 @@ def test_tied_scores_are_averaged():
         assert metrics.break_even(np.where(y > 0, 1, -1), scores) == pytest.approx(want, rel=1e-12)
 
 
+def average_precision(y):
+    return np.mean([np.mean(y[: r + 1] > 0) for r in np.flatnonzero(y > 0)])
+
+
+def expected_reciprocal(y, k, highest):
+    value, satisfied = 0.0, (2.0**y - 1) / 2.0**highest
+    for r in range(min(k, y.size)):
+        value += satisfied[r] * np.prod(1 - satisfied[:r]) / (r + 1)
+    return value
+
+
+def test_average_precision_and_expected_reciprocal_rank_average_ties():
+    for y, scores in cases():
+        want = over_tie_orders(average_precision, y, scores)
+        assert metrics.mean_average_precision(y, scores) == pytest.approx(want, rel=1e-12)
+        for k, highest in ((1, 3), (3, 4), (20, 3)):
+            want = over_tie_orders(lambda r, k=k, h=highest: expected_reciprocal(r, k, h), y, scores)
+            assert metrics.err(y, scores, k=k, highest=highest) == pytest.approx(want, rel=1e-12)
+        assert metrics.err(y, scores) == metrics.err(y, scores, k=6, highest=int(y.max()))
+    assert metrics.err([0, 3, 0, 0], np.zeros(4)) == pytest.approx(7 / 8 * np.mean(1 / np.arange(1, 5)))
+
+
+def test_average_precision_equals_scikit_learn_without_ties():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        y, scores = rng.integers(0, 3, 40), rng.normal(size=40)
+        found = metrics.mean_average_precision(y, scores)
+        assert found == pytest.approx(average_precision_score(y > 0, scores), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "message"), [([1, -1], {}, "at least 0"), ([1, 3], {"highest": 2}, "highest=2")]
+)
+def test_relevances_out_of_range_are_refused(y, options, message):
+    with pytest.raises(InputError, match=message):
+        metrics.err(y, [1.0, 2.0], **options)
+
+
 def test_ndcg_equals_scikit_learn_with_the_gains_as_relevances():
     for y, scores in cases():
         assert metrics.ndcg(y, scores) == pytest.approx(ndcg_score([2.0**y - 1], [scores]), rel=1e-12)
@@ -71,7 +109,13 @@ def test_queries_are_averaged_in_any_order_and_empty_ones_left_out():
     rng = np.random.default_rng(2)
     y, scores, groups = rng.integers(0, 3, 30), np.round(rng.normal(size=30), 1), np.repeat([3, 1, 2], 10)
     y[::10] = 2
-    functions = [metrics.ndcg, metrics.mrr, lambda *a: metrics.eru(*a, neutral=0.5, half_life=2)]
+    functions = [
+        metrics.ndcg,
+        metrics.mrr,
+        metrics.mean_average_precision,
+        lambda *a: metrics.err(*a, highest=2),
+        lambda *a: metrics.eru(*a, neutral=0.5, half_life=2),
+    ]
     order = rng.permutation(30)
     for function in functions:
         want = np.mean([function(y[groups == q], scores[groups == q]) for q in (1, 2, 3)])

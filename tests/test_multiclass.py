@@ -16,7 +16,7 @@ from fenchel import multiclass as M
 from fenchel import regularizers as R
 from fenchel import solvers
 from fenchel.certificates.vector import primal_sums
-from fenchel.data.row_blocks import at_most
+from fenchel.data.row_blocks import limit_threads
 from fenchel.errors import IncompatibleError, InputError
 from fenchel.oracles.vector import VectorOracle
 from fenchel.selection import requirements
@@ -271,7 +271,7 @@ def test_a_certificate_that_keeps_no_scores_is_the_same_on_any_threads():
     w = rng.standard_normal(p.d)
     kept = primal_sums(p, w)
     for threads in (1, 4):
-        with at_most(threads):
+        with limit_threads(threads):
             risk, magnitude, _, size = primal_sums(p, w, keep=False)
         assert (risk, magnitude) == kept[:2]
         assert np.array_equal(size, kept[3])

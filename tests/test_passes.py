@@ -13,7 +13,7 @@ from fenchel.data.accept import accept_matrix
 from fenchel.data.dense import LONG, is_long
 from fenchel.kernels.curvature_passes import curved_pass, hessian_product_pass, line_pass, newton_pass
 from fenchel.kernels.dual_phase import moving_rows, violations, young_sums
-from fenchel.kernels.gram import HELD, NARROW, add_gram, symmetric
+from fenchel.kernels.gram import BUFFER_ROWS, NARROW, add_gram, symmetric
 from fenchel.kernels.passes import combine_pass, conjugate_sum, loss_sums, risk_pass, scores_pass
 from fenchel.losses import protocol
 
@@ -126,7 +126,9 @@ def test_rows_that_would_move_are_those_whose_dual_step_does(loss):
 
 
 @pytest.mark.parametrize("storage", ["float64", "float32", "csr"])
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 2), (HELD, 5), (2 * HELD + 3, 7), (40, 8), (30, NARROW + 1)])
+@pytest.mark.parametrize(
+    ("n", "d"), [(1, 1), (7, 2), (BUFFER_ROWS, 5), (2 * BUFFER_ROWS + 3, 7), (40, 8), (30, NARROW + 1)]
+)
 def test_gram_matrices_are_the_sums_written_down(n, d, storage):
     rng = np.random.default_rng(n)
     X = rng.standard_normal((n, d)).astype(np.float32 if storage == "float32" else np.float64)

@@ -29,6 +29,17 @@ def test_the_defaults_certify_in_seconds_and_rank(d, noise, units):
     assert model.score(X, y, qid=qid) > by_chance + 0.05
 
 
+def test_the_defaults_learn_from_noisy_relevances(data_folder):
+    """The bound of NDCG is minimal at w = 0 on MQ2008, and ranks at random (48.6)."""
+    with np.load(data_folder / "ranking/mq2008_fold1.npz") as z:
+        parts = {part: (z[f"X_{part}"], z[f"y_{part}"].astype(float), z[f"qid_{part}"]) for part in ("train", "test")}
+    X, y, qid = parts["train"]
+    model = Ranker(max_time=5).fit(X, y, qid=qid)
+    X, y, qid = parts["test"]
+    assert model.status_.name == "CERTIFIED"
+    assert ndcg(y, model.predict(X), qid, k=10) > 0.70
+
+
 def test_the_default_strength_follows_the_units():
     X, y, qid = queries(1, 20, 0.5, n=500)
     small, large = Ranker().fit(X, y, qid=qid), Ranker().fit(1024.0 * X, y, qid=qid)

@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score, balanced_accuracy_score, fb
 from sklearn.utils.validation import has_fit_parameter
 
 import fenchel
-from fenchel import MeasureClassifier, OrdinalClassifier, Problem, Ranker, certify, solve
+from fenchel import MeasureClassifier, OrdinalClassifier, Problem, Ranker, certify, metrics, solve
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.cuts import best_threshold, best_thresholds, places
 from fenchel.measures import (
@@ -21,7 +21,9 @@ from fenchel.measures import (
     NDCG,
     BreakEven,
     FBeta,
+    MAPPairs,
     Measure,
+    NDCGPairs,
     Ordinal,
     PrecisionAtK,
     RecallAtK,
@@ -265,6 +267,43 @@ def test_scores_are_the_measures_themselves():
     assert found("roc_area") == pytest.approx(area)
 
 
+PAIRS = ["ndcg_pairs", "map_pairs", "mrr_pairs", "area_pairs", NDCGPairs(2, "logistic", (1.0, 0.5)), MAPPairs("hinge")]
+
+
+@pytest.mark.parametrize("measure", PAIRS, ids=str)
+def test_rankings_by_pairs_are_the_stated_problem(measure):
+    weight = np.array([1.0, 2.0, 0.0])[QID % 3]
+    model = Ranker(measure, alpha=0.01, tol=1e-5).fit(X, GRADES, qid=QID, query_weight=weight)
+    y = np.where(GRADES > 0, 1.0, -1.0) if measure == "area_pairs" else GRADES
+    problem = Problem(X, y, measure, L2(0.01), groups=QID, sample_weight=weight)
+    found = certify(problem, model.coef_, 0.0, model.dual_point_)
+    assert found.primal == model.objective_
+    assert found.holds(1e-5)
+    kept = weight > 0.0  # a query of weight 0 is as if it were not there
+    fewer = Ranker(measure, alpha=0.01, tol=1e-5).fit(X[kept], GRADES[kept], qid=QID[kept], query_weight=weight[kept])
+    assert fewer.objective_ == pytest.approx(model.objective_, rel=2e-5)
+    assert problem.digest != Problem(X, y, measure, L2(0.01), groups=QID).digest
+
+
+def test_scores_of_rankings_by_pairs_are_the_measures_they_stand_for():
+    model = Ranker(alpha=0.01).fit(X, GRADES, qid=QID)
+    z = model.predict(X)
+    assert model.score(X, GRADES, qid=QID) == metrics.ndcg(GRADES, z, QID)
+    for measure, expected in (
+        (NDCGPairs(3), metrics.ndcg(GRADES, z, QID, 3)),
+        ("map_pairs", metrics.mean_average_precision(GRADES, z, QID)),
+        ("mrr_pairs", metrics.mrr(GRADES, z, QID)),
+    ):
+        assert model.set_params(measure=measure).score(X, GRADES, qid=QID) == expected
+    area = model.set_params(measure="area_pairs").score(X, GRADES, qid=QID)
+    assert area == model.set_params(measure="roc_area").score(X, GRADES, qid=QID)
+
+
+def test_measures_that_take_no_weights_of_queries_say_so():
+    with pytest.raises(InputError, match="NDCG is one loss of all scores"):
+        Ranker("ndcg").fit(X, GRADES, qid=QID, query_weight=1.0 + (QID == 1))
+
+
 def test_tied_scores_count_as_the_mean_of_their_orders():
     model = Ranker("winner_takes_all", alpha=0.1).fit(X, GRADES, qid=QID)
     model.coef_ = np.zeros(4)
@@ -335,7 +374,7 @@ def test_path_keeps_the_queries():
     assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=1e-5)
 
 
-@pytest.mark.parametrize("measure", [*RANKINGS[4:], Ordinal(COST), FBeta(2.0)], ids=str)
+@pytest.mark.parametrize("measure", [*RANKINGS[4:], *PAIRS[4:], Ordinal(COST), FBeta(2.0)], ids=str)
 def test_models_are_saved_and_loaded_bit_for_bit(measure, tmp_path):
     groups = None if isinstance(measure, Ordinal | FBeta) else QID
     y = SIGNS if isinstance(measure, FBeta) else LEVELS if groups is None else GRADES

@@ -276,7 +276,7 @@ def test_no_element_or_attribute_comes_from_a_string(binary, tmp_path):
             result, solver=text, reason=text, settings={text: text, "solvers": (text,)},
             certificate=replace(result.certificate, basis=text),
         )  # fmt: skip
-        own = replace(hostile, problem=fenchel.Problem(X, y, loss=Own(), alpha=0.1))
+        own = replace(hostile, problem=fenchel.Problem(X, y, loss=Own(), alpha=0.1, fit_intercept=True))
         write_page(
             tmp_path / "q.html", [hostile, Fit(model, [hostile])], title=text, names=[text, text], feature_names=[text] * 3,
             regularization_path=PathChoice(path, 0.1, scores=[1.0, 2.0], score_name=text), settings={text: text},

@@ -7,13 +7,15 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.svm import SVC
 
 import fenchel
-from fenchel import estimators
+from fenchel import estimators, multiclass
 from fenchel.errors import IncompatibleError, InputError, ModelFileError
 from fenchel.kernel_methods import KernelProblem
 from fenchel.models import file as model_file
+from fenchel.report.subject import run_of
 from fitted_estimators import CASES, LEVEL, NEW, REAL, SIGN, WORDS, X, outcome, same
 
 KERNELS = [
@@ -47,6 +49,71 @@ def test_a_saved_estimator_predicts_the_same_bits(name, tmp_path):
     again = tmp_path / "again.fenchel"
     fenchel.save(again, loaded)
     assert again.read_bytes() == (tmp_path / "model.fenchel").read_bytes()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_estimator_loads_itself_from_its_file(name, tmp_path):
+    fitted, rows = CASES[name].make(), CASES[name].rows
+    fitted.save(tmp_path / "a")
+    loaded = type(fitted).load(tmp_path / "a")
+    for method in ("predict", "transform", "decision_function", "predict_proba", "score_samples"):
+        if hasattr(fitted, method):
+            assert same(getattr(fitted, method)(rows), getattr(loaded, method)(rows)), method
+    stated = {key for key in vars(fitted) if key.endswith("_") and not key.startswith("_")}
+    assert stated <= set(vars(loaded))
+    for key in stated & {"coef_", "classes_", "certificate_", "status_", "objective_", "solver_", "n_features_in_"}:
+        assert same(getattr(fitted, key), getattr(loaded, key)), key
+    loaded.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert clone(loaded).get_params().keys() == fitted.get_params().keys()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_estimator_refuses_the_file_of_another(name, tmp_path):
+    path = tmp_path / "model.fenchel"
+    fitted = CASES[name].make()
+    fitted.save(path)
+    for other in estimators.__all__:
+        cls = getattr(estimators, other)
+        if other == "Path" or cls is type(fitted):
+            continue
+        if {other, type(fitted).__name__} == {"Classifier", "HierarchicalClassifier"}:
+            continue  # a loss of several scores of a Classifier may be one of a tree
+        with pytest.raises(InputError, match=rf"no {other}: use fenchel\.load"):
+            cls.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "y"),
+    [("one against the rest", WORDS), ("softmax, elastic net", WORDS), ("squared", REAL), ("novelty", None)],
+)
+def test_a_loaded_linear_estimator_is_a_warm_start(name, y, tmp_path):
+    fitted, rows = CASES[name].make(), X + 2.0 * (name == "novelty")
+    fitted.save(tmp_path / "a")
+    warm = type(fitted).load(tmp_path / "a").set_params(warm_start=True).fit(rows, y)
+    assert np.all(warm.n_iter_ <= 1)
+    np.testing.assert_allclose(warm.objective_, fitted.objective_, rtol=1e-5)
+
+
+def test_a_loaded_learner_does_not_learn_on(tmp_path):
+    path = tmp_path / "model.fenchel"
+    CASES["Perceptron"].make().save(path)
+    loaded = fenchel.OnlineClassifier.load(path)
+    with pytest.raises(InputError, match="weights only"):
+        loaded.partial_fit(X, WORDS)
+    assert loaded.fit(X, WORDS).n_seen_ > 0
+
+
+def test_a_page_is_of_a_loaded_estimator_as_of_its_model(tmp_path):
+    for name in ("two labels", "one against the rest", "RBF", "sequences"):
+        fitted = CASES[name].make()
+        fitted.save(tmp_path / "a")
+        run = run_of(type(fitted).load(tmp_path / "a"), "loaded")
+        own, model = run_of(fitted, "fitted"), run_of(fitted.to_model(), "model")
+        assert [solve.certificate for solve in run.solves] == [solve.certificate for solve in model.solves]
+        assert [solve.n_iter for solve in run.solves] == [None] * len(run.solves)
+        assert all(solve.trace for solve in own.solves)
+        assert (own.family, own.task, own.labels) == (run.family, run.task, run.labels)
 
 
 def test_every_public_estimator_is_among_the_cases():
@@ -236,3 +303,13 @@ def test_the_program_refuses_to_verify_what_has_no_certificate(tmp_path, capsys)
     fenchel.save(model, CASES["Perceptron"].make())
     assert main(["evaluate", model, data, "--resamples", "0"]) == 0
     assert "no certificate" in capsys.readouterr().out
+
+
+def test_a_model_of_several_targets_predicts_them_all(tmp_path):
+    Y = np.column_stack([REAL, -2.0 * REAL, X[:, 0]])
+    problem = fenchel.Problem(X, Y, loss=multiclass.MultivariateSquared(), alpha=1e-3)
+    result = fenchel.solve(problem)
+    model = back(tmp_path, result)
+    np.testing.assert_array_equal(model.predict(NEW), NEW @ result.coef.T + result.intercept)
+    assert model.labels is None
+    assert run_of(result, "a page").task == "regression"

@@ -19,6 +19,7 @@ from fenchel.problems.measure import Mixture
 from fenchel.selection import requirements
 from problems import cvxpy_regularizer
 from test_measures import labelings, rankings
+from test_pair_measures import weighted_pairs
 
 MEASURES = {
     "roc_area": M.ROCArea(),
@@ -33,6 +34,16 @@ MEASURES = {
     "mrr": M.MRR(),
     "eru": M.ERU(1.0, 2.5),
     "winner": M.WinnerTakesAll(),
+    "area_pairs": M.AreaPairs(),
+    "ndcg_pairs": M.NDCGPairs(3),
+    "ndcg_logistic": M.NDCGPairs(loss="logistic"),
+    "map_pairs": M.MAPPairs("hinge"),
+    "mrr_pairs": M.MRRPairs(),
+}
+PHI = {
+    "hinge": lambda m: cp.pos(1.0 - m),
+    "squared_hinge": lambda m: 0.5 * cp.square(cp.pos(1.0 - m)),
+    "logistic": lambda m: cp.logistic(-m),
 }
 REGULARIZERS = {"l2": R.L2(0.02), "l1": R.L1(0.02), "elastic_net": R.ElasticNet(0.02, 0.5), "entropy": R.Entropy(0.05)}
 
@@ -61,6 +72,9 @@ def in_cvxpy(measure, z, y, groups):
             cp.pos(1.0 - (z[int(j)] - z[int(i)])) for i, j in itertools.product(range(y.size), repeat=2) if y[i] < y[j]
         ]
         return cp.sum(cp.hstack(terms)) / len(terms)
+    if isinstance(measure, M.PairMeasure):
+        i, j, p = weighted_pairs(measure, y, np.zeros(y.size) if groups is None else groups)
+        return p @ PHI[measure.loss](z[i] - z[j])
     if groups is None:
         return cp.max(cp.hstack([slope @ z + constant for slope, constant in labelings(measure, y)]))
     parts = []
@@ -166,6 +180,35 @@ def test_bad_mixtures_are_named():
             fenchel.certify(p, np.zeros(3), dual_point=bad)
 
 
-def test_solvers_that_need_a_loss_per_row_say_so():
+def test_solvers_that_do_not_fit_say_why():
     with pytest.raises(IncompatibleError, match="all scores together"):
-        fenchel.solve(problem("roc_area", REGULARIZERS["l2"]), solver="lbfgs")
+        fenchel.solve(problem("roc_area", REGULARIZERS["l2"]), solver="pegasos")
+    for solver in ("lbfgs", "newton_cg"):
+        with pytest.raises(IncompatibleError, match="`ROCArea` is not"):
+            fenchel.solve(problem("roc_area", REGULARIZERS["l2"]), solver=solver)
+        with pytest.raises(IncompatibleError, match="`NDCGPairs` is not"):
+            fenchel.solve(
+                fenchel.Problem(*data("ndcg")[:2], loss=M.NDCGPairs(loss="hinge"), groups=data("ndcg")[2]),
+                solver=solver,
+            )
+
+
+@pytest.mark.parametrize("name", ["area_pairs", "ndcg_pairs", "ndcg_logistic", "mrr_pairs"])
+def test_newton_steps_on_differentiable_measures(name):
+    """auto takes them, they end in few steps at a tight tolerance, and their optimum is that of quasi-Newton steps."""
+    p = problem(name, R.L2(1e-3))
+    newton, quasi = fenchel.solve(p, tol=1e-9), fenchel.solve(p, solver="lbfgs", tol=1e-9)
+    assert newton.solver == "NewtonCG"
+    assert newton.status is quasi.status is fenchel.Status.CERTIFIED
+    assert newton.n_iter < 20
+    assert newton.coef == pytest.approx(quasi.coef, abs=1e-3)
+    assert newton.certificate.primal == pytest.approx(quasi.certificate.primal, rel=2e-9)
+
+
+def test_newton_steps_in_a_metric():
+    """w'Kw with K not diagonal: the same optimum as by cutting planes."""
+    K = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 0.5]])
+    p = problem("ndcg_pairs", R.Quadratic(0.01, K))
+    newton, bundle = fenchel.solve(p, tol=1e-8), fenchel.solve(p, solver="bundle", tol=1e-5)
+    assert newton.solver == "NewtonCG"
+    assert newton.certificate.primal == pytest.approx(bundle.certificate.primal, rel=2e-5)

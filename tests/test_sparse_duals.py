@@ -20,7 +20,7 @@ from fenchel.errors import InputError, ModelFileError
 from fenchel.files.container import encode
 from fenchel.kernels import sparse_duals
 from fenchel.kernels.sparse_duals import SparseDuals, as_csr, grown, keep_row, stored
-from fenchel.models.file import plain
+from fenchel.models.stored import plain
 from fenchel.oracles.vector import VectorOracle
 from fenchel.solvers.base import Start
 from fenchel.solvers.block_ascent import solver as block_ascent
@@ -58,7 +58,7 @@ def state(p, sparse):
 @pytest.mark.parametrize("regularizer", [R.L2(0.003), R.ElasticNet(0.003, 0.001)], ids=["l2", "elastic_net"])
 def test_storage_changes_no_iterate(loss, regularizer, monkeypatch):
     """Also where rows grow all the time, because a pool has no room to spare but for one row."""
-    monkeypatch.setattr(sparse_duals, "SPARE", 0)
+    monkeypatch.setattr(sparse_duals, "FREE_PER_ROW", 0)
     p = problem(loss, regularizer, sp.csr_matrix if loss in ("max_hinge", "top_k") else np.asarray)
     sparse, dense = state(p, True), state(p, False)
     generators = np.random.default_rng(0), np.random.default_rng(0)
@@ -307,7 +307,7 @@ def test_forged_sparse_points_are_refused(forge, tmp_path):
 
 
 def test_a_crash_and_resume_give_the_same_bits(tmp_path):
-    p, keep = problem(), fenchel.Checkpoint(tmp_path / "c", seconds=0, leg=5)
+    p, keep = problem(), fenchel.Checkpoint(tmp_path / "c", seconds=0, segment=5)
 
     def solve(**options):
         return fenchel.solve(p, solver=BlockAscent(), tol=1e-4, max_iter=60, checkpoint=keep, **options)

@@ -18,7 +18,7 @@ from cluster_problems import CASES, bits
 from fenchel.cli import main
 from fenchel.data import mapped, write_store
 from fenchel.data.accept import accept_matrix
-from fenchel.data.row_blocks import VALUES, at_most, map_row_blocks
+from fenchel.data.row_blocks import VALUES, limit_threads, map_row_blocks
 from fenchel.data.write_store import RowBlock
 from fenchel.engines import Local, local
 from fenchel.errors import InputError
@@ -241,7 +241,7 @@ def test_walk_covers_every_row_once_in_order_and_keeps_few_results(threads):
         begun.append(span.start)
         return span.start, span.stop
 
-    with at_most(threads):
+    with limit_threads(threads):
         spans, most = [], 0
         for span in map_row_blocks(rows, 300, work, values=20):
             spans.append(span)
@@ -259,7 +259,7 @@ def test_the_certificate_of_several_blocks_is_that_of_the_definition(threads):
     y = X @ w + rng.standard_normal(130_000)
     problem = fenchel.Problem(X, y, loss="squared", alpha=0.5)
     assert X.size > 2 * VALUES
-    with at_most(threads):
+    with limit_threads(threads):
         found = fenchel.certify(problem, 0.9 * w, dual_point=u)
     v = -X.T @ u / y.size
     assert found.primal == pytest.approx(np.mean((0.9 * X @ w - y) ** 2) / 2 + 0.25 * np.sum((0.9 * w) ** 2), rel=1e-12)
@@ -273,7 +273,7 @@ def test_an_error_in_a_walk_is_raised():
         if span.start <= 20 < span.stop:
             raise OSError("the disk is gone")
 
-    with at_most(2), pytest.raises(OSError, match="gone"):
+    with limit_threads(2), pytest.raises(OSError, match="gone"):
         list(map_row_blocks(rows, 50, work, values=20))
 
 
@@ -408,7 +408,7 @@ def test_rows_on_disk_that_are_no_sequences_are_refused(tmp_path):
     chain = {"loss": Chain(), "alpha": 0.1}
     cases = {
         "which sequence": (y, None, chain),
-        "sequence 4 are not one behind the other": (y, np.arange(300) // 10 % 25 + 4, chain),
+        "sequence 4 are not consecutive": (y, np.arange(300) // 10 % 25 + 4, chain),
         "row 7 .* has target 1.5": (np.where(np.arange(300) == 7, 1.5, y), np.arange(300) // 10, chain),
         "edge_features=False": (y, np.arange(300) // 10, {"loss": Chain(edge_features=True), "alpha": 0.1}),
         "only Chain": (y, np.arange(300) // 10, {"loss": Matching(), "alpha": 0.1}),

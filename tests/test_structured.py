@@ -289,3 +289,15 @@ def test_the_plane_zero_alone_is_a_dual_point(loss):
     optimum = fenchel.solve(p, tol=1e-6).certificate.primal
     found, _ = certifier_of(p).certificate(p, np.zeros(p.d), 0.0, point)
     assert 0.0 <= found.dual <= optimum
+
+
+def test_labels_that_tie_with_the_known_one_make_the_plane_they_are_said_to_make():
+    """Scores at which another label has exactly the loss 0: the mixture of these labels is the plane that was found."""
+    rows, y = np.array([[1.0], [1.0]]), np.array([1, 0])
+    p = fenchel.Problem(rows, y, loss=fenchel.structured.Multiclass(2), alpha=0.1)
+    oracle = StructuredOracle(p, None)
+    w = np.array([0.0, 1.0])  # the first row's other label has the score 0 + 1 - 1
+    plane = oracle.plane(w, 0.0)
+    constant, gradient = oracle.pool_sums(oracle.mix([(1.0, plane.recipe)]))
+    assert plane.constant == pytest.approx(constant, abs=1e-15)
+    assert plane.gradient == pytest.approx(gradient, abs=1e-15)

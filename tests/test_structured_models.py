@@ -13,7 +13,14 @@ from fenchel.structured import Matching, PairwiseLabels, Pool, Tree, brute
 from fenchel.structured.matching_assignment import assign
 from fenchel.structured.pairwise_search import best_set
 from fenchel.structured.pool import pool_of
-from fenchel.structured.protocol import best_label, drain_label, label_cost, label_margin, log_partition, part_scores
+from fenchel.structured.protocol import (
+    best_label,
+    label_cost,
+    label_margin,
+    log_partition,
+    part_scores,
+    pop_square_norm,
+)
 
 
 def rng_of(seed):
@@ -128,7 +135,7 @@ def solved(request):
 
 def test_planes_are_those_of_the_definition(case):
     problem, examples, labels = case
-    model, S = problem.model, np.zeros(problem.model.room)
+    model, S = problem.model, np.zeros(problem.model.workspace_size)
     w = rng_of(0).standard_normal(problem.d)
     for i in range(problem.n):
         base = phi(problem.loss, model, examples[i], labels[i])
@@ -140,7 +147,7 @@ def test_planes_are_those_of_the_definition(case):
             np.testing.assert_allclose(out, psi, atol=1e-12)
             assert label_cost(model, i, y) == pytest.approx(cost(problem.loss, labels[i], y), abs=1e-12)
             assert label_margin(model, w, S, i, y) == pytest.approx(float(psi @ w), abs=1e-12)
-            assert drain_label(model, i, y, out) == pytest.approx(float(psi @ psi), abs=1e-12)
+            assert pop_square_norm(model, i, y, out) == pytest.approx(float(psi @ psi), abs=1e-12)
             assert not out.any()
 
 
@@ -337,7 +344,7 @@ def test_a_tree_without_branches_is_a_chain():
 
 def judged(problem, w, i):
     """The loss of example i at w with its slope, by the methods as plain Python."""
-    model, S, slope = problem.model, np.zeros(problem.model.room), np.zeros(problem.d)
+    model, S, slope = problem.model, np.zeros(problem.model.workspace_size), np.zeros(problem.d)
     part_scores(model, w, i, S)
     if problem.log:
         value = log_partition(model, w, S, i, 1.0, slope)
@@ -394,8 +401,8 @@ BAD = {
     "set NaN": (PairwiseLabels(), [[np.nan]], [[0, 1]], "contains NaN at row 0"),
     "set log": (PairwiseLabels(loss="log"), [[1.0]], [[0] * 21], "up to 20"),
     "no nodes": (Tree(), [NODE, (np.ones((0, 1)), [])], [[0, 1], []], "example 1 has no nodes"),
-    "circle": (Tree(), [(np.ones((3, 1)), [1, 2, 0])], [[0, 0, 0]], "parents of example 0 form a circle"),
-    "own parent": (Tree(), [(np.ones((1, 1)), [0])], [[0]], "parents of example 0 form a circle"),
+    "circle": (Tree(), [(np.ones((3, 1)), [1, 2, 0])], [[0, 0, 0]], "parents of example 0 form a cycle"),
+    "own parent": (Tree(), [(np.ones((1, 1)), [0])], [[0]], "parents of example 0 form a cycle"),
     "parent outside": (Tree(), [(np.ones((2, 1)), [-1, 2])], [[0, 0]], "parent of node 1 of example 0 is 2"),
     "parents": (Tree(), [(np.ones((2, 1)), [-1])], [[0, 0]], "example 0 has 2 nodes, but its parents"),
     "tree length": (Tree(), [NODE], [[0]], "example 0 has 2 nodes, but its labels"),

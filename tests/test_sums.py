@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import fenchel
-from fenchel.data.row_blocks import at_most, map_row_blocks
+from fenchel.data.row_blocks import limit_threads, map_row_blocks
 from fenchel.engines import Local, local
 from fenchel.oracles.scalar import Oracle
 
@@ -94,6 +94,6 @@ def test_the_certificate_adds_up_as_it_walks(monkeypatch):
             del found
 
     monkeypatch.setattr(certifier, "map_row_blocks", watched)
-    with at_most(1):
+    with limit_threads(1):
         certifier.certificate(problem, np.ones(4), 0.0, np.zeros(300))
     assert blocks == 30 and most <= 2

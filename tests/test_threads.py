@@ -18,7 +18,7 @@ import scipy.sparse as sp
 import fenchel
 from fenchel import solvers
 from fenchel.data.accept import accept_matrix
-from fenchel.data.threads import spread
+from fenchel.data.threads import map_in_threads
 from fenchel.engines import Local, local
 from fenchel.selection import requirements
 
@@ -214,7 +214,7 @@ def test_joblib_workers_agree():
 
 
 def test_work_is_spread_in_order_and_the_caller_does_its_share():
-    names = spread(lambda k: (k, threading.current_thread().name, time.sleep(0.01)), list(range(12)), threads=3)
+    names = map_in_threads(lambda k: (k, threading.current_thread().name, time.sleep(0.01)), list(range(12)), threads=3)
     assert [k for k, *_ in names] == list(range(12))
     workers = {name for _, name, _ in names}
     assert threading.current_thread().name in workers
@@ -231,11 +231,11 @@ def test_nobody_waits_for_a_helper_that_has_not_begun():
             hold.wait(10)
         else:
             busy.wait(10)
-            assert spread(lambda j: threading.get_ident(), [0, 1, 2], threads=2) == 3 * [threading.get_ident()]
+            assert map_in_threads(lambda j: threading.get_ident(), [0, 1, 2], threads=2) == 3 * [threading.get_ident()]
             hold.set()
         return k
 
-    assert spread(held, [0, 1], threads=2) == [0, 1]
+    assert map_in_threads(held, [0, 1], threads=2) == [0, 1]
 
 
 def test_the_first_failure_of_many_is_raised_and_the_rest_is_left():
@@ -246,7 +246,7 @@ def test_the_first_failure_of_many_is_raised_and_the_rest_is_left():
 
     for threads in (1, 2, 4):
         with pytest.raises(ValueError, match="block 3"):
-            spread(fails, list(range(50)), threads)
+            map_in_threads(fails, list(range(50)), threads)
     done = []
 
     def interrupted(k):
@@ -254,14 +254,14 @@ def test_the_first_failure_of_many_is_raised_and_the_rest_is_left():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        spread(interrupted, list(range(1000)), threads=2)
+        map_in_threads(interrupted, list(range(1000)), threads=2)
     assert len(done) <= 2
 
 
 def test_helpers_hold_nothing_while_they_wait():
     work = lambda item: time.sleep(0.02)  # noqa: E731
     gone = weakref.ref(work)
-    spread(work, [0, 1], threads=2)  # both threads have one of them
+    map_in_threads(work, [0, 1], threads=2)  # both threads have one of them
     del work
     until = time.monotonic() + 10.0
     while gone() is not None and time.monotonic() < until:
@@ -281,7 +281,7 @@ def test_threads_that_cannot_be_started_are_a_clear_error_and_leave_none_behind(
 
     monkeypatch.setattr(threading.Thread, "start", limited)
     with pytest.raises(MemoryError, match="stacks of 37 threads"):
-        spread(abs, list(range(40)), threads=37)
+        map_in_threads(abs, list(range(40)), threads=37)
     for thread in begun:
         thread.join(10.0)
     assert len(begun) == 3 and not any(thread.is_alive() for thread in begun)

@@ -11,7 +11,7 @@ from pathlib import Path
 LAYERS: list[tuple[str, list[str]]] = [
     (
         "errors, results, compilation, files",
-        ["compile", "deadline", "errors", "extension_points", "files", "result", "result_html"],
+        ["compile", "deadline", "errors", "extension_points", "files", "registry", "result", "result_html"],
     ),
     (
         "losses, regularizers, projections, data and its readers",
@@ -34,7 +34,8 @@ WITHIN_A_LAYER = {
     ("cli", "report"), ("cluster", "solving"), ("compile", "deadline"), ("estimators", "models"),
     ("files", "errors"), ("kernel_methods", "solving"),
     ("measures", "data"), ("metrics", "data"), ("metrics", "sequences"), ("mirror_maps", "data"), ("multiclass", "data"),
-    ("multiclass", "losses"), ("readers", "data"), ("result", "result_html"), ("selection", "solvers"),
+    ("multiclass", "losses"), ("readers", "data"), ("registry", "errors"), ("regularizers", "projections"),
+    ("result", "result_html"), ("selection", "solvers"),
     ("sequences", "data"), ("structured", "data"), ("structured", "projections"),
 }  # fmt: skip
 

@@ -143,16 +143,25 @@ def requirement_rows() -> Rows:
 
 
 def _matrix(names: list[str], make: Callable[[str, str], Any | None], groups: dict[str, set[str]]) -> Rows:
-    """Solver x regularizer: which of the losses fit, by the name of a group where there is one."""
+    """Solver x regularizer: which of the losses fit, by the name of a group where there is one.
+
+    Regularizers with the same cells share a column.
+    """
     penalties = list(regularizers.REGULARIZERS)
     problems = {(name, penalty): make(name, penalty) for name in names for penalty in penalties}
     there = {name for name in names if problems[name, "l2"] is not None}
-    rows = [["solver", *map(code, penalties)]]
-    for cls in solvers.SOLVERS.values():
-        cells = []
-        for penalty in penalties:
-            fit = {name for name in there if requirements.fits(cls, problems[name, penalty])}
-            cells.append(_words(fit, there, groups))
+    columns: dict[tuple[str, ...], list[str]] = {}
+    for penalty in penalties:
+        known = {name for name in there if problems[name, penalty] is not None}
+        fits = [
+            {name for name in known if requirements.fits(cls, problems[name, penalty])}
+            for cls in solvers.SOLVERS.values()
+        ]
+        if known:
+            columns.setdefault(tuple(_words(fit, there, groups) for fit in fits), []).append(penalty)
+    rows = [["solver", *(", ".join(map(code, same)) for same in columns.values())]]
+    for number, cls in enumerate(solvers.SOLVERS.values()):
+        cells = [column[number] for column in columns]
         if set(cells) != {"none"}:
             rows.append([link(cls, "fenchel.solvers"), *cells])
     return rows

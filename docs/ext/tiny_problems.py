@@ -10,30 +10,12 @@ import numpy as np
 import fenchel
 from fenchel import losses, measures, multiclass, regularizers, structured
 
-ROWS, FEATURES, CLASSES = 12, 3, 4
-COST = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
-TREE = multiclass.Tree(["a/b", "a/c", "d/e", "d/f"])
-# What cannot be made from its name alone
+ROWS, FEATURES, CLASSES = 12, 3, 3
+# What cannot be made from its name alone, and has no example
 SCALAR: dict[str, Any] = {"moreau": losses.Moreau(losses.Hinge(), 0.5)}
-VECTOR: dict[str, Any] = {
-    "cost_hinge": multiclass.CostHinge(COST),
-    "hierarchical_hinge": multiclass.HierarchicalHinge(TREE),
-    "hierarchical_softmax": multiclass.HierarchicalSoftmax(TREE),
-    "moreau_vector": multiclass.MoreauVector(multiclass.MaxHinge(), 0.5),
-    "top_k": multiclass.TopK(2),
-    "usunier": multiclass.Usunier(2),
-    "weighted_top_k": multiclass.WeightedTopK([0.6, 0.4]),
-    "weighted_usunier": multiclass.WeightedUsunier([0.6, 0.4]),
-}
-MEASURES: dict[str, Any] = {
-    "eru": measures.ERU(1.0, 2.5),
-    "precision_at_k": measures.PrecisionAtK(3),
-    "recall_at_k": measures.RecallAtK(3),
-}
-REGULARIZERS: dict[str, Any] = {
-    "q_norm": regularizers.QNorm(0.1, 1.5),
-    "quadratic": regularizers.Quadratic(0.1, np.array([1.0, 2.0, 3.0])),
-}
+VECTOR: dict[str, Any] = {"moreau_vector": multiclass.MoreauVector(multiclass.MaxHinge(), 0.5)}
+MEASURES: dict[str, Any] = {"recall_at_k": measures.RecallAtK(3)}
+ONE_SCORE = {"no_penalty", "slope", "total_variation"}
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((ROWS, FEATURES))
@@ -50,11 +32,14 @@ STRUCTURES: dict[str, Callable[[], tuple[Any, Any, dict[str, Any]]]] = {
 }
 
 
+def made(cls: Any) -> Any:
+    """The example of a class, or its object without parameters."""
+    return cls.example() if hasattr(cls, "example") else cls()
+
+
 def regularizer(name: str, d: int = FEATURES) -> Any:
     """The registered regularizer of that name, for d weights."""
-    if name == "quadratic" and d != FEATURES:
-        return regularizers.Quadratic(0.1, np.ones(d))
-    return REGULARIZERS.get(name) or regularizers.REGULARIZERS[name](0.1)
+    return regularizers.REGULARIZERS[name].example(d)
 
 
 def scalar(name: str, penalty: str, free: bool = False) -> Any:
@@ -65,25 +50,31 @@ def scalar(name: str, penalty: str, free: bool = False) -> Any:
 
 
 def vector(name: str, penalty: str, free: bool = False) -> Any:
-    """Several scores per row."""
-    loss = VECTOR.get(name) or multiclass.make(name)
-    y = X[:, :2] if name == "multivariate_squared" else CLASS
+    """Several scores per row; None if the penalty is of one score only."""
+    if penalty in ONE_SCORE:
+        return None
+    loss = VECTOR.get(name) or made(multiclass.LOSSES[name])
+    y = X[:, :2] if getattr(loss, "several_targets", False) else CLASS
     return fenchel.Problem(X, y, loss=loss, regularizer=regularizer(penalty), fit_intercept=free)
 
 
-def whole_set(name: str, penalty: str) -> Any:
-    """A measure of all rows, or of each query."""
-    measure = MEASURES.get(name) or measures.make(name)
+def whole_set(name: str, penalty: str) -> Any | None:
+    """A measure of all rows, or of each query; None if the penalty leaves coefficients free."""
+    if regularizer(penalty).unpenalised(FEATURES) is not None:
+        return None
+    measure = MEASURES.get(name) or made(measures.MEASURES[name])
     groups = np.arange(ROWS) % 2 if measure.needs_groups else None
     y = LEVELS if measure.needs_groups or name == "ordinal" else SIGNS
     return fenchel.Problem(X, y, loss=measure, regularizer=regularizer(penalty), groups=groups)
 
 
 def structure(name: str, penalty: str, loss: str = "hinge") -> Any | None:
-    """Structured outputs; None if the model has no such loss."""
-    if loss == "log" and name == "matching":
+    """Structured outputs; None if the model has no such loss, or no examples above, or coefficients would be free."""
+    if name not in STRUCTURES or (loss == "log" and name == "matching"):
         return None
     examples, labels, options = STRUCTURES[name]()
     model = structured.MODELS[name](**options, **({} if name == "matching" else {"loss": loss}))
     d = fenchel.Problem(examples, labels, loss=model, alpha=0.1).d
+    if regularizer(penalty, d).unpenalised(d) is not None:
+        return None
     return fenchel.Problem(examples, labels, loss=model, regularizer=regularizer(penalty, d))

@@ -41,6 +41,7 @@ _HOME = {
     "Status": "result",
     "StructuredModel": "models.structured",
     "certify": "certificates.scalar",
+    "check_proof": "certificates.independent",
     "load": "models.file",
     "open": "data.store",
     "path": "estimators.path",

@@ -122,7 +122,7 @@ class LowerBound:
         True
         """
         oracle: Any = self  # the part of an oracle that bundle methods use
-        iterates = (solver or Bundle()).iterates(oracle, Start(np.zeros(self.d)))
+        iterates = (solver or Bundle(level=False)).iterates(oracle, Start(np.zeros(self.d)))
         best, bound, gaps = np.inf, -np.inf, []
         for _ in range(planes + 1):
             iterate = next(iterates)

@@ -30,7 +30,9 @@ __all__ = [
     "break_even",
     "chunk_f1",
     "chunk_scores",
+    "err",
     "eru",
+    "mean_average_precision",
     "mrr",
     "ndcg",
     "sequence_error",
@@ -119,6 +121,75 @@ def eru(y: ArrayLike, scores: ArrayLike, groups: ArrayLike | None = None, *, neu
     return _mean_over_queries(one, y, scores, groups)
 
 
+def mean_average_precision(y: ArrayLike, scores: ArrayLike, groups: ArrayLike | None = None) -> float:
+    """Mean over queries of the average precision: the mean over documents with y > 0 of the precision at their rank.
+
+    >>> round(mean_average_precision([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6]), 4)  # (1/1 + 2/3) / 2
+    0.8333
+    """
+
+    def one(y: Vector, scores: Vector) -> float | None:
+        relevant = y > 0.0
+        if not relevant.any():
+            return None
+        order, start, sizes = _ties(scores)
+        found = np.add.reduceat(relevant[order].astype(np.float64), start)
+        before, among = np.repeat(np.cumsum(found) - found, sizes), np.repeat(found, sizes)
+        n, rank = np.repeat(sizes, sizes), np.arange(1, y.size + 1)
+        place = rank - np.repeat(start, sizes)  # 1, 2, ... among the tied
+        # A tied relevant document at this place has this many relevant ones before it on average, itself included.
+        others = (place - 1) * (among - 1.0) / np.maximum(n - 1, 1)
+        return float(np.sum(among / n * (before + 1.0 + others) / rank) / relevant.sum())
+
+    return _mean_over_queries(one, y, scores, groups)
+
+
+def err(
+    y: ArrayLike, scores: ArrayLike, groups: ArrayLike | None = None, k: int | None = None, highest: float | None = None
+) -> float:
+    """Expected reciprocal rank: mean over queries of sum over ranks r <= k of 1/r g_r prod_{i < r} (1 - g_i).
+
+    g = (2^y - 1)/2^highest is the probability that a document satisfies, `highest` the largest relevance there can be (if
+    not given: that of y). Chapelle et al. (2009).
+
+    >>> round(err([1, 0, 1], [0.9, 0.8, 0.7]), 4)  # 1/2 + 1/3 1/2 1/2
+    0.5833
+    """
+    if k is not None:
+        _require_rank(k)
+    targets = _finite("y", y, 1)
+    top = float(targets.max()) if highest is None else float(highest)
+    if not (targets.min() >= 0.0 and targets.max() <= top < np.inf):
+        raise InputError(
+            f"relevances must be at least 0 and at most highest={top:g}, got {targets.min():g} to {targets.max():g}"
+        )
+
+    def one(y: Vector, scores: Vector) -> float | None:
+        if not (y > 0.0).any():
+            return None
+        order, start, sizes = _ties(scores)
+        passes, value = 1.0, 0.0  # nobody is satisfied by what stands above
+        miss = 1.0 - (np.exp2(y[order] - top) - np.exp2(-top))
+        for a, n in zip(start[:k], sizes[:k], strict=True):
+            products = _mean_products(miss[a : a + n])
+            rank = np.arange(a + 1, a + n + 1)
+            value += passes * float(((products[:-1] - products[1:]) / rank)[rank <= (k or y.size)].sum())
+            passes *= products[-1]
+        return value
+
+    return _mean_over_queries(one, y, scores, groups)
+
+
+def _mean_products(x: Vector) -> Vector:
+    """The mean product of j of the numbers x, over all choices, for j = 0 ... x.size."""
+    means = np.zeros(x.size + 1)
+    means[0] = 1.0
+    for m, value in enumerate(x):  # of the first m numbers, then with the next one
+        j = np.arange(1, m + 2)
+        means[1 : m + 2] = ((m + 1 - j) * means[1 : m + 2] + j * value * means[: m + 1]) / (m + 1)
+    return means
+
+
 def break_even(y: ArrayLike, scores: ArrayLike) -> float:
     """Precision (and recall) of the n₊ rows with the highest scores, n₊ the number of positives (y > 0).
 
@@ -179,11 +250,16 @@ def _share_of_ideal(gain: Vector, scores: Vector, discount: Vector) -> float | N
     ideal = float(np.sort(gain)[::-1] @ discount)
     if ideal == 0.0:
         return None
-    order = np.argsort(-scores, kind="stable")
-    start = np.flatnonzero(np.append(True, scores[order][1:] != scores[order][:-1]))
-    sizes = np.diff(np.append(start, scores.size))
+    order, start, sizes = _ties(scores)
     tied = np.add.reduceat(gain[order], start) * np.add.reduceat(discount, start) / sizes
     return float(tied.sum()) / ideal
+
+
+def _ties(scores: Vector) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """(the order of descending scores, where the runs of tied ones begin in it, how long they are)."""
+    order = np.argsort(-scores, kind="stable")
+    start = np.flatnonzero(np.append(True, scores[order][1:] != scores[order][:-1]))
+    return order, start, np.diff(np.append(start, scores.size))
 
 
 def _mean_over_queries(one: Callable[[Vector, Vector], float | None], y: object, scores: Any, groups: Any) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 
 from fenchel.certificates.passes import EPS
 from fenchel.regularizers.certified import certified_regularizer
+from fenchel.regularizers.feature_weights import penalised_part
 from fenchel.result import Certificate
 
 SAFETY = 4.0  # roundings per term that the floor allows for
@@ -35,6 +36,7 @@ class Share(NamedTuple):
     risk: Terms = (0.0,)
     risk_size: Terms = (0.0,)
     score_size: Terms = (0.0,)  # what the rounding of the scores contributes to P and D
+    charge: float = 0.0  # what was taken off v along unpenalised directions, times the coefficients there
 
     def scaled(self, scale: float) -> Share:
         """The share of a dual point whose gain is linear, scaled towards the plane 0; the sizes stay, on the safe side."""
@@ -77,7 +79,7 @@ def lower_bound(regularizer: Any, share: Share, scaled: Callable[[float], Share]
 def none_like(share: Share) -> Share:
     """The share without its dual point."""
     return share._replace(
-        v=np.zeros(share.v.size), gain=(-np.inf,), gain_size=(0.0,), spread=(0.0,), balance=np.zeros(1)
+        v=np.zeros(share.v.size), gain=(-np.inf,), gain_size=(0.0,), spread=(0.0,), balance=np.zeros(1), charge=0.0
     )
 
 
@@ -107,14 +109,14 @@ def assemble(
     sizes = risk_size + abs(regular) + (gain_size + abs(found.conjugate)) + score_size
     hidden = blur(given, share.v, EPS * spread, gain_size) if found.dual > -np.inf else 0.0
     balance = float(np.abs(share.balance).max()) * max(1.0, intercept) if problem.has_intercept else 0.0
-    floor = SAFETY * EPS * depth * sizes + SAFETY * hidden + balance
+    floor = SAFETY * EPS * depth * sizes + SAFETY * hidden + balance + share.charge
     primal, floor = (primal if primal == primal else np.inf), (floor if np.isfinite(floor) else np.inf)
     return Certificate(float(primal), float(found.dual), problem.basis, float(floor)), found.scale
 
 
 def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
     """How much D may lose if every v_j is off by `error`: through a larger R*, or through scaling back into its domain."""
-    worst = (v + error, v + np.copysign(error, v))  # The conjugates grow with v or with |v|.
+    worst = [penalised_part(regularizer, moved) for moved in regularizer.perturbed(v, error)]
     rise = max(map(regularizer.conjugate, worst)) - regularizer.conjugate(v)
     if np.isfinite(rise):
         return max(rise, 0.0)

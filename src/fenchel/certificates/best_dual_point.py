@@ -86,7 +86,7 @@ def best_dual_point(problem: Any, coef: np.ndarray, intercept: float) -> np.ndar
             found = dual_value(problem, candidate)
             best = found if found.dual > best.dual else best
         best = _coordinate_steps(problem, intercept, best, *quadratic)
-    elif isinstance(problem.regularizer, L1):
+    elif isinstance(problem.regularizer, L1) and problem.regularizer.weights is None:
         primal = primal_sums(problem, coef, intercept, np.empty(problem.n), np.empty(problem.n))[0]
         primal += problem.regularizer.value(coef)
         for candidate in _programmed_at_kinks(problem, z, spread, primal):
@@ -99,6 +99,8 @@ def best_dual_point(problem: Any, coef: np.ndarray, intercept: float) -> np.ndar
 
 def _quadratic_part(regularizer: Any) -> tuple[float, Any] | None:
     """(strength, transfer) of a regularizer strength/2 |w|^2 + threshold |w|_1."""
+    if getattr(regularizer, "weights", None) is not None:
+        return None
     if isinstance(regularizer, L2):
         return regularizer.alpha, Identity()
     if isinstance(regularizer, ElasticNet):

@@ -79,6 +79,9 @@ class SquaredNorm(NamedTuple):
     def dual_scale(self, v: np.ndarray) -> float:
         return 1.0
 
+    def perturbed(self, v: np.ndarray, error: float) -> tuple[np.ndarray, ...]:
+        return (v,)  # The rounding of both squares is among the magnitudes of the share.
+
 
 def kernel_certificate(problem: Any, coef: np.ndarray, b: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
     """(certificate, feasible dual point) for f = sum_j c_j k(x_j, .), intercept b and a dual point."""

@@ -35,7 +35,7 @@ def weigh_marginals(problem: Any, point: Marginals) -> tuple[Marginals, float, f
     """(the marginals that were made of the point, sum p <c, mu>, the spread of g, g)."""
     parts, values, g = parts_of(problem.model), np.array(point.values, dtype=np.float64), np.zeros(problem.d)
     values = np.clip(np.nan_to_num(values), 0.0, 1.0)  # probabilities: their sums cannot overflow
-    gain, spread = structured_marginal_pass(parts, problem.weights, parts.room, point.start, values, g)
+    gain, spread = structured_marginal_pass(parts, problem.weights, parts.workspace_size, point.start, values, g)
     scale = min(max(float(point.scale), 0.0), 1.0)
     return Marginals(point.start, values, scale), scale * gain, scale * spread, scale * g
 

@@ -31,6 +31,7 @@ from fenchel.certificates.passes import (
     subgradient_pass,
     through_pass,
 )
+from fenchel.certificates.unpenalised import balance_on, directions, free_columns, split
 from fenchel.compile.dispatch import is_builtin, without
 from fenchel.data.accept import accept_vector
 from fenchel.data.row_blocks import map_row_blocks, map_row_ranges
@@ -75,7 +76,8 @@ def dual_value(problem: Any, u: np.ndarray) -> DualValue:
     if not usable(problem, u):
         return DualValue(-np.inf, np.zeros(problem.n))
     u = feasible(problem, u)
-    share = with_conjugates(Share(combined(problem, problem.weights, u)[0]), conjugates(problem, u))
+    v = split(problem, *combined(problem, problem.weights, u)).v
+    share = with_conjugates(Share(v), conjugates(problem, u))
     found = lower_bound(problem.regularizer, share, rescaled(problem, share, u))
     return DualValue(found.dual, scaled_point(found.scale, u))
 
@@ -133,14 +135,21 @@ def conjugates_of(parts: Iterable[tuple[float, float, float]]) -> Conjugates:
 
 
 def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
-    """u clipped into the domain of loss* and, if the intercept is free, moved so that sum p u = 0.
+    """u clipped into the domain of loss* and, if the intercept is free, moved so that sum p u = 0; also so that N'v = 0 for the
+    directions N that are not penalised, if that is possible.
 
     Rows strictly inside their domain are shifted first, all by the same amount; only if they cannot take it do the
     others move: a row at the end of its domain is usually there for a reason.
     """
-    ends = problem.n if problem.fit_intercept else 0  # only balancing asks for them
+    N = directions(problem)
+    ends = problem.n if problem.fit_intercept or N is not None else 0  # only balancing asks for them
     low, high, clipped = np.empty(ends), np.empty(ends), np.empty(problem.n)
     clip_pass(problem.compiled_loss, problem.y, u, low, high, clipped)
+    if (
+        N is not None
+        and (found := balance_on(free_columns(problem, N), clipped, low, high, problem.weights)) is not None
+    ):
+        return found
     if not problem.fit_intercept:
         return clipped
     for keep_ends in (True, False):
@@ -256,7 +265,10 @@ def share_of(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) ->
         risks.append(risk)
         conjugate_sums.append(conjugate)
     risk_sum, magnitude = risk_of(risks)
-    share = Share(v, spread=(spread,), risk=(risk_sum,), risk_size=(magnitude,), score_size=(through_all,))
+    v, charge = split(problem, v, spread, coef)
+    share = Share(
+        v, spread=(spread,), risk=(risk_sum,), risk_size=(magnitude,), score_size=(through_all,), charge=charge
+    )
     return with_conjugates(share, conjugates_of(conjugate_sums))
 
 

@@ -33,7 +33,6 @@ from fenchel.structured.protocol import (
     add_label,
     begin_pass,
     best_label,
-    drain_label,
     label_cost,
     label_margin,
     label_size,
@@ -41,6 +40,7 @@ from fenchel.structured.protocol import (
     part_scores,
     plane_ceiling,
     plane_factor,
+    pop_square_norm,
     score_size,
 )
 
@@ -97,7 +97,7 @@ def structured_pool_pass(model, p, start, weights, offsets, labels, scratch, out
                 a = p[i] * weights[k] * plane_factor(model, cost)
                 add_label(model, i, y, a, out)
                 add_label(model, i, y, a, scratch)
-                spread += np.sqrt(drain_label(model, i, y, scratch))
+                spread += np.sqrt(pop_square_norm(model, i, y, scratch))
     return total + correction, spread
 
 
@@ -139,7 +139,9 @@ def _hinge_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, 
     """(risk, its size, the dual point as used, sum p a L, its spread, sum p a f psi)."""
     model = problem.model
     labels = np.zeros(int(problem.first[-1]), dtype=np.int32)
-    risk, size, bad = problem.run(structured_primal_pass, problem.weights, w, model.room, problem.first, labels)
+    risk, size, bad = problem.run(
+        structured_primal_pass, problem.weights, w, model.workspace_size, problem.first, labels
+    )
     if bad >= 0:
         raise bad_example(problem, int(bad), w)
     if isinstance(point, Marginals):
@@ -176,7 +178,7 @@ def _held_to_known_labels(problem: Any, w: np.ndarray, labels: np.ndarray, pool:
     if not problem.compiled:
         model.require_sound(w, labels, pool.labels[pool.weights > 0.0])
         return 0.0 if exact else model.best_known(w, problem.weights)
-    arguments = (problem.weights, w, model.room, problem.first, labels)
+    arguments = (problem.weights, w, model.workspace_size, problem.first, labels)
     bad = problem.run(structured_known_pass, *arguments, *pool) if exact else -1
     if bad >= 0:
         raise InputError(
@@ -188,7 +190,7 @@ def _held_to_known_labels(problem: Any, w: np.ndarray, labels: np.ndarray, pool:
 
 def _log_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, Any, float, float, np.ndarray]:
     """(risk, sizes of all terms, the dual point as used, the constant of its plane, its spread, its slope)."""
-    room = problem.model.room
+    room = problem.model.workspace_size
     mixture, risk = point if isinstance(point, Gibbs) else Gibbs(np.ones(1), w[None]), None
     weights = usable_weights(mixture.weights, nonnegative=True)  # What is missing to 1 is the plane 0.
     if weights is None:
@@ -244,7 +246,7 @@ def structured_ascend(model, p, strength, room, fresh, w, scratch, start, weight
             add_label(model, i, z, c * f, scratch)
         curvature = 0.0
         for k in range(a, b + 1):
-            curvature += drain_label(model, i, labels[offsets[k] : offsets[k + 1]], scratch) * p[i] / strength
+            curvature += pop_square_norm(model, i, labels[offsets[k] : offsets[k + 1]], scratch) * p[i] / strength
         if not slope > 0.0:
             continue
         step = 1.0 if slope >= curvature else slope / curvature
@@ -262,13 +264,13 @@ def own_point(problem: Any, w: np.ndarray, b: float = 0.0) -> Any:
 
 def best_pool(problem: Any, w: np.ndarray, b: float = 0.0) -> Any:
     """A dual point whose D is as high as can be had cheaply when only coefficients are known: for L2, from rounds of steps."""
-    if problem.log or not isinstance(problem.regularizer, L2):
+    if problem.log or not isinstance(problem.regularizer, L2) or problem.regularizer.weights is not None:
         return None
     sizes, strength = problem.model.sizes, problem.regularizer.alpha
     pool = empty_pool(np.asarray(sizes), np.full(problem.n, ROUNDS))
     at, scratch = np.zeros(problem.d), np.zeros(problem.d)
     for k in range(ROUNDS):
-        arguments = (problem.weights, strength, problem.model.room, k, at, scratch)
+        arguments = (problem.weights, strength, problem.model.workspace_size, k, at, scratch)
         problem.run(structured_ascend, *arguments, *pool)
     return pool
 

@@ -311,7 +311,8 @@ def best_dual_matrix(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
         smoothed_slopes_pass(problem.compiled_loss, problem.y, Z, gamma, candidate)
         found = vector_dual_value(problem, candidate)
         best = found if found.dual > best.dual else best
-    if isinstance(problem.penalty, L2) and not problem.free:  # a step on one row would leave the balance
+    plain = isinstance(problem.penalty, L2) and problem.penalty.weights is None
+    if plain and not problem.free:  # a step on one row would leave the balance
         best = _block_steps(problem, best)
     return best.point
 

@@ -88,7 +88,7 @@ def full_parser() -> CleanParser:
     return parser
 
 
-def fill(name: str, command: Any) -> None:
+def fill(name: str, command: CleanParser) -> None:
     """Declare the options of a command, and how it is run."""
     module = import_module("fenchel.cli." + name.replace("-", "_"))
     module.configure(command)

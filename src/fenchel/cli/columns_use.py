@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.columns import read_for
 from fenchel.cli.terminal import as_json, clean, complain
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from fenchel.models.structured import StructuredModel
+    from fenchel.problems.structured import StructuredProblem
+    from fenchel.result import Certificate
 
 
 def predict(model: Any, arguments: Namespace) -> int:
@@ -66,24 +71,23 @@ def _note(labels: list[list[str]], predicted: list[list[str]]) -> None:
     complain(f"chunks: precision {chunks.precision:.4%}, recall {chunks.recall:.4%}, F1 {chunks.f1:.4%}")
 
 
-def recheck(model: Any, arguments: Namespace, tol: float) -> Any:
-    """The certificate of a model, recomputed from its file: a `fenchel.cli.verify.Check`."""
+def recheck(model: StructuredModel, arguments: Namespace, tol: float, judge: Callable[..., Certificate]) -> Any:
+    """The certificate of a model, recomputed from its file by `judge`: a `fenchel.cli.verify.Check`."""
     import numpy as np
 
-    from fenchel.certificates.scalar import certify
     from fenchel.cli.verify import GAP_LEFT, HOLDS, MISMATCH, Check, agrees
 
     problem = _problem(model, arguments)
     coef, whole = _own_coef(model, problem)
     usable = model.dual_point is not None
     try:
-        found = certify(problem, coef, 0.0, model.dual_point)
+        found = judge(problem, coef, 0.0, model.dual_point)
     except InputError:  # a dual point of other sequences
-        usable, found = False, certify(problem, coef)
+        usable, found = False, judge(problem, coef, 0.0)
     same = whole and agrees(model.certificate, found, usable)
     rebuilt = not usable
     if usable and not found.holds(tol):
-        other = certify(problem, coef)
+        other = judge(problem, coef, 0.0)
         if np.isfinite(other.dual) and other.dual > found.dual:
             found, rebuilt = other, True
     status = MISMATCH if not same else HOLDS if found.holds(tol) else GAP_LEFT
@@ -108,7 +112,7 @@ def _problem(model: Any, arguments: Namespace) -> Any:
     return Problem(rows, numbers, loss=model.loss, regularizer=model.regularizer)
 
 
-def _own_coef(model: Any, problem: Any) -> tuple[Any, bool]:
+def _own_coef(model: StructuredModel, problem: StructuredProblem) -> tuple[Any, bool]:
     """(the coefficients that the problem has weights for, whether that is all of them but zeros)."""
     import numpy as np
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from argparse import Namespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fenchel.cli.fitting import add_limits, add_solving, problems, unstopped
 from fenchel.cli.options import ALIASES, loss_of, measure_of, pairs, penalty_of
@@ -16,6 +16,11 @@ from fenchel.cli.reporting import add_report, check_report, write_report
 from fenchel.cli.tasks import arrange, queries_for
 from fenchel.cli.terminal import CleanParser, as_json, table
 from fenchel.errors import IncompatibleError
+
+if TYPE_CHECKING:
+    from fenchel.problems.kinds_of_loss import AnyLoss
+    from fenchel.regularizers import Regularizer
+    from fenchel.result import Result
 
 TOL, GAP_LEFT = 1e-6, 3
 EPILOG = """\
@@ -133,7 +138,7 @@ def _penalty(text: str) -> Any:
     return penalty_of(name, parameters, 1.0)
 
 
-def _problems(arguments: Namespace, data: Any, loss: Any, penalty: Any) -> list[Any]:
+def _problems(arguments: Namespace, data: Any, loss: AnyLoss, penalty: Regularizer) -> list[Any]:
     task = arrange(data, loss, arguments.data)
     weights = asked_weights(arguments, task)
     strength = alpha_of(arguments, data.X.shape[0], loss, weights)
@@ -155,7 +160,7 @@ def _fastest(arguments: Namespace, wanted: list[Any], solver: str, title: str) -
     return best or []
 
 
-def reached(result: Any, bound: float, level: float) -> float:
+def reached(result: Result, bound: float, level: float) -> float:
     """The seconds after which the best objective so far was within level of the bound, relatively; NaN if never."""
     best = math.inf
     for point in result.trace:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fenchel.cli.terminal import CleanParser
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SHELLS = ("bash", "zsh", "fish")
 PLACES = ("DATA", "MODEL", "OUT", "FILE", "DIR")  # what options and arguments call the name of a file
@@ -39,7 +42,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _mark_files(parser: ArgumentParser, files: Any) -> None:
+def _mark_files(parser: ArgumentParser, files: Sequence[str]) -> None:
     """Let names of files be completed where a command takes one."""
     for action in parser._actions:
         if isinstance(action, _SubParsersAction):

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.reading import add_reading, read_for
 from fenchel.cli.terminal import CleanParser, as_json, clean, table
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from fenchel.cli.intervals import Estimate
+    from fenchel.models.scored import Scored
+    from fenchel.models.structured import StructuredModel
 
 EPILOG = """\
 classification: accuracy, balanced accuracy, F1 (of the greater of two labels, else the mean over labels),
@@ -76,7 +81,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _of_rows(model: Any, arguments: Namespace) -> Any:
+def _of_rows(model: Scored, arguments: Namespace) -> Any:
     if not hasattr(model, "predict"):
         raise InputError(f"{arguments.model} holds features of a kernel: they predict nothing that could be compared")
     from fenchel.cli.quality import quality_of
@@ -106,7 +111,7 @@ def _warn_of(strange: list[Any], rows: int, total: int, arguments: Namespace) ->
     )
 
 
-def _of_sequences(model: Any, arguments: Namespace) -> Any:
+def _of_sequences(model: StructuredModel, arguments: Namespace) -> Any:
     from fenchel.cli.columns import read_for as read_columns_for
     from fenchel.cli.quality import sequence_quality
 
@@ -120,5 +125,5 @@ def _shown(value: float) -> str:
     return "not defined" if math.isnan(value) else f"{value:.6g}"
 
 
-def _interval(estimate: Any) -> str:
+def _interval(estimate: Estimate) -> str:
     return "" if math.isnan(estimate.low) else f"{estimate.low:.6g} to {estimate.high:.6g}"

@@ -59,7 +59,7 @@ def run(arguments: Namespace) -> int:
 
         content = onnx_bytes(model)
     else:
-        from fenchel.models.file import plain
+        from fenchel.models.stored import plain
 
         header, arrays = plain(model)
         content = (

@@ -8,7 +8,7 @@ weights are the last line. Regression has no label line.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from fenchel.losses import Logistic, Novelty, Poisson, SquaredHinge
 from fenchel.multiclass import MaxHinge
 from fenchel.regularizers import L1
 
+if TYPE_CHECKING:
+    from fenchel.models.model import Model
 
-def liblinear_text(model: Any) -> str:
+
+def liblinear_text(model: Model) -> str:
     """The model file."""
     if isinstance(model.loss, (Poisson, Novelty)):
         name = type(model.loss).__name__
@@ -44,7 +47,7 @@ def _labels(labels: Any) -> list[int]:
     return list(labels[::-1]) if len(labels) == 2 else list(labels)
 
 
-def _solver_type(model: Any) -> str:
+def _solver_type(model: Model) -> str:
     """The type of that loss; liblinear makes probabilities of scores only if it is a logistic one."""
     if model.labels is None:
         return "L2R_L2LOSS_SVR"

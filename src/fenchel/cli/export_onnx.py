@@ -5,7 +5,7 @@ LinearClassifier, the operator made for this, keeps its weights in single precis
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,15 @@ from fenchel.errors import InputError
 from fenchel.losses import Novelty
 from fenchel.losses.task import innermost, response_of
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from fenchel.models.scored import Scored
+
 OPSET = 17
 
 
-def onnx_bytes(model: Any) -> bytes:
+def onnx_bytes(model: Scored) -> bytes:
     """The file."""
     try:
         import onnx
@@ -32,7 +37,7 @@ def onnx_bytes(model: Any) -> bytes:
     return proto.SerializeToString()
 
 
-def _graph(onnx: Any, model: Any) -> Any:
+def _graph(onnx: ModuleType, model: Scored) -> Any:
     make, kinds = onnx.helper, onnx.TensorProto
     form = linear_form(model)
     constants = {"weights": form.weights.T, "always": form.always[None]}
@@ -59,7 +64,7 @@ def _graph(onnx: Any, model: Any) -> Any:
     return make.make_graph(nodes, "fenchel", [rows], outputs, tensors)
 
 
-def _prediction(make: Any, model: Any) -> list[Any]:
+def _prediction(make: Any, model: Scored) -> list[Any]:
     return [
         make.make_node("Exp" if response_of(innermost(model.loss)) == "exp" else "Identity", ["scores"], ["prediction"])
     ]

@@ -5,12 +5,22 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.problem_options import asked_constant, with_constant
 from fenchel.cli.progress import Progress
 from fenchel.cli.reading import Rows
 from fenchel.cli.tasks import Task
+
+if TYPE_CHECKING:
+    from argparse import _ArgumentGroup
+
+    import numpy as np
+    import scipy.sparse as sp
+
+    from fenchel.problems.kinds_of_loss import AnyLoss
+    from fenchel.regularizers import Regularizer
+    from fenchel.result import Result
 
 
 def add_solving(group: Any, tol: str = "1e-6") -> None:
@@ -20,7 +30,7 @@ def add_solving(group: Any, tol: str = "1e-6") -> None:
     )
 
 
-def add_limits(group: Any) -> None:
+def add_limits(group: _ArgumentGroup) -> None:
     """Declare limits, solver and threads."""
     group.add_argument("--max-iter", type=int, metavar="N", help="at most so many iterations (per label)")
     group.add_argument(
@@ -29,7 +39,7 @@ def add_limits(group: Any) -> None:
     group.add_argument("--threads", type=int, metavar="N", help="default: all cores; the answer does not depend on it")
 
 
-def add_checkpoint(group: Any) -> None:
+def add_checkpoint(group: _ArgumentGroup) -> None:
     """Declare where the state of a solve is kept."""
     group.add_argument("--checkpoint", metavar="FILE", help="keep the state there; several labels: FILE.0, FILE.1, ...")
     group.add_argument("--checkpoint-every", type=float, metavar="SECONDS", help="default: 60")
@@ -52,7 +62,14 @@ def places_of(arguments: Namespace, count: int) -> list[Any]:
     return checkpoints(Checkpoint(arguments.checkpoint, every), count)
 
 
-def problems(arguments: Namespace, X: Any, task: Task, loss: Any, penalty: Any, weights: Sequence[Any]) -> list[Any]:
+def problems(
+    arguments: Namespace,
+    X: np.ndarray | sp.csr_matrix,
+    task: Task,
+    loss: AnyLoss,
+    penalty: Regularizer,
+    weights: Sequence[Any],
+) -> list[Any]:
     """One problem, or one per label."""
     from fenchel.problems.scalar import Problem
 
@@ -97,7 +114,7 @@ def solve_all(arguments: Namespace, wanted: list[Any]) -> list[Any]:
     return results
 
 
-def unstopped(results: Any) -> Any:
+def unstopped(results: Sequence[Result]) -> Any:
     """The results, unless Ctrl-C came between: where many solves make one answer, some of them make none."""
     from fenchel.result import Status
 
@@ -116,7 +133,7 @@ def model_of(results: list[Any], data: Rows, task: Task, constant: float | None,
     )  # fmt: skip
 
 
-def _thresholds(task: Task, result: Any) -> list[float] | None:
+def _thresholds(task: Task, result: Result) -> list[float] | None:
     """Between the labels of a measure."""
     import numpy as np
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,12 @@ from fenchel.cli.reading import Rows
 from fenchel.cli.tasks import Task
 from fenchel.data.dtypes import is_text
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+    from fenchel.problems.kinds_of_loss import AnyLoss
+    from fenchel.regularizers import Regularizer
 
 SEED = 0
 
@@ -48,7 +54,13 @@ def part_of(task: Task, rows: np.ndarray) -> Task:
 
 
 def fold_problems(
-    arguments: Namespace, X: Any, task: Task, weights: list[Any], loss: Any, penalty: Any, rows: np.ndarray
+    arguments: Namespace,
+    X: np.ndarray | sp.csr_matrix,
+    task: Task,
+    weights: list[Any],
+    loss: AnyLoss,
+    penalty: Regularizer,
+    rows: np.ndarray,
 ) -> list[Any]:
     """The problems on some of the rows; every label must be among them."""
     part = part_of(task, rows)
@@ -85,7 +97,9 @@ def cross_validate(arguments: Namespace, data: Rows, task: Task, weights: list[A
     return predicted, gaps
 
 
-def validate(arguments: Namespace, data: Rows, task: Task, weights: list[Any], loss: Any, penalty: Any) -> int:
+def validate(
+    arguments: Namespace, data: Rows, task: Task, weights: list[Any], loss: AnyLoss, penalty: Regularizer
+) -> int:
     """liblinear's -v: print how good predictions for rows are that the model has not seen."""
     from fenchel.cli.problem_options import alpha_of
     from fenchel.cli.terminal import as_json

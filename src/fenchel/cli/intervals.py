@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -44,7 +44,7 @@ def intervals(quality: Quality, resamples: int, seed: int, level: float) -> dict
     }
 
 
-def _between(values: Any, level: float) -> tuple[float, float]:
+def _between(values: np.ndarray, level: float) -> tuple[float, float]:
     known = values[~np.isnan(values)]
     if known.size == 0:
         return float("nan"), float("nan")

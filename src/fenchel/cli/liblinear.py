@@ -13,9 +13,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from fenchel.problems.kinds_of_loss import AnyLoss
 
 EPSILON = 0.1  # liblinear's default for support vector regression
 TYPES: dict[int, tuple[str, str, dict[str, float]]] = {
@@ -67,7 +70,7 @@ def type_of(number: int) -> tuple[str, str, dict[str, float]]:
     return TYPES[number]
 
 
-def squares(loss: Any) -> float:
+def squares(loss: AnyLoss) -> float:
     """2 if the loss is half a square, which liblinear writes without the half; else 1.
 
     >>> from fenchel.losses import Hinge, SquaredHinge

@@ -6,9 +6,12 @@ import inspect
 import math
 from argparse import Namespace
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.terminal import CleanParser, as_json
+
+if TYPE_CHECKING:
+    from fenchel.losses.protocol import Loss
 
 WIDEST = 48  # of a name with its parameters, in the table
 KINDS = ("loss", "multiclass", "measure", "structured", "penalty")
@@ -93,7 +96,7 @@ def _aligned(part: dict[str, str]) -> list[str]:
     ]
 
 
-def _formula(kind: Any) -> str:
+def _formula(kind: type) -> str:
     return getattr(kind, "formula", None) or (inspect.getdoc(kind) or "").split("\n")[0]
 
 
@@ -108,7 +111,7 @@ def _signature(name: str, kind: Any) -> str:
     return f"{name}({', '.join(words)})" if words else name
 
 
-def _made_of(kind: Any) -> list[Any]:
+def _made_of(kind: type) -> list[Any]:
     """The parameters of a constructor, without their types."""
     if "__new__" not in vars(kind):
         return []
@@ -132,7 +135,7 @@ def _details(name: str) -> str:
     return "\n".join(lines)
 
 
-def _slope(loss: Any) -> str:
+def _slope(loss: Loss) -> str:
     from fenchel.losses import smoothness
 
     constant = smoothness(loss)

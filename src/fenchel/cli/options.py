@@ -7,22 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from fenchel.errors import InputError, UnknownNameError
+from fenchel.errors import InputError
 
 COMMON = ("margin", "tau", "epsilon", "p", "delta", "gamma", "beta")
 ALIASES = {"f1": "f_beta"}
-# Parameters of the losses of several scores, those without a default marked by True.
-JOINT: dict[str, dict[str, bool]] = {
-    "cost_hinge": {"cost": True, "beta": False},
-    "hierarchical_hinge": {"tree": True, "cost": False},
-    "hierarchical_softmax": {"tree": True},
-    "max_hinge": {},
-    "softmax": {},
-    "top_k": {"k": True},
-    "usunier": {"k": True},
-    "weighted_top_k": {"rho": True},
-    "weighted_usunier": {"rho": True},
-}
 
 
 def pairs(words: Iterable[str], option: str) -> dict[str, float]:
@@ -53,30 +41,35 @@ def loss_of(name: str, parameters: Mapping[str, Any], smoothing: float | None) -
     (Quantile(tau=0.9), TopK(k=5))
     """
     from fenchel import losses
+    from fenchel.multiclass import LOSSES as JOINT
 
     if name in JOINT:
-        return _joint_loss(name, parameters, smoothing)
+        return _joint_loss(JOINT[name], name, parameters, smoothing)
     if name == "moreau":
         raise InputError("--loss moreau: name the loss that is smoothed, and its gamma with --smooth")
-    if name not in losses.LOSSES:
-        raise UnknownNameError("loss", name, [*(known for known in losses.LOSSES if known != "moreau"), *JOINT])
-    kind: Any = losses.LOSSES[name]
+    kind: Any = losses.LOSSES.lookup(name, also=JOINT)
     envelope: Any = losses.Moreau
     _require_known(f"loss {name}", parameters, kind._fields)
     loss = losses.make(kind(**parameters))
     return loss if smoothing is None else losses.make(envelope(loss, smoothing))
 
 
-def _joint_loss(name: str, parameters: Mapping[str, Any], smoothing: float | None) -> Any:
-    from fenchel import multiclass
+def _joint_loss(kind: type, name: str, parameters: Mapping[str, Any], smoothing: float | None) -> Any:
+    from inspect import signature
 
-    _require_known(f"loss {name}", parameters, JOINT[name])
-    for parameter, needed in JOINT[name].items():
-        if needed and parameter not in parameters:
+    from fenchel.multiclass import MoreauVector
+    from fenchel.registry import required
+
+    if kind is MoreauVector:
+        raise InputError(f"--loss {name}: name the loss that is smoothed, and its gamma with --smooth")
+    if getattr(kind, "several_targets", False):
+        raise InputError(f"loss {name} is for several targets in a row, which a data file has not: use it from Python")
+    _require_known(f"loss {name}", parameters, signature(kind).parameters)
+    for parameter in required(kind):
+        if parameter not in parameters:
             raise InputError(f"loss {name} needs --{parameter}")
-    kind: Any = multiclass.LOSSES[name]
     loss = kind(**parameters)
-    return loss if smoothing is None else multiclass.MoreauVector(loss, smoothing)
+    return loss if smoothing is None else MoreauVector(loss, smoothing)
 
 
 def measure_of(name: str, parameters: Mapping[str, Any], smoothing: float | None) -> Any:
@@ -88,16 +81,15 @@ def measure_of(name: str, parameters: Mapping[str, Any], smoothing: float | None
     from fenchel.measures import MEASURES
 
     name = ALIASES.get(name, name)
-    if name not in MEASURES:
-        raise UnknownNameError("measure", name, MEASURES)
+    kind = MEASURES.lookup(name)
     if smoothing is not None:
         raise InputError(f"--smooth is for losses of each row: measure {name} has no envelope")
-    known = fields(MEASURES[name])  # type: ignore[arg-type]
+    known = fields(kind)  # type: ignore[arg-type]
     _require_known(f"measure {name}", parameters, [field.name for field in known])
     lacking = [field.name for field in known if field.default is MISSING and field.name not in parameters]
     if lacking:
         raise InputError(f"measure {name} needs {'--k' if lacking[0] == 'k' else f'--loss-param {lacking[0]}=...'}")
-    return MEASURES[name](**parameters)
+    return kind(**parameters)
 
 
 def numbers(text: str, option: str) -> list[float]:
@@ -148,25 +140,32 @@ def _lines(path: str) -> list[str]:
     return [line for line in found if line]
 
 
-def penalty_of(name: str, parameters: Mapping[str, float], alpha: float) -> Any:
-    """The regularizer of that name with this strength and these parameters.
+FROM_PYTHON = {
+    "quadratic": "needs a matrix K, which a command line cannot give: use it from Python",
+    "bounded": "is the penalty within bounds: give that one, with --nonnegative, --lower or --upper",
+    "shifted": "needs coefficients, which a command line cannot give: use it from Python",
+    "slope": "needs a sequence of weights, which a command line cannot give: use it from Python",
+}
+
+
+def penalty_of(name: str, parameters: Mapping[str, Any], alpha: float) -> Any:
+    """The regularizer of that name with this strength, if it has one, and these parameters.
 
     >>> penalty_of("elastic_net", {"l1_ratio": 0.25}, 0.1)
     ElasticNet(alpha=0.1, l1_ratio=0.25)
     """
-    from fenchel.regularizers import REGULARIZERS
+    from fenchel.regularizers import REGULARIZERS, has_strength
 
-    if name not in REGULARIZERS:
-        raise UnknownNameError("penalty", name, REGULARIZERS)
-    kind = REGULARIZERS[name]
+    kind: Any = REGULARIZERS.lookup(name, "penalty")
+    if name in FROM_PYTHON:
+        raise InputError(f"penalty {name} {FROM_PYTHON[name]}")
     own = [field for field in fields(kind) if field.name != "alpha"]
     _require_known(f"penalty {name}", parameters, [field.name for field in own])
-    if name == "quadratic":
-        raise InputError("penalty quadratic needs a matrix K, which a command line cannot give: use it from Python")
     lacking = [field.name for field in own if field.default is MISSING and field.name not in parameters]
     if lacking:
-        raise InputError(f"penalty {name} needs --penalty-param {lacking[0]}=...")
-    return kind(alpha, **parameters)
+        needed = "--groups FILE" if lacking[0] == "groups" else f"--penalty-param {lacking[0]}=..."
+        raise InputError(f"penalty {name} needs {needed}")
+    return kind(alpha, **parameters) if has_strength(kind) else kind(**parameters)
 
 
 def _require_known(what: str, parameters: Mapping[str, float], known: Iterable[str]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fenchel.cli.fitting import add_limits, add_solving, model_of, problems, unstopped
 from fenchel.cli.options import numbers
 from fenchel.cli.problem_options import (
+    add_constraints,
     add_intercept,
     add_loss,
     add_loss_parameters,
@@ -16,6 +17,7 @@ from fenchel.cli.problem_options import (
     asked_loss,
     asked_penalty,
     asked_weights,
+    with_weights,
 )
 from fenchel.cli.progress import Progress
 from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read
@@ -23,6 +25,12 @@ from fenchel.cli.reporting import add_report, check_report, evaluated, fit, path
 from fenchel.cli.tasks import arrange, places_of, queries_for
 from fenchel.cli.terminal import CleanParser, as_json, complain, table
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from fenchel.cli.tasks import Task
+    from fenchel.models.base import BaseModel
+    from fenchel.problems.kinds_of_loss import AnyLoss
+    from fenchel.regularizers import Regularizer
 
 TOL, GAP_LEFT = 1e-6, 3
 EPILOG = """\
@@ -69,6 +77,7 @@ def configure(parser: CleanParser) -> None:
     add_drop(problem)
     add_intercept(parser.add_rare_group("intercept and weights"))
     add_loss_parameters(parser.add_rare_group("parameters of the loss and the penalty"))
+    add_constraints(parser.add_rare_group("bounds, groups and weights of coefficients"))
     rare = parser.add_rare_group("solving, files and output")
     rare.add_argument("--solver", default="auto", metavar="NAME", help="default: auto; see fenchel solvers")
     add_limits(rare)
@@ -89,6 +98,7 @@ def run(arguments: Namespace) -> int:
     check_writable(arguments.model)
     check_report(arguments.report)
     data = read(arguments, queries_for(loss))
+    penalty = with_weights(penalty, arguments, data)
     task = arrange(data, loss, arguments.data)
     if task.targets[0] is None:
         raise InputError("a path needs targets to compare with, and the novelty loss has none")
@@ -109,7 +119,7 @@ def run(arguments: Namespace) -> int:
     return 0 if certified and all(point.worst <= arguments.tol for point in points) else GAP_LEFT
 
 
-def _report(arguments: Namespace, points: list[Point], metric: str, chosen: int, model: Any, data: Any) -> None:
+def _report(arguments: Namespace, points: list[Point], metric: str, chosen: int, model: BaseModel, data: Any) -> None:
     """The page shows the path where there is one problem; with one score per label there would be one for each."""
     choice = None
     if len(points[0].results) == 1:
@@ -151,7 +161,13 @@ def choose(points: list[Any], more_is_better: bool) -> tuple[int, int]:
 
 
 def _points(
-    arguments: Namespace, data: Any, task: Any, loss: Any, penalty: Any, alphas: list[float], progress: Progress
+    arguments: Namespace,
+    data: Any,
+    task: Task,
+    loss: AnyLoss,
+    penalty: Regularizer,
+    alphas: list[float],
+    progress: Progress,
 ) -> tuple[list[Point], Any]:
     import numpy as np
 
@@ -200,7 +216,9 @@ def _metric(
     return named_metric(quality, arguments.metric), quality.size
 
 
-def _require_metric(arguments: Namespace, data: Any, task: Any, loss: Any, penalty: Any, alpha: float) -> None:
+def _require_metric(
+    arguments: Namespace, data: Any, task: Task, loss: AnyLoss, penalty: Regularizer, alpha: float
+) -> None:
     """Complain of an unknown --metric before the work rather than after it: the metrics of any model are those of all."""
     if arguments.metric is None:
         return

@@ -5,12 +5,19 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.cli.reading import Rows, add_reading, read_for
 from fenchel.cli.terminal import CleanParser, as_json, clean, complain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from fenchel.models.scored import Scored
 
 EPILOG = """\
 One line per row: the label (classification), the prediction (regression and rankings: the score;
@@ -92,13 +99,13 @@ def _columns(model: Any, arguments: Namespace, predicted: Any) -> list[str] | No
     return [str(label) for label in model.labels]
 
 
-def _ask(model: Any, arguments: Namespace, X: Any) -> Any:
+def _ask(model: Scored, arguments: Namespace, X: ArrayLike) -> Any:
     if arguments.top_k is not None:
         return _top(model, X, arguments.top_k)
     return (model.probabilities if arguments.proba else model.label_scores if arguments.scores else model.predict)(X)
 
 
-def _require_labels(model: Any, k: int) -> None:
+def _require_labels(model: Scored, k: int) -> None:
     """A score for every label, and k of them."""
     from fenchel.errors import InputError
 
@@ -114,7 +121,7 @@ def _require_labels(model: Any, k: int) -> None:
         raise InputError(f"--top-k must be from 1 to {len(model.labels)}, the number of labels, got {k}")
 
 
-def _top(model: Any, X: Any, k: int) -> Any:
+def _top(model: Scored, X: ArrayLike, k: int) -> Any:
     """(n, k): the labels with the highest scores, the best first and the first of equals, as in `Model.predict`."""
     scores = model.label_scores(X)
     if scores.ndim == 1:  # of two labels
@@ -163,7 +170,7 @@ def write(output: str, lines: Iterator[str]) -> None:
         file.writelines(line.encode() for line in lines)
 
 
-def _real(labels: Any) -> bool:
+def _real(labels: Sequence[str | float]) -> bool:
     """Whether labels are numbers that are not all whole."""
     return any(isinstance(label, float) for label in labels)
 

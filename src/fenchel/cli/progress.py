@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fenchel.solving.loop import State
 
 
 class Progress:
@@ -36,7 +39,7 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
-    def __call__(self, state: Any) -> None:
+    def __call__(self, state: State) -> None:
         self.state = state
 
     def begin(self, title: str) -> None:

@@ -7,11 +7,14 @@ drawn in a resample gives its value on that resample.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from fenchel.problems.kinds_of_loss import AnyLoss
 
 Counts = np.ndarray
 SMALLEST = np.finfo(float).eps  # of a probability, in the log loss
@@ -162,7 +165,7 @@ def among_the_best(scores: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
     return np.clip((k - higher) / equal, 0.0, 1.0)
 
 
-def _regression(loss: Any, found: np.ndarray, y: np.ndarray) -> list[Metric]:
+def _regression(loss: AnyLoss, found: np.ndarray, y: np.ndarray) -> list[Metric]:
     from fenchel.losses import Poisson, Quantile
 
     error = found - y

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from argparse import _ArgumentGroup
+
+    from fenchel.models.scored import Scored
 
 FORMATS = ("svmlight", "csv", "tsv", "parquet")
 
@@ -50,7 +55,7 @@ def add_drop(group: Any) -> None:
     )
 
 
-def add_svmlight(group: Any) -> None:
+def add_svmlight(group: _ArgumentGroup) -> None:
     """Declare what svmlight text leaves open."""
     group.add_argument("--index-base", choices=["auto", "0", "1"], default="auto", help="how DATA counts its features")
     group.add_argument("--n-features", type=int, metavar="D", help="default: the largest index in DATA")
@@ -100,7 +105,7 @@ def _refuse_columns(arguments: Namespace, what: str = "") -> None:
             raise InputError(f"--{name} names a column of a table, but {arguments.data} {found}")
 
 
-def _read_folder(path: str, qid: Any) -> Rows:
+def _read_folder(path: str, qid: np.ndarray | None) -> Rows:
     from fenchel.data.store import open_store
 
     stored = open_store(path)
@@ -143,7 +148,7 @@ def _read_table(arguments: Namespace, kind: str, qid: Any, model: Any = None, ne
     )
 
 
-def _by_place(table: Any, model: Any) -> None:
+def _by_place(table: Any, model: Scored) -> None:
     """A model without names takes columns as they come: all but the last, if there is one more than it has features."""
     if table.target is not None and len(table.features) == model.d - 1:
         raise InputError(
@@ -153,11 +158,11 @@ def _by_place(table: Any, model: Any) -> None:
         table.features = table.features[:-1]
 
 
-def _has_words(model: Any) -> bool:
+def _has_words(model: Scored) -> bool:
     return model.labels is not None and isinstance(model.labels[0], str)
 
 
-def _fitting(data: Rows, model: Any, arguments: Namespace) -> Rows:
+def _fitting(data: Rows, model: Scored, arguments: Namespace) -> Rows:
     """Rows with as many features as the model has."""
     found, path = data.X.shape[1], arguments.data
     if found > model.d:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fenchel.models.base import BaseModel
 
 
 def add_report(group: Any) -> None:
@@ -52,7 +55,7 @@ def evaluated(model: Any, data: Any, path: str) -> tuple[Any, ...] | None:
     return data.X, np.array(model.labels)[places_of(data, model.labels, path)]
 
 
-def fit(model: Any, results: Sequence[Any]) -> Any:
+def fit(model: BaseModel, results: Sequence[Any]) -> Any:
     """A model with the history of its solves."""
     from fenchel.report import Fit
 

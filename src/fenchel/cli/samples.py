@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.errors import InputError, UnknownNameError
 
+if TYPE_CHECKING:
+    pass
+
 LARGEST = 10_000_000  # numbers in a sample
 CLASSES = 3  # as many as the examples of losses have
-PARAMETERS: dict[str, dict[str, Any]] = {"q_norm": {"q": 1.5}}  # of penalties that have no defaults
 CHAINS = {"chain": "hinge", "chain_log": "log"}
 
 
@@ -83,13 +85,10 @@ def _targets(loss: Any, rows: int) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def _penalty(name: str, features: int | None) -> Any:
+    from fenchel.registry import required
     from fenchel.regularizers import REGULARIZERS
 
-    if name not in REGULARIZERS:
-        raise UnknownNameError("penalty", name, REGULARIZERS)
-    kind: Any = REGULARIZERS[name]
-    if name == "quadratic":
-        if features is None:
-            raise InputError("the penalty quadratic needs a matrix as large as the number of weights")
-        return kind(0.1, np.eye(features))
-    return kind(0.1, **PARAMETERS.get(name, {}))
+    kind: Any = REGULARIZERS.lookup(name, "penalty")
+    if features is None and name != "q_norm" and required(kind)[1:]:
+        raise InputError(f"the penalty {name} needs a matrix or an array as large as the number of weights")
+    return kind.example(1 if features is None else features)

@@ -6,10 +6,14 @@ import inspect
 import sys
 from argparse import Namespace
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.terminal import CleanParser, as_json, clean, table
 from fenchel.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from fenchel.problems.scalar import Problem
+    from fenchel.solvers.base import Solver
 
 EPILOG = """\
 Without options: all solvers, what an iteration costs and the rate that is known. NAME: one of them, with
@@ -75,7 +79,7 @@ def _all() -> tuple[dict[str, Any], str]:
     return {"solvers": found}, "\n".join(map(clean, lines))
 
 
-def _facts(cls: Any) -> dict[str, Any]:
+def _facts(cls: type[Solver]) -> dict[str, Any]:
     return {
         "cost": cls.cost,
         "rate": cls.convergence,
@@ -85,20 +89,18 @@ def _facts(cls: Any) -> dict[str, Any]:
     }
 
 
-def _description(cls: Any) -> str:
+def _description(cls: type[Solver]) -> str:
     return inspect.cleandoc(sys.modules[cls.__module__].__doc__ or "")
 
 
-def _title(cls: Any) -> str:
+def _title(cls: type[Solver]) -> str:
     return _description(cls).split("\n")[0]
 
 
 def _one(name: str) -> tuple[dict[str, Any], str]:
     from fenchel.solvers import SOLVERS
 
-    if name not in SOLVERS:
-        raise UnknownNameError("solver", name, SOLVERS)
-    cls = SOLVERS[name]
+    cls = SOLVERS.lookup(name)
     parameters = {field.name: None if field.default is MISSING else field.default for field in fields(cls)}
     shown = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
     found = {"name": name, **_facts(cls), "parameters": {k: str(v) for k, v in parameters.items()}}
@@ -126,7 +128,7 @@ def _pair(arguments: Namespace) -> tuple[dict[str, Any], str]:
     return found, text
 
 
-def _auto(problem: Any) -> list[dict[str, str]]:
+def _auto(problem: Problem) -> list[dict[str, str]]:
     """Which solvers auto would take, in its order."""
     from fenchel.errors import IncompatibleError
     from fenchel.selection.rules import candidates

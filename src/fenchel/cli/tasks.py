@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fenchel.errors import InputError
+
+if TYPE_CHECKING:
+    from fenchel.problems.kinds_of_loss import AnyLoss
 
 MOST_LABELS, DOUBTFUL, ROWS_PER_LABEL = 1000, 20, 10
 EXACT = 2.0**53  # below, every whole float is the int that it looks like
@@ -53,7 +56,7 @@ def arrange(data: Any, loss: Any, path: str, labels: Sequence[Any] | None = None
     return Task(found, [places.astype(float) if loss.task == "ordinal" else np.where(places == 1, 1.0, -1.0)])
 
 
-def _arrange_words(data: Any, loss: Any, path: str, labels: Sequence[Any] | None, ranking: bool | None) -> Task:
+def _arrange_words(data: Any, loss: AnyLoss, path: str, labels: Sequence[Any] | None, ranking: bool | None) -> Task:
     """The same for labels that are words: their numbers are arranged, and the words put in their place."""
     task = task_of(loss)
     if task == "novelty":

@@ -38,7 +38,7 @@ def as_json(outcome: Any) -> str:
     return json.dumps(_finite(outcome), allow_nan=False)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> Any:
     if isinstance(value, dict):
         return {str(key): _finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.fitting import add_checkpoint, add_limits, add_solving, model_of, places_of, problems, solve_all
 from fenchel.cli.problem_options import (
+    add_constraints,
     add_intercept,
     add_loss,
     add_loss_parameters,
@@ -16,11 +17,18 @@ from fenchel.cli.problem_options import (
     asked_loss,
     asked_penalty,
     asked_weights,
+    with_weights,
 )
 from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read
 from fenchel.cli.reporting import add_report, check_report, evaluated, fit, write_report
 from fenchel.cli.tasks import arrange, ask_whether_regression, queries_for
 from fenchel.cli.terminal import CleanParser, as_json, clean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fenchel.models.scored import Certified
+    from fenchel.models.structured import StructuredModel
 
 CERTIFIED, GAP_LEFT, INTERRUPTED = 0, 3, 130
 TOL = 1e-6
@@ -32,8 +40,8 @@ loss does not look at them. Losses of several scores (max_hinge, softmax, top_k,
 rows and columns of a cost matrix are in ascending order of the labels, and the labels of a tree are its leaves 0, 1,
 2, ... Measures are losses of all rows together: of two labels, of ordered labels (ordinal), or, if DATA has queries
 (qid: or --group), of each query, with the labels as relevances (above 0 is relevant, where a measure knows only two
-kinds); ndcg, mrr, eru and winner_takes_all need queries. Labels are told apart by thresholds that are the best ones
-for the measure on DATA.
+kinds); ndcg, mrr, eru, winner_takes_all, ndcg_pairs, map_pairs and mrr_pairs need queries. Labels are told apart by
+thresholds that are the best ones for the measure on DATA.
 
 liblinear's options: -c C is its C, alpha = 1 / (C n), and 1 / (2 C n) for the losses that are half a square here and
 a whole one there (squared_hinge, squared, epsilon_insensitive with --p 2); with -wi, n is the sum of the weights.
@@ -88,6 +96,7 @@ def configure(parser: CleanParser) -> None:
     files.add_argument("--json", action="store_true", help="print the outcome as JSON")
     files.add_argument("-q", "--quiet", action="store_true", help="no progress line")
     add_loss_parameters(parser.add_rare_group("parameters of the loss and the penalty"))
+    add_constraints(parser.add_rare_group("bounds, groups and weights of coefficients"))
     solving = parser.add_rare_group("solving")
     solving.add_argument("--solver", default="auto", metavar="NAME", help="default: auto; see fenchel solvers")
     add_limits(solving)
@@ -136,6 +145,7 @@ def run(arguments: Namespace) -> int:
         check_writable(arguments.model)
     places_of(arguments, 1)  # what is wrong with them is better said before reading
     data = read(arguments, queries_for(loss))
+    penalty = with_weights(penalty, arguments, data)
     task = arrange(data, loss, arguments.data)
     ask_whether_regression(task, arguments.data)
     weights = asked_weights(arguments, task)
@@ -153,7 +163,9 @@ def run(arguments: Namespace) -> int:
     return finish(model, results, arguments, f"{size}: {model.loss!r} + {model.regularizer!r}{always}", data)
 
 
-def finish(model: Any, results: list[Any], arguments: Namespace, problem: str, data: Any = None) -> int:
+def finish(
+    model: Certified | StructuredModel, results: list[Any], arguments: Namespace, problem: str, data: Any = None
+) -> int:
     """Write the model and the report, with how it does on its own rows if these are given; the exit status."""
     from fenchel.models.file import save
 
@@ -194,17 +206,17 @@ def _as_text(model: Any, results: list[Any], arguments: Namespace, problem: str)
     return "\n".join(f"{name:<8} {clean(text)}" for name, text in lines.items())
 
 
-def _advice(model: Any, results: list[Any]) -> str:
+def _advice(model: Certified | StructuredModel, results: list[Any]) -> str:
     """That of the first result with the model's status: it may know more than the status."""
     return next((result.advice for result in results if result.status is model.status), model.status.advice)
 
 
-def _some(labels: Any) -> str:
+def _some(labels: Sequence[str | float]) -> str:
     more = f", ... ({len(labels)})" if len(labels) > 10 else ""
     return ", ".join(str(label) for label in labels[:10]) + more
 
 
-def outcome(model: Any, results: list[Any], arguments: Namespace) -> dict[str, Any]:
+def outcome(model: Certified | StructuredModel, results: list[Any], arguments: Namespace) -> dict[str, Any]:
     """What --json prints."""
     fits = [
         {

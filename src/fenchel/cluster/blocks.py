@@ -11,7 +11,7 @@ from fenchel.cluster.holder import Holder
 from fenchel.data.accept import aligned, read_only
 from fenchel.errors import InputError
 from fenchel.problems.scalar import Problem
-from fenchel.problems.vector import Unpenalised, for_outputs
+from fenchel.problems.vector import Unpenalised
 
 SAMPLE = 16  # targets of a block that are told
 
@@ -86,7 +86,7 @@ def make(spec: Spec, facts: Facts, whole: Any, *parts: Any) -> Holder:
         own["weights"] = read_only(np.full(problem.n, 1.0 / facts.n))
     if problem.is_vector:
         own["outputs"] = facts.classes
-        own["penalty"] = for_outputs(problem.given, problem.features, facts.classes)
+        own["penalty"] = problem.given.for_outputs(problem.features, facts.classes)
         own["free"] = spec.fit_intercept
         own["regularizer"] = Unpenalised(problem.penalty, facts.classes) if problem.free else problem.penalty
         own["d"] = (problem.features + problem.free) * facts.classes

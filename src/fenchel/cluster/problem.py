@@ -22,7 +22,8 @@ from fenchel.errors import InputError, SolveError
 from fenchel.problems.measure import SetProblem
 from fenchel.problems.scalar import Problem
 from fenchel.problems.structured import StructuredProblem
-from fenchel.problems.vector import Unpenalised, VectorProblem, for_outputs
+from fenchel.problems.vector import Unpenalised, VectorProblem
+from fenchel.regularizers.feature_weights import require_penalised
 
 
 class OnCluster:
@@ -45,6 +46,7 @@ class OnCluster:
         self.n, self.d = self.facts.n, self.facts.d
         self.total_weight = self.facts.total * self.facts.largest if self.facts.total else float(self.n)
         self.given.validate(self.d)
+        require_penalised(self.given, self.d)
         self.complete(X, y, groups)
 
     def accept_loss(self, loss: Any, fit_intercept: bool, *others: Any) -> None:
@@ -167,7 +169,7 @@ class ScoresOnCluster(RowsOnCluster, VectorProblem):
 
     def complete(self, X: Any, y: Any, groups: Any) -> None:
         self.features, self.outputs, self.has_offset = self.d, self.facts.classes, False
-        self.penalty = for_outputs(self.given, self.features, self.outputs)
+        self.penalty = self.given.for_outputs(self.features, self.outputs)
         regularizers.check_foreign(self.penalty, self.features * self.outputs)
         self.regularizer = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
         self.d = (self.features + self.free) * self.outputs

@@ -1,9 +1,8 @@
-"""How long kernels took to be compiled, and a clock that stands still meanwhile.
+"""The time spent compiling kernels, and a clock that excludes it.
 
-Compilation happens where a kernel is first called, in the midst of a solve; a kernel that another process has compiled is
-read from disk instead, which takes some milliseconds and counts the same. Kernels that call kernels are compiled one inside
-another, and threads wait for each other to compile: every second counts once. The count is of the process: two solves at
-the same time share it.
+A kernel is compiled at its first call, in the middle of a solve; one that another process has compiled is read from disk
+instead, which takes some milliseconds and counts as well. Compilations may be nested (kernels that call kernels) and threads
+wait for each other to compile, but every second is counted once. The count belongs to the process: concurrent solves share it.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import NamedTuple
 
 
 class Compiled(NamedTuple):
-    """Seconds spent on kernels, and how many of them were compiled."""
+    """Seconds spent compiling or loading kernels, and the number of kernels that were compiled."""
 
     seconds: float
     kernels: int
 
 
 class CompileClock:
-    """A context manager around every compilation, which may be entered again within itself and from several threads.
+    """A re-entrant, thread-safe context manager around every compilation.
 
     >>> clock = CompileClock()
     >>> with clock, clock:
@@ -48,18 +47,18 @@ class CompileClock:
                 self._seconds += time.perf_counter() - self._began
 
     def count(self) -> None:
-        """One more kernel was compiled."""
+        """Count one more compiled kernel."""
         with self._lock:
             self._kernels += 1
 
     def read(self) -> Compiled:
-        """All of this process until now, with a compilation that is under way."""
+        """The totals of this process so far, including a compilation in progress."""
         with self._lock:
             running = time.perf_counter() - self._began if self._inside else 0.0
             return Compiled(self._seconds + running, self._kernels)
 
     def other_time(self) -> float:
-        """Seconds as of `time.perf_counter`, without those spent on kernels: the clock of a solve."""
+        """`time.perf_counter` minus the time spent on kernels: the clock of a solve."""
         with self._lock:
             return (self._began if self._inside else time.perf_counter()) - self._seconds
 

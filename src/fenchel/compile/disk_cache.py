@@ -1,10 +1,10 @@
-"""Where compiled kernels are kept between processes, and why they can be trusted.
+"""The on-disk cache of compiled kernels, and why its entries can be trusted.
 
-numba's own cache watches only the file of the kernel: after editing a loss it still runs the old one. Here the key of
-an entry holds a digest of every source file that can be compiled into it (`compile/sources.py`), so an edit misses. An entry is
-read only if the folder and the file belong to the user and nobody else may write there, and only after its sha256 has
-been checked; anything else is compiled again, with one warning. Kernels specialised to a user's own class are not kept:
-nothing here could tell when that class changes.
+numba's own cache checks only the file of the kernel: after an edit of a loss it would still run the old code. Here the key of
+an entry contains a digest of every source file that can be compiled into it (`compile/sources.py`), so any edit is a cache
+miss. An entry is read only if folder and file belong to the user and nobody else may write to them, and only after its sha256
+has been verified; otherwise the kernel is compiled again, with one warning. Kernels specialised to a user's own class are not
+cached, because a change of that class could not be detected.
 
 The folder is $FENCHEL_CACHE_DIR, else $XDG_CACHE_HOME/fenchel, else ~/.cache/fenchel.
 """
@@ -36,13 +36,13 @@ from fenchel.compile.dispatch import is_ours
 from fenchel.compile.sources import digest
 
 MAGIC = b"FENCHEL-KERNEL-1"
-KEEP = 3  # folders of other compilers that are left alone
-UNUSED = 60 * 86400.0  # seconds after which an entry that nobody has read is removed
+MAX_OTHER_FOLDERS = 3  # the most recent cache folders of other compiler versions are kept
+MAX_UNUSED_SECONDS = 60 * 86400.0  # entries that have not been read for so long are removed
 
 
 @cache
 def tools_stamp() -> str:
-    """Of what compiles the kernels."""
+    """A digest of the compiler versions."""
     versions = repr((numba.__version__, llvmlite.__version__, sys.version_info[:3]))
     return hashlib.sha256(versions.encode()).hexdigest()[:24]
 
@@ -59,15 +59,15 @@ def cache_root() -> Path | None:
 
 
 def is_private(info: os.stat_result) -> bool:
-    """Owned by us and writable by nobody else."""
-    if not hasattr(os, "getuid"):  # Windows: the profile folder's access list does this job
+    """Whether the file is owned by this user and writable by nobody else."""
+    if not hasattr(os, "getuid"):  # on Windows, the access control list of the profile folder protects it
         return True
     return info.st_uid == os.getuid() and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder for these compilers, made if need be; None (with one warning) if it cannot be trusted."""
+    """The cache folder of these compiler versions, created if necessary; None, with one warning, if it cannot be trusted."""
     root = cache_root()
     if root is None:
         return _refuse("there is no home directory")
@@ -87,18 +87,18 @@ def cache_folder() -> Path | None:
 
 
 def _refuse(why: str) -> Path | None:
-    warnings.warn(f"compiled kernels are not kept on disk: {why}. Set FENCHEL_CACHE_DIR.", stacklevel=2)
+    warnings.warn(f"compiled kernels are not cached on disk: {why}. Set FENCHEL_CACHE_DIR.", stacklevel=2)
     return None
 
 
 def _prune(root: Path, current: Path) -> None:
-    """Folders of other compilers, but for the last few, and entries that have not been read for long."""
+    """Remove old folders of other compiler versions, and entries that have not been read for a long time."""
     others = [p for p in root.glob("kernels-*") if p != current and not p.is_symlink()]
-    for old in sorted(others, key=lambda p: p.stat().st_mtime, reverse=True)[KEEP:]:
+    for old in sorted(others, key=lambda p: p.stat().st_mtime, reverse=True)[MAX_OTHER_FOLDERS:]:
         shutil.rmtree(old, ignore_errors=True)
     with os.scandir(current) as entries:
         for entry in entries:
-            if time.time() - entry.stat(follow_symlinks=False).st_mtime > UNUSED:
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime > MAX_UNUSED_SECONDS:
                 os.unlink(entry)
 
 
@@ -111,7 +111,7 @@ class DiskCache(_Cache):
         self._ours = py_func.__module__.split(".")[0] == "fenchel"
         self._enabled = True
         self._warned = False
-        self.missed = 0  # signatures that were not found on disk, and had to be compiled
+        self.missed = 0  # cache misses: signatures that had to be compiled
 
     @property
     def cache_path(self) -> str:
@@ -151,7 +151,7 @@ class DiskCache(_Cache):
                 os.unlink(temporary)
                 raise
         except OSError as error:
-            self._warn(f"cannot be kept in {path.parent}: {error}")
+            self._warn(f"cannot be cached in {path.parent}: {error}")
 
     def _path(self, sig: Any, target_context: Any) -> Path | None:
         if not (self._enabled and self._ours and all(map(_cacheable, sig))):
@@ -186,14 +186,14 @@ class DiskCache(_Cache):
 
 
 def _cacheable(numba_type: Any) -> bool:
-    """False if a class that is not Fenchel's is part of the type."""
+    """False if the type contains a class that is not part of Fenchel."""
     if isinstance(numba_type, (NamedTuple, NamedUniTuple)) and not is_ours(numba_type.instance_class):
         return False
     return all(map(_cacheable, numba_type)) if isinstance(numba_type, BaseTuple) else True
 
 
 def _modules(types: Any) -> Iterator[str]:
-    """Where the classes and functions among the types come from."""
+    """The modules of the classes and functions among the types."""
     for numba_type in types:
         if isinstance(numba_type, (NamedTuple, NamedUniTuple)):
             yield numba_type.instance_class.__module__
@@ -204,6 +204,6 @@ def _modules(types: Any) -> Iterator[str]:
 
 
 def _touch(handle: int) -> None:
-    """So that what is in use is not removed; a folder that is read-only keeps its times."""
+    """Mark an entry as recently used, so that it is not removed; in a read-only folder this does nothing."""
     with contextlib.suppress(OSError):
         os.utime(handle)

@@ -1,14 +1,14 @@
-"""The one trick: a free function that numba resolves to the method of its first argument's class.
+"""Static dispatch: a free function that numba resolves to the method of its first argument's class.
 
-In Python `value(loss, z, y)` is just `loss.value(z, y)`. Inside a compiled kernel the same call is replaced by the
-compiled method of the loss's class, so one kernel source serves every loss and every storage format, its parameters
-stay run-time values, and `kernel.py_func` is the same algorithm in plain Python.
+In Python, `value(loss, z, y)` is just `loss.value(z, y)`. Inside a compiled kernel the same call is replaced by the compiled
+method of the loss's class. One kernel source thus serves every loss and every storage format, parameters stay run-time
+values, and `kernel.py_func` is the same algorithm in plain Python.
 
-A loss or a data block is a NamedTuple, because numba knows those. Two traps are handled here:
+Losses and data blocks are NamedTuples because numba supports those. Two pitfalls are handled here:
 
-* numba tells NamedTuple types apart by class *name* and field types only, so a user's own `Hinge` would silently run
-  ours. `compilable` renames every class that is not Fenchel's to something unique.
-* numba must not be imported by `import fenchel`; `install` tells it of the functions when the first kernel is needed.
+* numba distinguishes NamedTuple types by class *name* and field types only, so a user's own `Hinge` would silently run
+  Fenchel's. `compilable` gives every class that is not Fenchel's a unique name.
+* `import fenchel` must not import numba; `install` registers the functions when the first kernel is needed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _COUNT = itertools.count()
 
 
 def method(default: Callable | None = None, inline: bool = True) -> Callable[[Callable], Callable]:
-    """Make a stub into a typed free function. `default(self, ...)` is used by classes without the method.
+    """Decorator that turns a stub into a dispatching function; classes without the method use `default(self, ...)`.
 
-    Long methods, beside whose work a call is nothing, are not inlined: kernels that call them compile faster.
+    `inline=False` is for long methods, where a call costs little beside their work: kernels that call them compile faster.
     """
 
     def wrap(stub: Callable) -> Callable:
@@ -49,7 +49,7 @@ def method(default: Callable | None = None, inline: bool = True) -> Callable[[Ca
 
 
 def helper(function: Callable) -> Callable:
-    """A plain function that kernels and compiled methods may call; it stays a plain function in Python."""
+    """Decorator for a plain function that kernels and compiled methods may call; in Python it stays a plain function."""
     _HELPERS.append(function)
     return function
 
@@ -59,17 +59,17 @@ def is_ours(cls: type) -> bool:
 
 
 def is_builtin(value: object) -> bool:
-    """True if every NamedTuple class inside `value` is Fenchel's own (its kernels may be cached on disk)."""
+    """True if every NamedTuple class inside `value` is Fenchel's own, so that its kernels may be cached on disk."""
     if isinstance(value, tuple):
         return (not hasattr(value, "_fields") or is_ours(type(value))) and all(map(is_builtin, value))
     return True
 
 
 def compilable(value: Any) -> Any:
-    """The same value with every foreign NamedTuple class replaced by a twin of unique name.
+    """The same value with every foreign NamedTuple class replaced by a subclass with a unique name.
 
-    A class of Fenchel's may name a simpler one that is the same for its parameters, and compiles to faster code:
-    `in_kernels()`. A foreign class may not: the certificate is about the loss that the user wrote.
+    A class of Fenchel's own may return an equivalent, simpler object that compiles to faster code: `in_kernels()`. A foreign
+    class may not, because the certificate must hold for the loss that the user wrote.
     """
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
         return value
@@ -85,7 +85,7 @@ def compilable(value: Any) -> Any:
 
 
 def without(value: Any, methods: tuple[str, ...]) -> Any:
-    """The same value with these methods of every foreign class inside it hidden, so that what is derived takes their place.
+    """The same value with these methods of every foreign class inside it hidden, so that the derived defaults are used.
 
     >>> from fenchel.losses import Hinge
     >>> without(Hinge(), ("conjugate",))  # a class of Fenchel's own keeps them
@@ -104,12 +104,12 @@ def without(value: Any, methods: tuple[str, ...]) -> Any:
 
 
 def waiting() -> bool:
-    """Whether there are functions that numba does not know yet."""
+    """Whether there are functions that are not registered with numba yet."""
     return bool(_HELPERS or _FUNCTIONS)
 
 
 def install() -> None:
-    """Tell numba what the functions are (idempotent). Called by the first use of a kernel."""
+    """Register the functions with numba (idempotent). Called at the first use of a kernel."""
     from numba.core.typing.templates import infer_global
 
     while _HELPERS:
@@ -121,14 +121,14 @@ def install() -> None:
 
 
 JIT: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-# What is called by compiled code only needs no way in from Python.
+# Functions that are called by compiled code only need no Python wrapper.
 CALLED: dict[str, Any] = {**JIT, "no_cpython_wrapper": True}
 # Methods and helpers are inlined into the kernel: a call per row would cost about 45 ns, several times its work.
 INLINE: dict[str, Any] = {**CALLED, "forceinline": True}
 
 
 def _reordering() -> frozenset:
-    """What the kernel that is being compiled allows with its sums."""
+    """The fastmath flags of the kernel that is being compiled."""
     from numba.core.targetconfig import ConfigStack
 
     flags = ConfigStack().top_or_none()
@@ -136,7 +136,7 @@ def _reordering() -> frozenset:
 
 
 def _finder(name: str, default: Callable | None) -> Callable[[Any], Callable | None]:
-    """Of the method of that name, by the numba type of the first argument."""
+    """A function that finds the method of that name by the numba type of the first argument."""
     from numba import types
 
     def find(first: object) -> Callable | None:
@@ -149,12 +149,12 @@ def _finder(name: str, default: Callable | None) -> Callable[[Any], Callable | N
 
 @cache
 def _callable_type() -> type:
-    """The class of numba types of functions that are found by their first argument.
+    """The class of numba types of functions that dispatch on their first argument.
 
-    numba's own `overload` would compile a function around every method, and all of them again for every set of options under
-    which they are called. Here a method is compiled once for each of what its callers allow with sums, and which of these is
-    meant is looked up where the call is written out too: numba would keep one for all, and whether a certificate's sums are in
-    order would depend on who had come before it.
+    numba's own `overload` would compile a wrapper around every method, and all of them again for every set of options of their
+    callers. Here a method is compiled once for each set of fastmath flags of its callers, and the right version is looked up
+    again when the call is lowered. numba would reuse a single version, so that the order of additions in a certificate would
+    depend on which kernel was compiled first.
     """
     from numba import njit
     from numba.core import types
@@ -168,7 +168,7 @@ def _callable_type() -> type:
 
         @property
         def key(self) -> Callable:
-            """What numba tells types apart by: two functions of one name are two."""
+            """numba compares types by their key: two functions of the same name are different types."""
             return self.function
 
         def dispatcher(self, first: object) -> Any:

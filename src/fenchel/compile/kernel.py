@@ -1,14 +1,15 @@
-"""Compiled kernels: `@kernel` on a plain Python function, compiled by numba at its first call, kept on disk.
+"""Compiled kernels: `@kernel` on a plain Python function, compiled by numba at its first call and cached on disk.
 
-`kernel.py_func` is the same source in pure Python. A kernel is single-threaded and releases the GIL; threads live in
-the engine. numba is imported at the first call of a kernel, not by `import fenchel`.
+`kernel.py_func` is the same source in pure Python. A kernel is single-threaded and releases the GIL; the engine runs the
+threads. numba is imported at the first call of a kernel, not by `import fenchel`.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -17,9 +18,27 @@ from fenchel import deadline
 from fenchel.compile import dispatch
 from fenchel.compile.clock import CLOCK
 
-# Not `True`: tests for NaN and infinity must survive, because bounds of dual domains are infinite.
+# Not `True`, which would let the compiler drop tests for NaN and infinity: bounds of dual domains are infinite.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 _LOCK = threading.RLock()
+_HERE = threading.local()
+
+
+@contextmanager
+def interpreted() -> Iterator[None]:
+    """Kernels that this thread calls inside run as plain Python: nothing is compiled, and no cache is read.
+
+    >>> add = kernel(lambda a, b: a + b)
+    >>> with interpreted():
+    ...     add("no", " types")
+    'no types'
+    """
+    before = getattr(_HERE, "interpreted", False)
+    _HERE.interpreted = True
+    try:
+        yield
+    finally:
+        _HERE.interpreted = before
 
 
 class Kernel:
@@ -49,13 +68,15 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        # What numba asks for when a kernel is named inside another one.
+        # numba reads this attribute when a kernel is called inside another one.
         from numba import types
 
         return types.Dispatcher(self.dispatcher)
 
     def __call__(self, *args: Any) -> Any:
-        if dispatch.waiting():  # a module that was imported since may have brought the methods of these arguments
+        if getattr(_HERE, "interpreted", False):
+            return self.py_func(*args)
+        if dispatch.waiting():  # a module imported since then may define the methods of these arguments
             with _LOCK, CLOCK:
                 dispatch.install()
         deadline.check()
@@ -64,11 +85,11 @@ class Kernel:
         return result
 
     def in_steps(self, *args: Any) -> Any:
-        """The same, run by Python: only the kernels that it calls are compiled, and it can be broken off between them."""
+        """The same, run by Python: only the kernels that it calls are compiled, so it can be interrupted between them."""
         return self.py_func(*args)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By name, as functions are pickled; a kernel that is nowhere to be found by the function it was made from."""
+        """Pickle by name, like a function; a kernel that cannot be found by its name is pickled with its function."""
         module, name = self.py_func.__module__, self.__name__
         if getattr(sys.modules.get(module), name, None) is self:
             return _named, (module, name)
@@ -79,7 +100,7 @@ class Kernel:
 
 
 def _timed(dispatcher: Any) -> Callable[[Any], Any]:
-    """The dispatcher's `compile`, which numba calls for every new signature, on the clock."""
+    """The dispatcher's `compile`, which numba calls for every new signature, with its time counted by CLOCK."""
     whole, cache = dispatcher.compile, dispatcher._cache
 
     def compile(signature: Any) -> Any:

@@ -1,9 +1,9 @@
-"""The compiled code of a kernel calls its own copies of what it calls.
+"""Private linkage: the compiled code of a kernel calls its own copies of other functions.
 
-numba links other functions into a kernel under names that all kernels share, and the loader takes whichever copy of a name came
-first. In the process that compiles, that is the one that the function was given by itself; in a process that reads the kernel
-from disk it is the kernel's, which was optimised once more. The two may round differently, and then a solve would have other
-last bits the first time that it is run on a machine, and on a cluster on every worker that had to compile.
+numba links other functions into a kernel under names that all kernels share, and the loader uses the first copy of a name that
+it meets. In the process that compiles, that is the function's own code; in a process that reads the kernel from disk it is the
+kernel's copy, which was optimised once more. The two may round differently. The last bits of a solve would then differ the
+first time that it is run on a machine, and on every worker of a cluster that had to compile.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba.core.compiler import Compiler
 
 
 class OwnCopies(JITCodeLibrary):
-    """What other libraries bring is private to this one, so that no name in it can mean anything else."""
+    """A library in which functions from other libraries are internal, so that their names cannot refer to anything else."""
 
     def _optimize_final_module(self) -> None:
         for function in self._final_module.functions:
@@ -24,7 +24,7 @@ class OwnCopies(JITCodeLibrary):
 
 
 class KernelCompiler(Compiler):
-    """numba's own, into such a library."""
+    """numba's compiler, with `OwnCopies` as its library."""
 
     def _compile_core(self) -> object:
         library = OwnCopies(self.state.targetctx.codegen(), self.state.func_id.func_qualname)

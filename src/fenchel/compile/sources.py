@@ -1,9 +1,9 @@
-"""Which source files can end up in a compiled kernel: those that its module imports, and so on, and those of the classes
-among its arguments.
+"""The source files that can end up in a compiled kernel: its module, the modules of its arguments' classes, and everything
+that these import, directly or through others.
 
-Imports are read from the text, also those inside functions. `from package import name` counts as all files of the package
-unless `name` is a module of it, because a package may look names up lazily. What is counted too much costs a compilation;
-what is missed would run old code.
+Imports are read from the source text, including those inside functions. `from package import name` counts as all files of the
+package unless `name` is a module of it, because a package may look names up lazily. A file too many costs a compilation; a
+file too few would run old code.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 IMPORT = re.compile(r"^[ \t]*from (fenchel[\w.]*) import (\([^)]*\)|[^\n(]*)", re.MULTILINE)
-TYPES_ONLY = re.compile(r"^if TYPE_CHECKING:\n(?:(?:[ \t]+[^\n]*)?\n)+", re.MULTILINE)  # imports that never run
+TYPES_ONLY = re.compile(
+    r"^if TYPE_CHECKING:\n(?:(?:[ \t]+[^\n]*)?\n)+", re.MULTILINE
+)  # imports that are never executed
 
 
 def digest(modules: Iterable[str]) -> str:
-    """Of all sources that code in these modules can call."""
+    """A digest of all sources that code in these modules can call."""
     total = hashlib.sha256()
     for module in sorted(set().union(*(reachable(m) for m in modules))):
         total.update(f"{module}\0{_read(module)[0]}\0".encode())
@@ -42,7 +44,7 @@ def reachable(module: str) -> frozenset[str]:
 
 @cache
 def _read(module: str) -> tuple[str, list[str]]:
-    """(digest of the file, modules that it imports); a module without a file has neither."""
+    """(digest of the file, modules that it imports); empty for a module without a file."""
     file = _file(module)
     if file is None:
         return "", []

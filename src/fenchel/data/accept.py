@@ -1,4 +1,4 @@
-"""From what a user has to rows that kernels can walk: validated once, copied only where it must be."""
+"""Validate the user's data and convert it to rows for the compiled kernels, copying only where necessary."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def accept_matrix(X: MatrixLike, name: str = "X") -> tuple[Any, Any]:
-    """(matrix, rows): the matrix as kept (ndarray or scipy CSR) and the NamedTuple that kernels take.
+    """(matrix, rows): the matrix as a problem stores it (ndarray or scipy CSR) and the NamedTuple that kernels take.
 
     No copy is made of a C-contiguous float array or of a canonical CSR matrix. Other orders, integer and boolean values
     and CSC are converted; frames and lists go through numpy.
@@ -35,17 +35,17 @@ def accept_matrix(X: MatrixLike, name: str = "X") -> tuple[Any, Any]:
 
 
 def as_rows(matrix: Any) -> Any:
-    """What kernels take, from an array or a CSR matrix that was checked."""
+    """The rows of a validated array or CSR matrix, as kernels take them."""
     if isinstance(matrix, np.ndarray):
         return Dense(read_only(matrix))
     return CSR(*map(read_only, (unsigned(matrix.indptr), unsigned(matrix.indices), matrix.data)))
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """A view that no kernel can write through.
+    """A read-only view.
 
-    numba compiles read-only arrays apart, and other code may add in another order: so that a memory map gives the bits
-    that an array gives, all are read-only.
+    numba compiles separate code for read-only arrays, which may add in another order. All arrays are therefore read-only:
+    a memory map and an array then give the same bits.
     """
     view = array.view()
     view.flags.writeable = False
@@ -58,13 +58,13 @@ def block(rows: Rows, start: int, stop: int) -> Any:
 
 
 def take(rows: Rows, index: np.ndarray) -> Any:
-    """The rows of the numbers in `index`, copied together; those that are mapped from disk are let go of again."""
+    """A copy of the rows with the numbers in `index`; pages that were mapped from disk for it are released again."""
     taken = dense_take(rows, index) if isinstance(rows, Dense) else csr_take(rows, index)
     return type(taken)(*map(read_only, taken))
 
 
 def aligned(X: Matrix) -> Any:
-    """An array or CSR matrix whose numbers lie at addresses that are multiples of their sizes."""
+    """The array or CSR matrix with aligned memory: every number at an address that is a multiple of its size."""
     if isinstance(X, np.ndarray):
         return np.require(X, requirements=("C", "A"))
     X.data, X.indices, X.indptr = map(aligned, (X.data, X.indices, X.indptr))
@@ -72,7 +72,7 @@ def aligned(X: Matrix) -> Any:
 
 
 def size(rows: Rows) -> int:
-    """How many stored values the rows have."""
+    """The number of stored values."""
     if isinstance(rows, Dense):
         return rows.values.size
     return int(rows.indptr[-1]) - int(rows.indptr[0])
@@ -85,7 +85,7 @@ def _floating(values: np.ndarray, name: str) -> np.ndarray:
         return values.astype(np.float64)
     if is_complex(values):
         raise InputError(f"Complex data not supported: {name} has dtype {values.dtype}")
-    if is_time(values):  # numpy would count the seconds
+    if is_time(values):  # numpy would convert times to a number of seconds, days, ...
         raise InputError(f"{name} must hold numbers, got dtype {values.dtype}: convert times to numbers first")
     try:
         return values.astype(np.float64)
@@ -123,7 +123,7 @@ def _sparse(X: Any, name: str) -> Any:
         matrix.sum_duplicates()
     data, indices, indptr = map(np.ascontiguousarray, (matrix.data, matrix.indices, matrix.indptr))
     stored = int(indptr[-1])
-    if max(data.size, indices.size) > stored:  # room to spare, as scipy allows
+    if max(data.size, indices.size) > stored:  # scipy allows arrays that are longer than needed
         data, indices = data[:stored], indices[:stored]
     data = _floating(data, name)
     if indices.dtype != indptr.dtype or indices.dtype not in (np.int32, np.int64):
@@ -141,8 +141,8 @@ def _sparse(X: Any, name: str) -> Any:
 
 
 def fault(X: Any) -> str:
-    """What is wrong with the arrays of a sparse matrix, with which a kernel, or scipy, would read other people's memory; empty
-    if they describe a matrix."""
+    """What is wrong with the arrays of a sparse matrix, "" if nothing is. With such arrays a kernel, or scipy, would read
+    outside of its memory."""
     why = ""
     if X.format in ("csr", "csc"):
         why = _compressed_fault(X.indptr, X.indices, X.data, X.shape if X.format == "csr" else X.shape[::-1], X.format)
@@ -162,16 +162,16 @@ def _within(index: np.ndarray, count: int) -> bool:
     """Whether 0 <= index < count."""
     if index.ndim != 1 or index.size == 0:
         return index.ndim == 1
-    if is_signed_integer(index):  # seen as unsigned, negative numbers are larger than any count
+    if is_signed_integer(index):  # viewed as unsigned, negative numbers are larger than any count
         return bool(index.view(index.dtype.str.replace("i", "u")).max() < count)
     return bool(index.min() >= 0 and index.max() < count)
 
 
-LINES = {"csr": ("row", "column"), "csc": ("column", "row")}  # what a format stores together, and what indices count
+LINES = {"csr": ("row", "column"), "csc": ("column", "row")}  # what a format compresses, and what its indices count
 
 
 def _compressed_fault(indptr: Any, indices: Any, data: Any, shape: tuple[int, int], kind: str) -> str:
-    """What is wrong with the arrays of a compressed matrix; empty if nothing is."""
+    """What is wrong with the arrays of a CSR or CSC matrix; "" if nothing is."""
     n, d = shape
     line, across = LINES[kind]
     if indptr.ndim != 1 or indices.ndim != 1 or data.ndim != 1:

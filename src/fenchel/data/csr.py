@@ -11,8 +11,8 @@ from fenchel.compile.kernel import kernel
 from fenchel.data.mapped import release, runs
 from fenchel.data.rows import apply
 
-# Sums of products with entries of w run side by side, by hand: the vector instruction that fetches several of them at a time
-# takes longer than fetching one after the other, up to twice as long.
+# The loops are unrolled by hand into four independent sums. The gather instruction, which compilers would use to fetch several
+# entries of w at a time, takes up to twice as long as fetching them one after the other.
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
@@ -23,8 +23,8 @@ def term(rows, k, w):
 
 
 @helper
-def spread_entry(rows, k, a, out):
-    """Adds a times the k-th stored value to its entry of `out`; returns the square of the value."""
+def axpy_entry(rows, k, a, out):
+    """Add a times the k-th stored value to its entry of `out`; returns the square of the value."""
     x = np.float64(rows.values[k])
     out[rows.indices[k]] += a * x
     return x * x
@@ -33,7 +33,7 @@ def spread_entry(rows, k, a, out):
 class CSR(NamedTuple):
     """`indptr` and `indices` are unsigned views of scipy's arrays.
 
-    Unsigned, because numba tests every signed index for wrap-around: that alone makes a pass 1.7 to 2.9 times slower.
+    They are unsigned because numba tests every signed index for wrap-around, which makes a pass 1.7 to 2.9 times slower.
     """
 
     indptr: np.ndarray
@@ -88,13 +88,13 @@ class CSR(NamedTuple):
                 continue
             a, b, c, d = 0.0, 0.0, 0.0, 0.0
             while k + FOUR <= end:  # k rises
-                a += spread_entry(self, k, factor, out)
-                b += spread_entry(self, k + ONE, factor, out)
-                c += spread_entry(self, k + TWO, factor, out)
-                d += spread_entry(self, k + THREE, factor, out)
+                a += axpy_entry(self, k, factor, out)
+                b += axpy_entry(self, k + ONE, factor, out)
+                c += axpy_entry(self, k + TWO, factor, out)
+                d += axpy_entry(self, k + THREE, factor, out)
                 k += FOUR
             while k < end:  # k rises
-                a += spread_entry(self, k, factor, out)
+                a += axpy_entry(self, k, factor, out)
                 k += ONE
             total += abs(factor) * np.sqrt((a + b) + (c + d))
         return total
@@ -133,7 +133,7 @@ class CSR(NamedTuple):
 
 
 def unsigned(array: np.ndarray) -> np.ndarray:
-    """The same memory seen as unsigned integers."""
+    """A view of the same memory as unsigned integers."""
     return array.view(np.uint32 if array.dtype.itemsize == 4 else np.uint64)
 
 
@@ -142,7 +142,7 @@ def csr_block(rows: CSR, start: int, stop: int) -> CSR:
 
 
 def csr_take(rows: CSR, index: np.ndarray) -> CSR:
-    """Some rows, copied together."""
+    """A copy of the rows `index`."""
     lengths = (rows.indptr[1:] - rows.indptr[:-1])[index]
     indptr = np.zeros(index.size + 1, rows.indptr.dtype)
     np.cumsum(lengths, out=indptr[1:])
@@ -156,7 +156,7 @@ def csr_take(rows: CSR, index: np.ndarray) -> CSR:
 
 @kernel
 def copy_rows(rows, index, indptr, indices, values):
-    """The entries of the rows of `index`, one row after the other."""
+    """Copy the entries of the rows `index`, one row after the other."""
     for k in range(np.uint64(index.size)):
         start, to = rows.indptr[index[k]], indptr[k]
         for j in range(indptr[k + np.uint64(1)] - to):

@@ -13,8 +13,10 @@ from fenchel.data.rows import apply, axpy
 if TYPE_CHECKING:
     from fenchel.data.types import Rows
 
-NARROW = 64  # columns: in wider rows it pays more to leave out those that do not count
-LONG = 1500  # columns, from which on vectors over them leave the nearest cache: see `kernels/long_rows.py`
+NARROW = (
+    64  # columns up to which `add_rows` takes four rows at a time; in wider rows, skipping rows of factor 0 pays more
+)
+LONG = 1500  # columns from which on a vector no longer fits into the fastest cache: see `kernels/long_rows.py`
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
@@ -27,7 +29,7 @@ def add_four(w, x, y, z, a, b, c, d, out):
 
 @helper
 def four_dots(rows, i, w):
-    """<x_k, w> of the four rows from i on, in one walk over w."""
+    """<x_k, w> of the four rows from i on, reading w once."""
     X = rows.values
     p, q, r, s = X[i], X[i + ONE], X[i + TWO], X[i + THREE]
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -41,7 +43,7 @@ def four_dots(rows, i, w):
 
 @helper
 def add_four_rows(rows, i, a, b, c, d, out):
-    """out += a x_i + b x_(i+1) + c x_(i+2) + d x_(i+3), in one walk over `out`; row by row if some do not count."""
+    """out += a x_i + b x_(i+1) + c x_(i+2) + d x_(i+3), going over `out` once; row by row if some factors are 0."""
     X = rows.values
     if a != 0.0 and b != 0.0 and c != 0.0 and d != 0.0:
         add_four(X[i], X[i + ONE], X[i + TWO], X[i + THREE], a, b, c, d, out)
@@ -129,12 +131,12 @@ class Dense(NamedTuple):
 
 
 def is_long(rows: Rows) -> bool:
-    """Whether rows are dense, and so long that passes go through several at a time."""
+    """Whether the rows are dense and so long that passes process four of them at a time."""
     return isinstance(rows, Dense) and rows.values.shape[1] >= LONG
 
 
 def copy_rows(X: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
-    """out = X[index], at once: numpy's own way makes a copy in between. The row numbers must be of rows."""
+    """out = X[index] without the temporary copy that numpy's indexing makes. The row numbers must be valid."""
     np.take(X, index, axis=0, out=out, mode="clip")
 
 
@@ -143,7 +145,7 @@ def dense_block(rows: Dense, start: int, stop: int) -> Dense:
 
 
 def dense_take(rows: Dense, index: np.ndarray) -> Dense:
-    """Some rows, copied together."""
+    """A copy of the rows `index`."""
     values = np.empty((index.size, rows.values.shape[1]), rows.values.dtype)
     for run in runs(rows, index.size):
         copy_rows(rows.values, index[run], values[run])

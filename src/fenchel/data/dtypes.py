@@ -1,6 +1,6 @@
-"""What an array holds, by its dtype: a name for every question that the package asks.
+"""What kind of values an array holds, judged by its dtype.
 
-All take whatever has a `dtype` with numpy's one-letter `kind`: arrays, sparse matrices, columns of a table.
+The functions take any object whose `dtype` has numpy's one-letter `kind`: arrays, sparse matrices, columns of a table.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_signed_integer(values: Any) -> bool:
 
 
 def is_integer(values: Any) -> bool:
-    """Integers, signed or not; truth values and durations are none.
+    """Integers, signed or not; booleans and durations do not count.
 
     >>> import numpy as np
     >>> is_integer(np.array([1], dtype=np.uint8)), is_integer(np.array([True])), is_integer(np.array([1.0]))
@@ -39,7 +39,7 @@ def is_integer(values: Any) -> bool:
 
 
 def is_floating(values: Any) -> bool:
-    """Floating-point numbers of any size.
+    """Floating-point numbers of any precision.
 
     >>> import numpy as np
     >>> is_floating(np.zeros(1, dtype=np.float16)), is_floating(np.array([1]))
@@ -59,7 +59,7 @@ def is_number(values: Any) -> bool:
 
 
 def is_number_or_bool(values: Any) -> bool:
-    """Integers, floating-point numbers or truth values.
+    """Integers, floating-point numbers or booleans.
 
     >>> import numpy as np
     >>> is_number_or_bool(np.array([True])), is_number_or_bool(np.array(["a"]))
@@ -89,7 +89,7 @@ def is_time(values: Any) -> bool:
 
 
 def is_text(values: Any) -> bool:
-    """Strings of numpy's fixed width.
+    """Fixed-width strings of numpy.
 
     >>> import numpy as np
     >>> is_text(np.array(["a"])), is_text(np.array(["a"], dtype=object))

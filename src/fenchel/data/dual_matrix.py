@@ -1,6 +1,6 @@
-"""Dual points of problems with several scores per row, arrays or sparse matrices of rows x scores: trusted code.
+"""Dual points of problems with several scores per row: arrays or sparse matrices of rows x scores.
 
-Of a sparse one a few rows at a time are written out with their zeros, never all.
+Certificates depend on this code. Only a few rows at a time of a sparse dual point are ever made dense.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from fenchel.problems.scalar import Problem
 
-NUMBERS = 1 << 18  # that are written out at a time
+NUMBERS = 1 << 18  # entries of a sparse dual point that are made dense at a time
 
 
 def accept_dual_matrix(problem: Problem, dual_point: ArrayLike) -> Any:
-    """A dual point, checked: a float64 array, or a CSR matrix if it is sparse."""
+    """The validated dual point: a float64 array, or a CSR matrix if it is sparse."""
     sparse = sp.issparse(dual_point)
     U: Any = dual_point if sparse else np.ascontiguousarray(dual_point, dtype=np.float64)
     what = f"dual_point must be a finite array of shape {problem.dual_shape}, or a sparse matrix"
@@ -32,7 +32,7 @@ def accept_dual_matrix(problem: Problem, dual_point: ArrayLike) -> Any:
         raise InputError(f"{what}, got shape {U.shape}")
     if sparse:
         if not is_number_or_bool(U):
-            raise InputError(f"{what}, got one of {U.dtype}")
+            raise InputError(f"{what}, got a sparse matrix of dtype {U.dtype}")
         if why := fault(U):
             raise InputError(f"dual_point is not a sound {U.format.upper()} matrix: {why}")
         U = U.tocsr().astype(np.float64, copy=False)
@@ -42,7 +42,7 @@ def accept_dual_matrix(problem: Problem, dual_point: ArrayLike) -> Any:
 
 
 def changed_rows(U: Any, change: Callable[[slice, np.ndarray], None]) -> Any:
-    """A CSR matrix of the rows of another, as `change(row numbers, those rows written out)` makes them."""
+    """The CSR matrix after `change(row numbers, dense rows)` has been applied in place to a few rows at a time."""
     n, m = U.shape
     step, parts = max(NUMBERS // m, 1), []
     for start in range(0, n, step):
@@ -54,5 +54,5 @@ def changed_rows(U: Any, change: Callable[[slice, np.ndarray], None]) -> Any:
 
 
 def dense(U: Any) -> np.ndarray:
-    """All of it, with its zeros."""
+    """The dual point as a dense array."""
     return U.toarray() if sp.issparse(U) else np.asarray(U)

@@ -1,7 +1,7 @@
-"""Memory-mapped rows: fetch what comes next while the present block computes, and let go of what is done.
+"""Memory-mapped rows: prefetch the next block while the current one is computed, and release blocks that are done.
 
-A page of a mapped file counts as resident until it is let go of, also if the system could take it back at any time. Nothing
-here changes a value: arrays that are not mapped are left alone.
+A page of a mapped file counts as resident memory until it is released, even though the system could reclaim it at any time.
+Nothing here changes a value, and arrays that are not mapped are left alone.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PAGE = mmap.PAGESIZE
-RUN = 1 << 10  # rows copied before what was touched of a mapped file is let go of: each may map 64 KB around it
+RUN = 1 << 10  # rows that are copied before the touched pages of a mapped file are released: each row may map 64 KB
 
 
 def fetch(rows: Iterable[np.ndarray]) -> None:
-    """Ask the system to read these rows."""
+    """Ask the operating system to prefetch these rows."""
     _advise(rows, "MADV_WILLNEED")
 
 
 def release(rows: Iterable[np.ndarray]) -> None:
-    """Tell the system that these rows are not needed for now; they stay in its page cache if there is room."""
+    """Tell the operating system that these rows are not needed for now; they stay in its page cache while memory allows."""
     _advise(rows, "MADV_DONTNEED")
 
 
 def runs(rows: Iterable[np.ndarray], n: int) -> list[slice]:
-    """Numbers 0 .. n of rows to copy: in runs, after each of which they may be let go of, or at once if they are in memory.
+    """The range 0 .. n of rows to copy, split so that pages can be released in between; in one piece for rows in memory.
 
     >>> runs((np.zeros(2000),), 1500)
     [slice(0, 1500, None)]
@@ -45,7 +45,7 @@ def is_mapped(rows: Iterable[np.ndarray]) -> bool:
 
 def _advise(rows: Iterable[np.ndarray], advice: str) -> None:
     code = getattr(mmap, advice, None)
-    if code is None:  # not this system's way
+    if code is None:  # this operating system has no such advice
         return
     for array in rows:
         found = _map_of(array)
@@ -60,7 +60,7 @@ def _advise(rows: Iterable[np.ndarray], advice: str) -> None:
 
 
 def _map_of(array: np.ndarray) -> tuple[mmap.mmap, int] | None:
-    """(the map that an array lies in, the address where it begins)."""
+    """(the memory map that contains the array, the address at which the map begins)."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base

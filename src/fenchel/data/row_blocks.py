@@ -1,6 +1,6 @@
-"""One block of rows after the other, a few at a time on several threads; results come in the order of the blocks.
+"""Apply a function to blocks of rows, a few at a time on several threads; results come in the order of the blocks.
 
-The cut depends on the data only, so sums over blocks do not depend on the number of threads.
+The block boundaries depend on the data only, so sums over blocks do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import release
-from fenchel.data.threads import cores, spread
+from fenchel.data.threads import cores, map_in_threads
 
 if TYPE_CHECKING:
     from fenchel.data.types import Rows
 
-VALUES = 1 << 18  # stored values in a block, about: some tenths of a millisecond of work
-MIN_RANGE_ROWS = 1 << 15  # rows at least, for work on numbers that go with them: some hundredths of a millisecond
-FEW = 32  # blocks
-LONGEST = (
-    1 << 24
-)  # stored values that one compiled call walks, about: tenths of a second, after which it can be broken off
-AHEAD = 2  # blocks for each thread that are done before the first of them is used
+VALUES = 1 << 18  # approximate number of stored values in a block: some tenths of a millisecond of work
+MIN_RANGE_ROWS = 1 << 15  # for work on one number per row: some hundredths of a millisecond
+MAX_POWER_OF_TWO_BLOCKS = 32  # up to so many, the number of blocks is rounded up to a power of two
+# Approximate number of stored values that one compiled call processes: it takes some tenths of a second, and only between
+# calls can the work be interrupted.
+MAX_CALL_VALUES = 1 << 24
+BLOCKS_AHEAD = 2  # blocks per thread that are computed before the first of their results is used
 THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 @contextmanager
-def at_most(threads: int | None) -> Iterator[None]:
-    """Within the block, walks use so many threads (None: as many as there are cores)."""
+def limit_threads(threads: int | None) -> Iterator[None]:
+    """Within the `with` block, use at most so many threads (None: as many as there are cores)."""
     token = THREADS.set(threads)
     try:
         yield
@@ -40,9 +40,9 @@ def at_most(threads: int | None) -> Iterator[None]:
 def map_row_blocks(
     rows: Rows, n: int, work: Callable[[slice, Any], Any], least: int = 0, values: int = VALUES
 ) -> Iterator[Any]:
-    """work(row numbers, those rows) for every block, in order; blocks that are mapped from disk are then let go of.
+    """work(row numbers, those rows) for every block, in order; blocks mapped from disk are released afterwards.
 
-    A block has `values` stored values, about, and not fewer than `least`, for work that has a cost of its own per block.
+    A block has about `values` stored values, and at least `least`, for work with a fixed cost per block.
 
     >>> import numpy as np
     >>> from fenchel.data.accept import accept_matrix
@@ -51,7 +51,9 @@ def map_row_blocks(
     [(0, 2), (2, 4), (4, 5)]
     """
     wanted = max(-(-size(rows) // max(values, least)), 1)
-    count = 1 << (wanted - 1).bit_length() if wanted <= FEW else wanted  # equal shares for 2, 4, ... threads
+    count = (
+        1 << (wanted - 1).bit_length() if wanted <= MAX_POWER_OF_TWO_BLOCKS else wanted
+    )  # to balance 2, 4, ... threads
     step = max(-(-n // count), 1)
 
     def one(a: int) -> Any:
@@ -65,19 +67,19 @@ def map_row_blocks(
 
 
 def slices(order: Any, values: float, multiple: int = 1) -> Iterator[Any]:
-    """`order` in pieces for one compiled call each; `values` is the work of a visit, in stored values.
+    """`order` in slices for one compiled call each; `values` is the work per entry of `order`, in stored values.
 
     >>> import numpy as np
-    >>> [part.size for part in slices(np.arange(10), LONGEST / 4)]
+    >>> [part.size for part in slices(np.arange(10), MAX_CALL_VALUES / 4)]
     [4, 4, 2]
     """
-    step = max(int(LONGEST / max(values, 1.0)) // multiple, 1) * multiple
+    step = max(int(MAX_CALL_VALUES / max(values, 1.0)) // multiple, 1) * multiple
     for a in range(0, len(order), step):
         yield order[a : a + step]
 
 
 def map_row_ranges(n: int, work: Callable[[slice], Any]) -> Iterator[Any]:
-    """work(row numbers) for ranges of n rows, in order, for work on vectors alone.
+    """work(row numbers) for ranges of n rows, in order, for work that needs only vectors of n numbers.
 
     >>> list(map_row_ranges(100_000, lambda span: (span.start, span.stop)))
     [(0, 33334), (33334, 66668), (66668, 100000)]
@@ -91,5 +93,5 @@ def _in_order(one: Callable[[int], Any], starts: range) -> Iterator[Any]:
     if threads == 1:
         yield from map(one, starts)
         return
-    for k in range(0, len(starts), AHEAD * threads):  # some at a time, so that results do not pile up
-        yield from spread(one, starts[k : k + AHEAD * threads], threads)
+    for k in range(0, len(starts), BLOCKS_AHEAD * threads):  # a few at a time, so that results do not accumulate
+        yield from map_in_threads(one, starts[k : k + BLOCKS_AHEAD * threads], threads)

@@ -1,4 +1,4 @@
-"""A row of X is touched through few operations only; everything else is written once, for every storage format."""
+"""The operations through which kernels access a row of X; all other code is written once, for every storage format."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def dot(rows, i, w):
 
 @method()
 def sized_dot(rows, i, w):
-    """(<x_i, w>, sum_j |x_ij w_j|): the product, and what its rounding is proportional to."""
+    """(<x_i, w>, sum_j |x_ij w_j|): the product, and the magnitude to which its rounding error is proportional."""
 
 
 @method()
 def apply(transfer, v):
-    """One coordinate of the primal point that belongs to the dual coordinate v, for a mirror map (`fenchel.mirror_maps`)."""
+    """The primal coordinate that a mirror map (`fenchel.mirror_maps`) assigns to the dual coordinate v."""
 
 
 @method()
@@ -45,30 +45,30 @@ def add_rows(rows, start, stop, p, u, out):
     """out += sum_i p_i u_i x_i over the rows start..stop (unsigned numbers)."""
 
 
-@kernel(fastmath=True)  # a bound on roundings, which may itself be rounded in any order
-def spread_pass(rows, start, stop, p, u):
+@kernel(fastmath=True)  # it bounds rounding errors, so its own additions may be reordered
+def norm_sum_pass(rows, start, stop, p, u):
     """sum_i |p_i u_i| |x_i| over the rows start..stop."""
-    spread = 0.0
+    total = 0.0
     for i in range(start, stop):
         a = abs(p[i] * u[i])
         if a != 0.0:
-            spread += a * np.sqrt(sqnorm(rows, i))
-    return spread
+            total += a * np.sqrt(sqnorm(rows, i))
+    return total
 
 
 def _add_sized_rows(rows, start, stop, p, u, out):
     add_rows(rows, start, stop, p, u, out)
-    return spread_pass(rows, start, stop, p, u)
+    return norm_sum_pass(rows, start, stop, p, u)
 
 
 @method(_add_sized_rows)
 def add_sized_rows(rows, start, stop, p, u, out):
-    """`add_rows`; returns sum_i |p_i u_i| |x_i|, which the rounding of `out` is proportional to."""
+    """`add_rows`; returns sum_i |p_i u_i| |x_i|, to which the rounding error of `out` is proportional."""
 
 
 @method()
 def add_outer(rows, i, a, out):
-    """out += a x_i x_i', each pair of stored entries once (so off the diagonal in one of the two places)."""
+    """out += a x_i x_i', each pair of stored entries once, so only one of the two triangles is filled."""
 
 
 @method()
@@ -78,24 +78,24 @@ def sqnorm(rows, i):
 
 @method()
 def row_span(rows, i):
-    """(start, stop): the places k of row i's stored entries, for loops that need both column and value."""
+    """(start, stop): the positions k of row i's stored entries, for loops that need both column and value."""
 
 
 @method()
 def row_column(rows, k):
-    """The column of the entry at place k."""
+    """The column of the entry at position k."""
 
 
 @method()
 def row_entry(rows, i, k):
-    """The value of the entry at place k of row i."""
+    """The value of the entry at position k of row i."""
 
 
 @method()
 def row_vector(rows, i, work):
-    """x_i with its zeros: the row itself if it is stored so, else `work`, which is written over."""
+    """x_i as a dense vector: the stored row itself if it is dense, else `work`, which is overwritten."""
 
 
 @method()
 def row_parts(rows, i):
-    """(columns, values) of row i's stored entries; columns is None if all are stored."""
+    """(columns, values) of row i's stored entries; columns is None for dense rows."""

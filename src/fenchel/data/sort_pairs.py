@@ -1,4 +1,4 @@
-"""Sort one sparse row by index inside a kernel, without memory of its own."""
+"""Sort one sparse row by index inside a kernel, in place."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ ONE, THREE = np.uint64(1), np.uint64(3)
 
 @helper
 def sort_pairs(indices, bits, first, last):
-    """Shell sort of indices[first:last], `bits` moved along -> True if all indices are distinct.
+    """Shell sort of indices[first:last], with `bits` permuted alike; returns whether all indices are distinct.
 
-    The gaps 1, 4, 13, ... keep a long row in reverse order far from quadratic time.
+    With the gaps 1, 4, 13, ... even a long row in reverse order takes far less than quadratic time.
     """
     gap = ONE
     while gap < last - first:  # gap triples

@@ -1,15 +1,15 @@
-"""Rows on disk: a folder of arrays that are mapped into memory, with a manifest.
+"""Rows on disk: a folder with a manifest and arrays that are mapped into memory.
 
-    manifest.json   sizes, storage, label and feature names, and for every block of rows the sha256 of its part of each file
+    manifest.json   shape, storage, label and feature names, and for every block of rows the sha256 of its part of each file
     values.bin      the stored values, row by row (CSR), or the whole matrix (dense)
     columns.bin     their columns                     } CSR only
     starts.bin      where each row begins, n + 1 of them }
     y.bin           targets
     groups.bin      the query of each row, if there are any
 
-Everything is little-endian. A folder is written beside its place and renamed into it when it is whole, so it is there
-completely or not at all. `open_store` reads every block once: digests, finite values, columns within bounds. After that
-kernels may walk the rows without looking.
+Everything is little-endian. A folder is written under a temporary name and renamed when it is complete, so it never exists in
+part. `open_store` reads every block once and verifies the digests, that values are finite and that columns are within bounds;
+kernels then access the rows without further checks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KINDS = {"float32": "<f4", "float64": "<f8", "int32": "<i4", "int64": "<i8"}
 
 
 def open_store(folder: str | os.PathLike[str]) -> Stored:
-    """The rows in a folder written by `fenchel convert` or `write_store`, mapped, after every block was checked.
+    """Memory-map the rows in a folder written by `fenchel convert` or `write_store`, after verifying every block.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def open_store(folder: str | os.PathLike[str]) -> Stored:
 
 
 class StoredRows(NamedTuple):
-    """Rows a .. b - 1 of a folder: a note of a few bytes, read where it arrives."""
+    """A reference to rows a .. b - 1 of a folder: a few bytes to send to a worker, which reads the rows itself."""
 
     folder: Path
     a: int
@@ -68,7 +68,7 @@ class StoredRows(NamedTuple):
         return self.b - self.a, int(_read_manifest(self.folder)["columns"])
 
     def read(self) -> Any:
-        """The rows, mapped, after the blocks that they touch were checked."""
+        """Memory-map the rows, after verifying the blocks that contain them."""
         manifest = _read_manifest(self.folder)
         arrays = arrays_of(self.folder, manifest)
         for k, (a, b) in enumerate(itertools.pairwise(manifest["edges"])):
@@ -82,7 +82,7 @@ def _matrix(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     if manifest["storage"] == "dense":
         return arrays["values"].reshape(n, d)
     X = sp.csr_matrix((arrays["values"], arrays["columns"], arrays["starts"]), shape=(n, d), copy=False)
-    X.has_sorted_indices = X.has_canonical_format = True  # as _check_block found
+    X.has_sorted_indices = X.has_canonical_format = True  # verified by _check_block
     return X
 
 
@@ -90,12 +90,12 @@ def _read_manifest(place: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{place} holds no rows: there is no manifest.json (make it with fenchel convert)") from None
+        raise InputError(f"{place} holds no rows: it has no manifest.json (create it with fenchel convert)") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place / 'manifest.json'} is damaged: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(
-            f"{place / 'manifest.json'} is not of the form {FORMAT!r}: written by another version, or no store"
+            f"{place / 'manifest.json'} does not have the format {FORMAT!r}: it was written by another version, or is no store"
         )
     try:
         edges = [int(e) for e in manifest["edges"]]
@@ -111,12 +111,12 @@ def _read_manifest(place: Path) -> dict[str, Any]:
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
         sound = False
     if not sound:
-        raise InputError(f"{place / 'manifest.json'} is damaged: its numbers do not fit together")
+        raise InputError(f"{place / 'manifest.json'} is damaged: its numbers contradict each other")
     return manifest | {"edges": edges}
 
 
 def arrays_of(place: Path, manifest: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Every file, mapped; its size must be the one that the manifest implies."""
+    """Memory-map every file; its length must be the one that the manifest implies."""
     lengths = {"values": manifest["stored"], "columns": manifest["stored"], "starts": manifest["rows"] + 1}
     found = {}
     for name, kind in manifest["kinds"].items():
@@ -127,13 +127,15 @@ def arrays_of(place: Path, manifest: dict[str, Any]) -> dict[str, np.ndarray]:
         except OSError as error:
             raise InputError(f"{file} cannot be read: {error.strerror}") from None
         if size != length * dtype.itemsize:
-            raise InputError(f"{file} has {size} bytes, expected {length * dtype.itemsize}: it was cut off or changed")
+            raise InputError(
+                f"{file} has {size} bytes, expected {length * dtype.itemsize}: it was truncated or changed"
+            )
         found[name] = np.memmap(file, dtype=dtype, mode="r", shape=(length,)) if length else np.empty(0, dtype)
     return found
 
 
 def parts_of(manifest: dict[str, Any], arrays: dict[str, np.ndarray], a: int, b: int) -> dict[str, np.ndarray]:
-    """The share of rows a .. b in every file."""
+    """The part of every file that belongs to rows a .. b."""
     if manifest["storage"] == "dense":
         first, last = a * manifest["columns"], b * manifest["columns"]
     else:
@@ -147,7 +149,8 @@ def digest_of(part: np.ndarray) -> str:
 
 
 def _check_block(place: Path, manifest: dict, arrays: dict[str, np.ndarray], k: int, a: int, b: int) -> None:
-    """Digests, finite values, rows in order, columns within bounds and rising in each row."""
+    """Verify the digests, that values are finite, that row starts do not decrease, and that the columns of each row are within
+    bounds and increase."""
     where = f"block {k} (rows {a} to {b - 1})"
     if manifest["storage"] == "csr":
         starts = arrays["starts"][a : b + 1]
@@ -165,7 +168,9 @@ def _check_block(place: Path, manifest: dict, arrays: dict[str, np.ndarray], k: 
         inside = columns.min() >= 0 and columns.max() < manifest["columns"]
         steps = np.diff(columns) > 0
         borders = starts[1:-1] - starts[0] - 1
-        steps[borders[(borders >= 0) & (borders < steps.size)]] = True  # from one row to the next it may fall
+        steps[borders[(borders >= 0) & (borders < steps.size)]] = (
+            True  # from one row to the next the column may decrease
+        )
         if not (inside and steps.all()):
             raise InputError(f"{place / 'columns.bin'}: {where} is damaged: columns out of bounds or order")
     release(parts.values())

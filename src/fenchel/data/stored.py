@@ -1,4 +1,4 @@
-"""Data that lie on disk, as a user holds them."""
+"""A handle to data on disk, as `fenchel.open` returns it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Stored(NamedTuple):
-    """Rows and targets on disk, in the place of X and y: `Problem(fenchel.open(folder), loss=...)`.
+    """Rows and targets on disk, passed in place of X and y: `Problem(fenchel.open(folder), loss=...)`.
 
-    X holds mapped arrays (ndarray or scipy CSR) that were checked when the folder was opened. labels are the words that
-    targets 0, 1, ... stand for, features the names of the columns; None where there are none.
+    X holds mapped arrays (ndarray or scipy CSR) that were verified when the folder was opened. `labels` are the names of the
+    targets 0, 1, ..., `features` the names of the columns; each is None if there are none.
     """
 
     X: Any
@@ -36,12 +36,12 @@ class Stored(NamedTuple):
 
 
 def targets_of(X: MatrixLike, y: ArrayLike | None, groups: ArrayLike | None = None) -> tuple[Any, Any]:
-    """(y, groups), or those on disk where none are given."""
+    """(y, groups), taken from the data on disk where they are None."""
     if not isinstance(X, Stored):
         return y, groups
     return (X.y if y is None else y), (X.groups if groups is None else groups)
 
 
 def folder_of(X: MatrixLike) -> Path | None:
-    """Where the data lie, if they are on disk."""
+    """The folder of data that are on disk, else None."""
     return X.folder if isinstance(X, Stored) else None

@@ -1,4 +1,4 @@
-"""Sums that do not lose what is small beside what is large."""
+"""Compensated summation, which does not lose small terms beside large ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fenchel.compile.dispatch import helper
 
 @helper
 def add(total, correction, term):
-    """(total + term, correction + what rounding took): the sum is total + correction (Neumaier). Not under fastmath.
+    """(total + term, correction + the rounding error): the sum is total + correction (Neumaier). Not valid under fastmath.
 
     >>> total, correction = 0.0, 0.0
     >>> for term in (1.0, 1e100, 1.0, -1e100):

@@ -1,7 +1,7 @@
-"""Work on several threads: the caller does its share, and others help as soon as they are awake.
+"""Work on several threads: the calling thread works too, and helper threads join in as soon as they wake up.
 
-Waking a thread can take as long as a small block of rows. So nobody waits for one that has not begun: the caller takes block
-after block itself, and a helper that comes too late finds nothing left. Kernels release the GIL, so threads are enough.
+Waking a thread can take as long as a small block of rows. The caller therefore takes block after block itself and never waits
+for a helper that has not started; a helper that comes too late finds nothing left. Kernels release the GIL, so threads suffice.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from fenchel import deadline
 
 @cache
 def cores() -> int:
-    """How many this machine has. Asking the system takes longer than a pass over a small problem."""
+    """The number of cores. It is cached because asking the system takes longer than a pass over a small problem."""
     return os.cpu_count() or 1
 
 
 @contextmanager
-def room_for(threads: int) -> Iterator[None]:
-    """Where memory has no room for another thread's stack, a MemoryError says so."""
+def explain_thread_failure(threads: int) -> Iterator[None]:
+    """Turn the RuntimeError of a thread that cannot be started, for lack of memory for its stack, into a clear MemoryError."""
     try:
         yield
     except RuntimeError as error:
         if "can't start new thread" not in str(error):
             raise
         raise MemoryError(
-            f"there is no room for the stacks of {threads} threads (usually 8 MB each): ask for fewer of them, as in "
+            f"there is not enough memory for the stacks of {threads} threads (usually 8 MB each): ask for fewer threads, as in "
             "solve(..., engine=fenchel.engines.Local(threads=1)) or n_jobs=1"
         ) from error
 
 
 @cache
-def _helpers(count: int) -> SimpleQueue:
-    """Where so many threads wait for something to do, as long as the process lives."""
+def _job_queue(count: int) -> SimpleQueue:
+    """The job queue of `count` threads that live as long as the process."""
     jobs: SimpleQueue = SimpleQueue()
     for k in range(count):
         try:
-            threading.Thread(target=_help, args=(jobs,), name=f"fenchel_{k}", daemon=True).start()
+            threading.Thread(target=_work, args=(jobs,), name=f"fenchel_{k}", daemon=True).start()
         except RuntimeError:
             for _ in range(k):
                 jobs.put(None)
@@ -52,20 +52,20 @@ def _helpers(count: int) -> SimpleQueue:
     return jobs
 
 
-def _help(jobs: SimpleQueue) -> None:
+def _work(jobs: SimpleQueue) -> None:
     while (job := jobs.get()) is not None:
         job()
-        del job  # and all that it holds, before this thread waits
+        del job  # release what the job refers to before waiting for the next one
 
 
-if hasattr(os, "register_at_fork"):  # a forked child has no threads: it must make its own
-    os.register_at_fork(after_in_child=_helpers.cache_clear)
+if hasattr(os, "register_at_fork"):  # a forked child has none of the threads and must start its own
+    os.register_at_fork(after_in_child=_job_queue.cache_clear)
 
 
-def spread(function: Callable[[Any], Any], items: Sequence[Any], threads: int) -> list[Any]:
-    """[function(item) for item in items] on so many threads; of several failures the first item's is raised.
+def map_in_threads(function: Callable[[Any], Any], items: Sequence[Any], threads: int) -> list[Any]:
+    """[function(item) for item in items] on so many threads; of several exceptions, that of the first item is raised.
 
-    >>> spread(abs, [-1, 2, -3], threads=2)
+    >>> map_in_threads(abs, [-1, 2, -3], threads=2)
     [1, 2, 3]
     """
     threads = min(threads, len(items))
@@ -77,7 +77,7 @@ def spread(function: Callable[[Any], Any], items: Sequence[Any], threads: int) -
     reports: SimpleQueue[int] = SimpleQueue()
 
     def take() -> int:
-        """Item after item until none is left; returns how many were done, or dropped after a failure."""
+        """Process items until none is left; returns how many were processed, or skipped after an exception."""
         count = 0
         while left:
             try:
@@ -86,7 +86,7 @@ def spread(function: Callable[[Any], Any], items: Sequence[Any], threads: int) -
                 break
             count += 1
             if failures and min(list(failures)) < k:
-                continue  # nobody will ask for it
+                continue  # the result will not be needed
             try:
                 results[k] = function(items[k])
             except BaseException as failure:
@@ -99,13 +99,13 @@ def spread(function: Callable[[Any], Any], items: Sequence[Any], threads: int) -
         with deadline.held(limit):
             return take()
 
-    with room_for(threads):
-        jobs = _helpers(threads - 1)
+    with explain_thread_failure(threads):
+        jobs = _job_queue(threads - 1)
     for _ in range(threads - 1):
         jobs.put(lambda: reports.put(helped()))
     try:
         done = take()
-        while done < len(items):  # the rest was begun by others
+        while done < len(items):  # wait for the items that helpers have started
             done += reports.get()
     finally:
         left.clear()  # also after Ctrl-C between two blocks

@@ -1,4 +1,4 @@
-"""The types of data, for annotations: what users pass, what is kept, and what kernels walk."""
+"""Type aliases of data: what users pass, what problems store, and what kernels take."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
     from fenchel.data.stored import Stored
 
-Rows: TypeAlias = CSR | Dense  # the rows of X as kernels walk them (`data/rows.py` has the operations)
-Matrix: TypeAlias = "np.ndarray | sp.csr_array | sp.csr_matrix"  # X as a problem keeps it
+Rows: TypeAlias = CSR | Dense  # the rows of X as kernels take them (`data/rows.py` has the operations)
+Matrix: TypeAlias = "np.ndarray | sp.csr_array | sp.csr_matrix"  # X as a problem stores it
 MatrixLike: TypeAlias = "ArrayLike | sp.sparray | sp.spmatrix | Stored"  # X as users pass it (`accept_matrix`)

@@ -1,4 +1,4 @@
-"""Write rows to disk, block after block, in bounded memory: see `store.py` for the form."""
+"""Write rows to disk, block by block, in bounded memory; `store.py` describes the format."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ import scipy.sparse as sp
 from fenchel.data.store import FORMAT, KINDS, arrays_of, digest_of, parts_of
 from fenchel.errors import InputError
 
-BLOCK_BYTES = 1 << 25  # of values, per block
+BLOCK_BYTES = 1 << 25  # bytes of values per block
 INT32_MAX = np.iinfo(np.int32).max
 
 
 class RowBlock(NamedTuple):
-    """Some rows (dense or CSR), their targets, and their queries or None."""
+    """Consecutive rows (dense or CSR), their targets, and the query of each row or None."""
 
     X: Any
     y: np.ndarray
@@ -36,7 +36,8 @@ def write_store(
     labels: list[str] | None = None,
     features: list[str] | None = None,
 ) -> Path:
-    """Write blocks of rows into a new folder; they are cut anew, so the order of rows alone decides what is written.
+    """Write blocks of rows into a new folder. The blocks on disk have boundaries of their own, so what is written depends on
+    the order of the rows alone.
 
     >>> import tempfile
     >>> from fenchel.data.store import open_store
@@ -48,9 +49,9 @@ def write_store(
     """
     place = Path(folder)
     if os.path.lexists(place):
-        raise InputError(f"{place} is there already: remove it or choose another folder")
+        raise InputError(f"{place} already exists: remove it or choose another folder")
     if not place.parent.is_dir():
-        raise InputError(f"the folder {str(place.parent)!r} of {str(place)!r} is not there; make it first")
+        raise InputError(f"the folder {str(place.parent)!r} of {str(place)!r} does not exist; create it first")
     temporary = place.parent / f".{place.name[:40]}.{secrets.token_hex(8)}.tmp"
     temporary.mkdir(mode=0o777)
     try:
@@ -71,7 +72,7 @@ def write_store(
 
 
 class _Writer:
-    """Arrays as they grow, file by file."""
+    """The growing files of a store."""
 
     def __init__(self, folder: Path, stack: ExitStack):
         self.folder, self.stack = folder, stack
@@ -80,8 +81,8 @@ class _Writer:
         self.sparse: bool | None = None
         self.dtype: np.dtype | None = None
         self.grouped = False
-        self.edges = [0]  # rows at which blocks begin
-        self.pending = 0  # bytes of values since the last one
+        self.edges = [0]  # first rows of the blocks
+        self.pending = 0  # bytes of values in the current block
 
     def append(self, name: str, array: np.ndarray, kind: str) -> None:
         if name not in self.files:
@@ -111,11 +112,11 @@ class _Writer:
             self.append("values", X.data, str(self.dtype))
             self.append("columns", X.indices, "int32")
             self.append("starts", X.indptr[1:].astype(np.int64) + self.stored, "int64")
-            self.cut(np.diff(X.indptr) * X.dtype.itemsize)
+            self.start_blocks(np.diff(X.indptr) * X.dtype.itemsize)
             self.stored += X.nnz
         else:
             self.append("values", part.X, str(self.dtype))
-            self.cut(np.full(rows, part.X.shape[1] * part.X.dtype.itemsize))
+            self.start_blocks(np.full(rows, part.X.shape[1] * part.X.dtype.itemsize))
             self.stored += part.X.size
         self.append("y", part.y, "float64")
         if part.groups is not None:
@@ -123,8 +124,8 @@ class _Writer:
         self.width = max(self.width, part.X.shape[1])
         self.n += rows
 
-    def cut(self, sizes: np.ndarray) -> None:
-        """Begin a new block whenever the present one is full; `sizes` are the bytes of the values of each row."""
+    def start_blocks(self, sizes: np.ndarray) -> None:
+        """Start a new block whenever the current one is full; `sizes` are the bytes of the values of each row."""
         ends, row = self.pending + np.cumsum(sizes), self.n
         while ends.size and ends[-1] >= BLOCK_BYTES:
             k = int(np.searchsorted(ends, BLOCK_BYTES))
@@ -134,7 +135,7 @@ class _Writer:
         self.pending = int(ends[-1]) if ends.size else 0
 
     def manifest(self, labels: list[str] | None, features: list[str] | None) -> dict[str, Any]:
-        """What is in the folder, block by block."""
+        """The manifest of the folder, with the digests of every block."""
         if self.n == 0:
             raise InputError("there are no rows to write")
         index = "int32" if self.stored <= INT32_MAX else "int64"
@@ -161,7 +162,7 @@ class _Writer:
 
 
 def _recode(path: Path, old: str, new: str, chunk: int = 1 << 22) -> None:
-    """Integers of one size into those of another, a chunk at a time."""
+    """Convert a file of integers from one integer type to another, a chunk at a time."""
     if old == new:
         return
     fresh = path.with_suffix(".new")

@@ -1,4 +1,4 @@
-"""Where row blocks live and how their sums are added. Imports data and errors; those of a cluster come from above."""
+"""Engines: where row blocks are stored and how sums over them are added. Those of a cluster come from a higher layer."""
 
 from typing import Any
 
@@ -9,6 +9,6 @@ __all__ = ["Dask", "Local", "Owners", "Shard"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:  # need a package of their own: pip install fenchel[dask]
+    if name in __all__:  # these need another package: pip install fenchel[dask]
         return getattr(provider("cluster"), name)
     raise AttributeError(f"module 'fenchel.engines' has no attribute {name!r}")

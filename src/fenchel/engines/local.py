@@ -1,8 +1,8 @@
 """The engine of one machine: row blocks over threads.
 
-The cut into blocks depends on the data only, never on the number of threads, and block results are added in a fixed
-order (`tree.py`): the answer is the same bit for bit on one core and on many, and for data in memory and on disk.
-Rows that are mapped from disk are read a block ahead and let go of after use.
+The block boundaries depend on the data only, never on the number of threads, and block results are added in a fixed order
+(`summation_tree.py`): results are bit-identical on one core and on many, and for data in memory and on disk.
+Rows that are mapped from disk are prefetched a block ahead and released after use.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 
 from fenchel.data.accept import block, size
 from fenchel.data.mapped import fetch, is_mapped, release
-from fenchel.data.threads import cores, spread
+from fenchel.data.threads import cores, map_in_threads
 from fenchel.engines.summation_tree import added
 from fenchel.errors import InputError
 
-SMALLEST_BLOCK = 1 << 17  # stored values: some tenths of a millisecond of work, well above the cost of handing it out
+SMALLEST_BLOCK = 1 << 17  # stored values: some tenths of a millisecond of work, well above the overhead of a task
 SMALLEST_SPAN = 1 << 14  # rows, for work on vectors: some tenths of a millisecond
-MOST_BLOCKS = 32  # unless blocks would become larger than ...
-LARGEST_BLOCK = 1 << 22  # stored values: some of them at a time are all that data on disk hold in memory
+MOST_BLOCKS = 32  # unless blocks would be larger than LARGEST_BLOCK
+LARGEST_BLOCK = 1 << 22  # stored values; of data on disk, only a few such blocks are in memory at a time
 
 
 class Block(NamedTuple):
@@ -40,17 +40,19 @@ class Block(NamedTuple):
 
 
 def cut(rows: Any, n: int, d: int) -> list[int]:
-    """Row numbers at which the data are cut: blocks of equal numbers of stored values.
+    """The row numbers of the block boundaries, for blocks with equal numbers of stored values.
 
-    A block holds at least 2 d values, so that the partial gradients stay small beside the data. Where blocks are few there are
-    2, 4, 8, ... of them, so that as many threads have equal shares.
+    A block holds at least 2 d values, so that the partial gradients stay small beside the data. A small number of blocks is a
+    power of two, so that 2, 4, 8, ... threads have equal work.
     """
     stored = size(rows)
     most = max(MOST_BLOCKS, stored // LARGEST_BLOCK)
     wanted = int(max(stored // max(SMALLEST_BLOCK, 4 * d), 1))
     count = int(min(1 << round(math.log2(wanted)), most, n))
     sparse = hasattr(rows, "indptr")
-    if sparse and n > 1 and stored >= max(SMALLEST_BLOCK, 4 * d):  # a value takes several times as long as a dense one
+    if (
+        sparse and n > 1 and stored >= max(SMALLEST_BLOCK, 4 * d)
+    ):  # a sparse value takes several times as long as a dense one
         count = max(count, 2)
     if count == 1:
         return [0, n]
@@ -63,31 +65,31 @@ def cut(rows: Any, n: int, d: int) -> list[int]:
 
 
 def spans(n: int) -> list[slice]:
-    """Row numbers in runs, for work on vectors of length n without the rows themselves."""
+    """Ranges of row numbers, for work on vectors of length n without the rows themselves."""
     count = max(min(n // SMALLEST_SPAN, MOST_BLOCKS), 1)
     return [slice(n * k // count, n * (k + 1) // count) for k in range(count)]
 
 
 def _streamed(function: Callable[..., Any], blocks: list[Block], ahead: int) -> Callable[..., Any]:
-    """The function, but the rows of a block are read ahead of time, and let go of after it."""
+    """The function with prefetching: the rows of a block are read ahead of time, and released after it."""
     following = {id(block): after for block, after in zip(blocks, blocks[ahead:], strict=False)}
 
-    def walk(block: Block, *arguments: Any) -> Any:
+    def streamed(block: Block, *arguments: Any) -> Any:
         if id(block) in following:
             fetch(following[id(block)].rows)
         result = function(block, *arguments)
         release(block.rows)
         return result
 
-    return walk
+    return streamed
 
 
 @dataclass(frozen=True)
 class Local:
-    """All cores of this machine (`threads=None`), or so many.
+    """Threads of this process: as many as there are cores (`threads=None`), or a given number.
 
-    `cut` are the row numbers at which the data are cut into blocks, from 0 to n; None cuts them by their size. On the same
-    cut every engine gives the same answer, bit for bit.
+    `cut` are the row numbers of the block boundaries, from 0 to n; None chooses them by the size of the data. With the same
+    boundaries, all engines give bit-identical results.
 
     >>> Local(threads=2)
     Local(threads=2, cut=None)
@@ -100,10 +102,10 @@ class Local:
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise InputError(f"threads must be None or an integer of at least 1, got {self.threads!r}")
         if self.cut is not None and (len(self.cut) < 2 or any(a >= b for a, b in pairwise(self.cut))):
-            raise InputError(f"cut must be rising row numbers from 0 to n, got {self.cut!r}")
+            raise InputError(f"cut must be increasing row numbers from 0 to n, got {self.cut!r}")
 
     def blocks(self, problem: Any) -> list[Block]:
-        """The rows in blocks, cut by their size and not by the number of threads."""
+        """The blocks of rows; their boundaries do not depend on the number of threads."""
         if hasattr(problem, "cut"):  # examples that are not rows
             return problem.cut(self.cut)
         y, p, offset, mapped = problem.y, problem.weights, problem.offset, is_mapped(problem.rows)
@@ -113,7 +115,7 @@ class Local:
         ]
 
     def edges(self, problem: Any) -> Sequence[int]:
-        """Where the rows of a problem are cut."""
+        """The block boundaries of a problem."""
         if self.cut is None or getattr(problem, "is_sample", False):
             return cut(problem.rows, problem.n, problem.d)
         if self.cut[0] != 0 or self.cut[-1] != problem.n:
@@ -129,8 +131,8 @@ class Local:
             function = _streamed(function, blocks, threads)
         if threads == 1:
             return [function(b, *arguments) for b in blocks]
-        return spread(lambda b: function(b, *arguments), blocks, threads)
+        return map_in_threads(lambda b: function(b, *arguments), blocks, threads)
 
     def sum(self, function: Callable[..., tuple], blocks: list[Any], *arguments: Any) -> tuple:
-        """The sum of what the blocks return, term by term, in the order of `tree.py`."""
+        """The sum of the results of all blocks, term by term, in the order of `summation_tree.py`."""
         return added(self.map(function, blocks, *arguments))

@@ -1,8 +1,8 @@
 """Sums in a fixed order: a binary tree over the blocks.
 
-Floating-point sums depend on their order. This one depends on the number of blocks only, never on who holds which of them:
-a worker adds up the parts of the tree that lie within its own blocks, and whoever collects completes the tree. So the
-answer is the same bit for bit on one thread, on many, and on any number of machines.
+Floating-point sums depend on their order. Here the order depends on the number of blocks only, never on where they are stored:
+a worker adds the parts of the tree that lie within its own blocks, and the client completes the tree. Results are therefore
+bit-identical on one thread, on many, and on any number of machines.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Node = tuple[int, int]  # the blocks a .. b - 1
 
 
 def added(parts: Sequence[tuple]) -> tuple:
-    """The sum of the parts, term by term; arrays of the first parts are written over.
+    """The sum of the parts, term by term; arrays of the first parts are overwritten.
 
     >>> added([(1.0, 2), (10.0, 20), (100.0, 200)])
     (111.0, 222)
@@ -25,7 +25,7 @@ def added(parts: Sequence[tuple]) -> tuple:
 
 
 def largest_nodes(count: int, parts: Mapping[int, tuple]) -> dict[Node, tuple]:
-    """The sums of the largest parts of the tree over `count` blocks that lie within these blocks, which stay as they are.
+    """The sums over the largest subtrees of the tree over `count` blocks that these blocks form; they are not modified.
 
     >>> largest_nodes(4, {0: (1.0,), 1: (2.0,), 3: (8.0,)})
     {(0, 2): (3.0,), (3, 4): (8.0,)}
@@ -45,12 +45,12 @@ def largest_nodes(count: int, parts: Mapping[int, tuple]) -> dict[Node, tuple]:
 
 
 def completed(count: int, nodes: Mapping[Node, tuple]) -> tuple:
-    """The sum over all blocks, from the sums of parts of the tree, which are kept as they are."""
+    """The sum over all blocks, from the sums of subtrees, which are not modified."""
     return _total(0, count, nodes, keep=True)
 
 
 def missing(count: int, nodes: Mapping[Node, Any]) -> list[int]:
-    """The blocks that are in none of the nodes.
+    """The blocks that no node contains.
 
     >>> missing(4, {(0, 2): 3.0})
     [2, 3]
@@ -60,7 +60,7 @@ def missing(count: int, nodes: Mapping[Node, Any]) -> list[int]:
 
 
 def _total(a: int, b: int, nodes: Mapping[Node, tuple], keep: bool) -> tuple:
-    """`keep`: arrays of the nodes may be those that a block has in store, and must not be written over."""
+    """The sum of the blocks a .. b - 1; with `keep`, arrays of the nodes may belong to a block and must not be overwritten."""
     if (a, b) in nodes:
         return tuple(nodes[a, b])
     middle = (a + b) // 2

@@ -8,10 +8,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -25,18 +24,21 @@ from fenchel.errors import InputError
 from fenchel.estimators.budget import Budget
 from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, View, with_callbacks
 from fenchel.estimators.plain_state import PlainState
-from fenchel.models.model import Model, plain_label
+from fenchel.estimators.saving import M, Saving
 from fenchel.models.parts import linear_scores
-from fenchel.multiclass import is_vector_loss
 from fenchel.problems.scalar import Problem
 from fenchel.result import Result
 from fenchel.solving.solve import solve
 
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+    from numpy.typing import ArrayLike
+
 log = logging.getLogger("fenchel.estimators")
 
 
-class LinearEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
-    """Base of the linear estimators; a subclass says which loss, which targets and how scores become predictions."""
+class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimator):
+    """Base of the estimators with coefficients: their parameters, their rows, and how their problems are solved."""
 
     # Parameters of every subclass.
     regularizer: Any
@@ -59,7 +61,7 @@ class LinearEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _training_rows(self, X: Any, **with_y: Any) -> Any:
+    def _training_rows(self, X: ArrayLike | sp.csr_matrix, **with_y: Any) -> Any:
         """X, or (X, y), as scikit-learn validates them; nothing is copied that the kernels can walk as it is.
 
         Finiteness is left to `accept_matrix`: it looks once, and names the row and the column.
@@ -69,7 +71,7 @@ class LinearEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
         )
         return (accept_matrix(found[0])[0], found[1]) if with_y else accept_matrix(found)[0]
 
-    def _raw_scores(self, X: Any) -> np.ndarray:
+    def _raw_scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """<x_i, w> + b for every row and every row of coef_: shape (n,) or (n, k)."""
         check_is_fitted(self)
         X = validate_data(
@@ -77,7 +79,7 @@ class LinearEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
         )
         return self._scores_of(accept_matrix(X)[0])
 
-    def _scores_of(self, X: Any) -> np.ndarray:
+    def _scores_of(self, X: np.ndarray | sp.csr_matrix) -> np.ndarray:
         """The same for rows that are validated already."""
         return linear_scores(X, self.coef_, self.intercept_)
 
@@ -197,100 +199,6 @@ class LinearEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
             stacklevel=4,
         )
 
-    def _warm(self, k: int, d: int) -> tuple[Any, ...] | None:
-        """Where row k of coef_ starts: the previous fit, if asked for and of the same shape."""
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        coef, b, u = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_), np.atleast_2d(self.dual_coef_)
-        return (coef[k], b[k], u[k]) if coef.shape[1] == d and k < coef.shape[0] else None
-
-    def _keep(self, results: Sequence[Result], stack: bool) -> None:
-        """Fitted attributes: with one row per problem (stack), and per-problem lists where there are several."""
-        coef = np.array([result.coef for result in results])
-        intercept = np.array([result.intercept for result in results])
-        dual = np.array([_dual(result) for result in results])
-        self.coef_ = coef if stack else coef[0]
-        self.intercept_ = intercept if stack else float(intercept[0])
-        self.dual_coef_ = dual if stack else dual[0]
-        self.regularizer_ = results[0].problem.regularizer
-        self._keep_reports(results)
-
-    def _keep_reports(self, results: Sequence[Result]) -> None:
-        """How the solves went; `_solved` is what a report says besides: nothing of the data is held on to."""
-        first = results[0].problem
-        self._solved = {
-            "loss": first.loss, "family": first.family, "n": first.n, "intercept": first.has_intercept,
-            "weighted": bool((first.weights != first.weights[0]).any()), "offset": bool(getattr(first, "has_offset", False)),
-            "tol": float(results[0].tol), "work": [(r.reason, r.passes, r.seconds, r.settings) for r in results],
-        }  # fmt: skip
-        self.converged_ = all(result.converged for result in results)
-        several = len(results) > 1
-        for name, values in _PER_PROBLEM.items():
-            found = [values(result) for result in results]
-            listed = np.array(found) if isinstance(found[0], (float, int)) else found
-            setattr(self, name, listed if several else found[0])
-
-    def to_model(self) -> Any:
-        """The fitted model without the estimator around it, as `fenchel.save` writes it."""
-        check_is_fitted(self)
-        solved, listed = self._solved, len(self._solved["work"]) > 1
-        coef, intercept = np.asarray(self.coef_), np.asarray(self.intercept_, dtype=float)
-        if coef.ndim == 2 and not listed and not is_vector_loss(solved["loss"]):
-            coef, intercept = coef[0], intercept.reshape(-1)[0]
-        about: dict[str, Any] = {"labels": getattr(self, "classes_", None), "thresholds": None} | self._meaning()
-        labels, cuts = about["labels"], about["thresholds"]
-        names = getattr(self, "feature_names_in_", None)
-        reports = (self.certificate_, self.status_, self.solver_)
-        certificates, statuses, names_of_solvers = (tuple(part) if listed else (part,) for part in reports)
-        return Model(
-            coef=np.array(coef),
-            intercept=np.array(intercept) if intercept.ndim else float(intercept) if solved["intercept"] else 0.0,
-            loss=solved["loss"],
-            regularizer=self.regularizer_,
-            fit_intercept=bool(solved["intercept"]),
-            labels=None if labels is None else tuple(plain_label(label) for label in labels),
-            certificates=certificates,
-            statuses=statuses,
-            tol=solved["tol"],
-            solvers=names_of_solvers,
-            digests=(None,) * len(certificates),
-            n=int(solved["n"]),
-            weighted=solved["weighted"],
-            offset=solved["offset"],
-            dual_points=self._dual_points(),
-            feature_names=None if names is None else tuple(str(name) for name in names),
-            thresholds=None if cuts is None else tuple(float(cut) for cut in cuts),
-        )
-
-    def _meaning(self) -> dict[str, Any]:
-        """What a model says of the scores beside the labels: thresholds."""
-        return {}
-
-    def _dual_points(self) -> Any:
-        """The dual points of the certificates as a model has them; None if there is none."""
-        u: Any = self.dual_coef_
-        if is_vector_loss(self._solved["loss"]):
-            u = u.T.tocsr() if sp.issparse(u) else np.ascontiguousarray(u.T)
-        elif u.ndim == 2 and len(self._solved["work"]) == 1:
-            u = u[0]
-        return u if np.isfinite(u.data if sp.issparse(u) else u).all() else None
-
-
-_PER_PROBLEM: dict[str, Callable[[Result], Any]] = {
-    "n_iter_": lambda result: int(result.n_iter),
-    "objective_": lambda result: result.certificate.primal,
-    "dual_objective_": lambda result: result.certificate.dual,
-    "dual_gap_": lambda result: result.certificate.gap,
-    "certificate_": lambda result: result.certificate,
-    "status_": lambda result: result.status,
-    "solver_": lambda result: result.solver,
-    "history_": lambda result: result.trace,
-}
-
-
-def _dual(result: Result) -> np.ndarray:
-    return np.full(result.problem.n, np.nan) if result.dual_point is None else np.asarray(result.dual_point)
-
 
 def total_weight(weights: np.ndarray | None, n: int) -> float:
     """The sum of the weights: n when there are none."""
@@ -298,7 +206,7 @@ def total_weight(weights: np.ndarray | None, n: int) -> float:
         return float(n) if weights is None else float(weights.sum())
 
 
-def accept_weights(sample_weight: Any, n: int) -> np.ndarray | None:
+def accept_weights(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None:
     """None, or one finite weight >= 0 per row, not all of them zero; a number means the same weight for all."""
     if sample_weight is None:
         return None

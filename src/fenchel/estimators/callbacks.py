@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -32,7 +35,7 @@ class View(NamedTuple):
 class Tasks:
     """The tasks of one fit, told to the callbacks that were set on the estimator; without callbacks it does nothing."""
 
-    def __init__(self, estimator: Any, solves: int, view: View | None = None):
+    def __init__(self, estimator: BaseEstimator, solves: int, view: View | None = None):
         self.estimator, self.view = estimator, view
         begin = getattr(estimator, "_init_callback_context", None)
         self.fit: Any = None if begin is None else begin(max_subtasks=solves)

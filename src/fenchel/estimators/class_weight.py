@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import compute_class_weight
 
 from fenchel.errors import InputError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sklearn.base import BaseEstimator
+
 
 def class_weighted(
-    class_weight: Any, y: np.ndarray, weights: np.ndarray | None, classes: np.ndarray
+    class_weight: Mapping[object, float] | str | None, y: np.ndarray, weights: np.ndarray | None, classes: np.ndarray
 ) -> np.ndarray | None:
     """The weights of rows times those of their classes: None, {label: weight} or "balanced".
 
@@ -38,7 +43,9 @@ def class_weighted(
     return out
 
 
-def weighted_classes(estimator: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray]:
+def weighted_classes(
+    estimator: BaseEstimator, y: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray | None, np.ndarray]:
     """(the weights of rows times those of their classes, the classes that count): a weight of 0, of all rows of a class or of
     the class itself, leaves it out."""
     classes = np.unique(y if weights is None else y[weights > 0.0])

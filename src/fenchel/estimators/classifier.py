@@ -19,6 +19,7 @@ from fenchel.estimators.joint import JointEstimator, best, has_free_intercepts
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.path import Path, path
 from fenchel.estimators.probability import has_probability, probabilities
+from fenchel.models.model import Model
 from fenchel.models.parts import class_scores, classes_known
 from fenchel.problems.scalar import Problem
 
@@ -87,6 +88,8 @@ class Classifier(ClassifierMixin, JointEstimator):
     ((3, 4), [[0, 1]], True)
     """
 
+    _is_stacked = True
+
     def __init__(
         self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, fit_intercept="auto", tol=1e-6,
         solver="auto", max_iter=None, max_time=None, class_weight=None, warm_start=False, random_state=None,
@@ -115,7 +118,7 @@ class Classifier(ClassifierMixin, JointEstimator):
         if self._is_joint():
             self._keep_joint(results[0], regularizer)
         else:
-            self._keep(results, stack=True)
+            self._keep(results)
         return self
 
     def path(self, X, y, alphas, sample_weight=None) -> Path:
@@ -165,6 +168,16 @@ class Classifier(ClassifierMixin, JointEstimator):
             )
             raise InputError(f"classes must name all labels in the order of the cost matrix or the leaves: {what}")
         return named
+
+    @classmethod
+    def _is_own_loss(cls, model: Model) -> bool:
+        return model.labels is not None and not model.is_measure
+
+    @classmethod
+    def _parameters_of(cls, model: Model) -> dict[str, Any]:
+        named = model.is_vector and classes_known(model.loss) is not None
+        classes = {"classes": list(model.labels or ())} if named else {}
+        return {"loss": model.loss, "fit_intercept": model.fit_intercept} | classes | super()._parameters_of(model)
 
     def _is_joint(self) -> bool:
         return multiclass.is_vector_loss(self.loss)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -14,11 +14,17 @@ from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import accept_weights, total_weight
 from fenchel.estimators.joint import JointEstimator, best
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
+from fenchel.models.base import are_strings
+from fenchel.models.model import Model
+from fenchel.models.parts import loss_parameters
 from fenchel.multiclass import HierarchicalHinge, HierarchicalSoftmax, Tree
 from fenchel.problems.scalar import Problem
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
-def _is_softmax(estimator: Any) -> bool:
+
+def _is_softmax(estimator: BaseEstimator) -> bool:
     return isinstance(estimator.loss, str) and estimator.loss == "softmax"
 
 
@@ -97,6 +103,21 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
             raise InputError(f"cost={self.cost!r} is for loss='hinge': the softmax has no costs")
         return HierarchicalSoftmax(tree)
 
+    @classmethod
+    def _is_own_loss(cls, model: Model) -> bool:
+        return isinstance(model.loss, (HierarchicalHinge, HierarchicalSoftmax)) and model.labels is not None
+
+    @classmethod
+    def _parameters_of(cls, model: Model) -> dict[str, Any]:
+        loss: dict[str, Any] = {"loss": "softmax"}
+        if isinstance(model.loss, HierarchicalHinge):
+            loss = {"loss": "hinge", "cost": loss_parameters(model.loss)["cost"]}
+        return {"tree": _tree_of(model)} | loss | super()._parameters_of(model)
+
+    def _restore(self, model: Model) -> None:
+        super()._restore(model)
+        self.tree_ = Tree(self.tree)
+
     def decision_function(self, X):
         """Scores of the classes: shape (n, leaves); for two leaves (n,), the second's minus the first's."""
         scores = self.tree_scores(X)
@@ -128,6 +149,16 @@ class HierarchicalClassifier(ClassifierMixin, JointEstimator):
         """log P(leaf | x)."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+
+def _tree_of(model: Model) -> Any:
+    """What makes the tree of the model's loss: the paths of its labels if they are such, else the parents of the nodes."""
+    labels = list(model.labels or ())
+    for source in ([labels] if are_strings(labels) else []) + [model.loss.parent.tolist()]:
+        tree = Tree(source)
+        if np.array_equal(tree.parent, model.loss.parent) and np.array_equal(tree.leaf, model.loss.leaf):
+            return source
+    raise InputError("the leaves of this model are in an order that no source of a tree gives: use fenchel.load")
 
 
 def leaves_of(tree: Tree, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

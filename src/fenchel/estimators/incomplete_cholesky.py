@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -13,15 +13,23 @@ from fenchel.errors import InputError
 from fenchel.estimators.kernel import kernel_params
 from fenchel.estimators.parameters import documented, keep
 from fenchel.estimators.plain_state import PlainState
+from fenchel.estimators.saving import Saving
 from fenchel.kernel_methods.gram import BLOCK, refuse_indefinite, require_diagonal
 from fenchel.kernel_methods.kernel_function import KernelFunction
+from fenchel.models.base import feature_names_of
 from fenchel.models.kernel_features import KernelFeatures, cholesky_features
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+    from numpy.typing import ArrayLike
 
 ROUNDING = 1e-8  # a residual below minus this share of the largest diagonal is not rounding
 
 
 @documented({})
-class IncompleteCholesky(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class IncompleteCholesky(
+    Saving[KernelFeatures], PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Features Phi with Phi Phi' ~ K and trace(K - Phi Phi') <= tolerance * trace(K), K the kernel matrix of the rows.
 
     One row after another becomes a pivot, always the one whose k(x, x) is worst explained so far; the residual
@@ -76,27 +84,40 @@ class IncompleteCholesky(PlainState, ClassNamePrefixFeaturesOutMixin, Transforme
         X = self._rows(X, reset=False)
         return cholesky_features(self.kernel, self.kernel_params_, X, self.components_, self.factor_)
 
-    def to_model(self) -> KernelFeatures:
-        """The pivots and the factor without the estimator around them, as `fenchel.save` writes them."""
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
+    _model_class = KernelFeatures
+
+    def _to_model(self) -> KernelFeatures:
+        """The pivots and the factor without the estimator around them."""
         return KernelFeatures(
             vectors=self.components_, pivots=self.pivots_, factor=self.factor_, kernel=self.kernel,
             kernel_params=self.kernel_params_, trace=self.trace_, trace_error=self.trace_error_,
-            feature_names=None if names is None else tuple(str(name) for name in names),
+            feature_names=feature_names_of(self),
         )  # fmt: skip
+
+    @classmethod
+    def _is_own(cls, model: KernelFeatures) -> bool:
+        return True
+
+    @classmethod
+    def _parameters_of(cls, model: KernelFeatures) -> dict[str, Any]:
+        return {"kernel": model.kernel, "kernel_params": model.kernel_params}
+
+    def _restore(self, model: KernelFeatures) -> None:
+        self._restore_names(model.feature_names, model.d)
+        self.components_, self.pivots_, self.factor_ = model.vectors, model.pivots, model.factor
+        self.kernel_params_, self.trace_, self.trace_error_ = model.kernel_params, model.trace, model.trace_error
 
     @property
     def _n_features_out(self) -> int:
         return int(self.pivots_.size)
 
-    def _rows(self, X: Any, reset: bool = True) -> Any:
+    def _rows(self, X: ArrayLike | sp.csr_matrix, reset: bool = True) -> Any:
         found = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset
         )
         return accept_matrix(found)[0]
 
-    def _fit_transform(self, X: Any) -> np.ndarray:
+    def _fit_transform(self, X: np.ndarray | sp.csr_matrix) -> np.ndarray:
         if not (np.isreal(self.tolerance) and 0.0 <= float(self.tolerance) < 1.0):
             raise InputError(
                 f"tolerance must be at least 0 and less than 1 (a share of trace(K)), got {self.tolerance!r}"
@@ -122,7 +143,7 @@ class IncompleteCholesky(PlainState, ClassNamePrefixFeaturesOutMixin, Transforme
 
 
 def factor(
-    function: KernelFunction, X: Any, diagonal: np.ndarray, tolerance: float, most: int
+    function: KernelFunction, X: np.ndarray | sp.csr_matrix, diagonal: np.ndarray, tolerance: float, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(Phi, pivots, diagonal of K - Phi Phi')."""
     n, goal, largest = diagonal.size, tolerance * float(diagonal.sum()), float(diagonal.max())

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fenchel.errors import InputError
-from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.linear import LinearEstimator
 from fenchel.result import Result
+
+if TYPE_CHECKING:
+    from fenchel.regularizers import Regularizer
 
 
 def has_free_intercepts(loss: Any) -> bool:
@@ -24,7 +27,7 @@ def has_free_intercepts(loss: Any) -> bool:
     return getattr(loss, "free_intercepts", False) and loss.smoothness() is not None
 
 
-def best(scores: np.ndarray, k: Any) -> np.ndarray:
+def best(scores: np.ndarray, k: int) -> np.ndarray:
     """The numbers of the k classes with the highest scores of every row, best first; of equals the first class.
 
     >>> best(np.array([[0.1, 0.7, 0.7], [0.5, 0.2, 0.3]]), 2)
@@ -46,7 +49,7 @@ class JointEstimator(LinearEstimator):
             return None
         return self.coef_, self.intercept_, self.dual_coef_.T
 
-    def _keep_joint(self, result: Result, regularizer: Any) -> None:
+    def _keep_joint(self, result: Result, regularizer: Regularizer) -> None:
         """Fitted attributes: coef_ (m, d), intercept_ (m,), dual_coef_ (m, n), sparse if the dual point is."""
         u: Any = result.dual_point
         u = np.full(result.problem.dual_shape, np.nan) if u is None else u

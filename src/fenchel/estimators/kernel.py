@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,17 +27,25 @@ from fenchel.estimators.parameters import KERNEL_ATTRIBUTES, documented, keep
 from fenchel.estimators.plain_state import PlainState
 from fenchel.estimators.probability import has_probability, probabilities
 from fenchel.estimators.regressor import NAMES as REGRESSION_NAMES
+from fenchel.estimators.saving import Saving, keep_reports, work_of
 from fenchel.kernel_methods import KernelProblem, solve_kernel
 from fenchel.kernel_methods.problem import make_gram
 from fenchel.kernel_methods.scores import kernel_scores
 from fenchel.losses.task import innermost, response_of
+from fenchel.models.base import feature_names_of, plain_entries
 from fenchel.models.kernel import KernelModel
-from fenchel.models.model import plain_label
-from fenchel.regularizers import DEFAULT_ALPHA, L2
+from fenchel.models.scored import facts_of
+from fenchel.regularizers import DEFAULT_ALPHA
 from fenchel.result import Result
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
+    from fenchel.losses.protocol import FullLoss
+    from fenchel.problems.kinds_of_loss import AnyLoss
+
+
+class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, BaseEstimator):
     """Base of the two; a subclass says which targets and how scores become predictions."""
 
     loss: Any
@@ -63,7 +71,7 @@ class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _rows(self, X: Any, **with_y: Any) -> Any:
+    def _rows(self, X: ArrayLike | sp.csr_matrix, **with_y: Any) -> Any:
         found = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, **with_y
         )
@@ -78,7 +86,7 @@ class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
             raise InputError(f"C must be > 0 and finite, got {self.C!r}")
         return 1.0 / (float(self.C) * total_weight(weights, n))
 
-    def _fit(self, X: Any, targets: Sequence[np.ndarray], loss: Any, weights: np.ndarray | None) -> None:
+    def _fit(self, X: Any, targets: Sequence[np.ndarray], loss: FullLoss, weights: np.ndarray | None) -> None:
         """One problem per vector of targets, all on the same kept columns of K."""
         params, results = self._solve_all(X, targets, loss, weights)
         self._warn(results)
@@ -86,7 +94,7 @@ class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
 
     @with_callbacks
     def _solve_all(
-        self, X: Any, targets: Sequence[np.ndarray], loss: Any, weights: np.ndarray | None
+        self, X: np.ndarray | sp.csr_matrix, targets: Sequence[np.ndarray], loss: AnyLoss, weights: np.ndarray | None
     ) -> tuple[dict[str, Any], list[Result]]:
         """(the kernel's parameters, the results), with scikit-learn's callbacks told of every solve and iteration."""
         params = kernel_params(self, X, weights)
@@ -104,7 +112,7 @@ class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
         tasks.close()
         return params, results
 
-    def _keep(self, X: Any, params: dict[str, Any], results: list[Result]) -> None:
+    def _keep(self, X: np.ndarray | sp.csr_matrix, params: dict[str, Any], results: list[Result]) -> None:
         coef = np.array([result.coef for result in results])
         self.support_ = np.flatnonzero(coef.any(axis=0))
         self.dual_coef_ = np.ascontiguousarray(coef[:, self.support_])
@@ -114,17 +122,8 @@ class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
         )
         self.support_vectors_ = None if self._precomputed() else X[self.support_]
         self.kernel_params_, self.alpha_ = params, results[0].problem.regularizer.alpha
-        first: Any = results[0].problem
-        self._solved = {
-            "loss": first.loss, "n": first.n, "intercept": first.fit_intercept, "tol": float(results[0].tol),
-            "weighted": bool((first.weights != first.weights[0]).any()), "digests": tuple(r.digest for r in results),
-            "solvers": tuple(result.solver for result in results),
-        }  # fmt: skip
-        several = len(results) > 1
-        self.certificate_ = [result.certificate for result in results] if several else results[0].certificate
-        self.status_ = [result.status for result in results] if several else results[0].status
-        self.n_iter_ = np.array([result.n_iter for result in results]) if several else int(results[0].n_iter)
-        self.converged_ = all(result.converged for result in results)
+        self._facts, self._work = facts_of(results), work_of(results)
+        keep_reports(self, results)
 
     def _warn(self, results: list[Result]) -> None:
         bad = [result for result in results if not result.converged]
@@ -138,7 +137,7 @@ class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
                 stacklevel=4,
             )
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """f(x) + b for every row and every problem: shape (n, k)."""
         check_is_fitted(self)
         X = self._rows(X, reset=False)
@@ -146,14 +145,12 @@ class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
             self.kernel, self.kernel_params_, X, self.support_vectors_, self.support_, self.dual_coef_, self.intercept_
         )
 
-    def to_model(self) -> KernelModel:
-        """The fitted model without the estimator around it, as `fenchel.save` writes it; a kernel of your own is refused."""
-        check_is_fitted(self)
-        solved, one = self._solved, self.dual_coef_.shape[0] == 1
-        labels, names = getattr(self, "classes_", None), getattr(self, "feature_names_in_", None)
+    _model_class = KernelModel
+
+    def _to_model(self) -> KernelModel:
+        """A kernel of your own is refused."""
+        one = self.dual_coef_.shape[0] == 1
         points = self.dual_point_[0] if one else self.dual_point_
-        certificates: Any = [self.certificate_] if one else self.certificate_
-        statuses: Any = [self.status_] if one else self.status_
         return KernelModel(
             coef=np.array(self.dual_coef_[0] if one else self.dual_coef_),
             intercept=float(self.intercept_[0]) if one else np.array(self.intercept_),
@@ -161,23 +158,41 @@ class KernelEstimator(PlainState, CallbackSupportMixin, BaseEstimator):
             vectors=self.support_vectors_,
             kernel=self.kernel,
             kernel_params=self.kernel_params_,
-            loss=solved["loss"],
-            regularizer=L2(self.alpha_),
-            fit_intercept=solved["intercept"],
-            labels=None if labels is None else tuple(plain_label(label) for label in labels),
-            certificates=tuple(certificates),
-            statuses=tuple(statuses),
-            tol=solved["tol"],
-            solvers=solved["solvers"],
-            digests=solved["digests"],
-            n=solved["n"],
-            weighted=solved["weighted"],
+            labels=plain_entries(getattr(self, "classes_", None)),
             dual_points=points if np.isfinite(points).all() else None,
-            feature_names=None if names is None else tuple(str(name) for name in names),
+            feature_names=feature_names_of(self),
+            **self._facts,
         )
 
+    @classmethod
+    def _is_own(cls, model: KernelModel) -> bool:
+        return (model.labels is not None) == issubclass(cls, ClassifierMixin)
 
-def kernel_params(estimator: Any, X: Any, weights: np.ndarray | None) -> dict[str, Any]:
+    @classmethod
+    def _parameters_of(cls, model: KernelModel) -> dict[str, Any]:
+        return {
+            "loss": model.loss, "kernel": model.kernel, "kernel_params": model.kernel_params,
+            "alpha": model.regularizer.alpha, "fit_intercept": model.fit_intercept, "tol": model.tol,
+        }  # fmt: skip
+
+    def _restore(self, model: KernelModel) -> None:
+        self._restore_reports(model)
+        self._restore_names(model.feature_names, model.d)
+        self.support_, self.support_vectors_ = model.support, model.vectors
+        self.dual_coef_, self.intercept_ = (
+            np.atleast_2d(model.coef).copy(),
+            np.atleast_1d(model.intercept).astype(float),
+        )
+        points = model.dual_points
+        self.dual_point_ = np.full((model.k, model.n), np.nan) if points is None else np.atleast_2d(points)
+        self.kernel_params_, self.alpha_ = model.kernel_params, model.regularizer.alpha
+        if model.labels is not None:
+            self.classes_ = np.array(model.labels)
+
+
+def kernel_params(
+    estimator: BaseEstimator, X: np.ndarray | sp.csr_matrix, weights: np.ndarray | None
+) -> dict[str, Any]:
     """gamma, degree and coef0 where the estimator's kernel has them, and its kernel_params over them."""
     own = KERNEL_PARAMS.get(estimator.kernel, ()) if isinstance(estimator.kernel, str) else ()
     found = {name: getattr(estimator, name) for name in ("gamma", "degree", "coef0") if name in own}
@@ -199,7 +214,8 @@ def automatic_gamma(how: str, X: Any, weights: np.ndarray | None) -> float:
     total = d * p.sum()
     mean = float(p @ np.asarray(X.sum(axis=1), dtype=float).ravel()) / total
     variance = float(p @ np.asarray(squares.sum(axis=1), dtype=float).ravel()) / total - mean * mean
-    return 1.0 / (d * variance) if variance > 1e-14 * mean * mean else 1.0
+    # A Python float: numpy computes with it in the precision of the rows, as it does in a model read from a file.
+    return float(1.0 / (d * variance)) if variance > 1e-14 * mean * mean else 1.0
 
 
 @documented(KERNEL_ATTRIBUTES)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.data.dtypes import is_number_or_bool
 from fenchel.errors import InputError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def level_order(y: Any, levels: Any) -> list[Any] | None:
+
+def level_order(y: ArrayLike, levels: Sequence[str | float] | None) -> list[Any] | None:
     """The levels from lowest to highest: `levels` if given, else the categories of an ordered Categorical of pandas or an
     Enum of polars; None if y does not say.
 

@@ -90,12 +90,5 @@ class MatchingModel(StructuredEstimator):
 
     _saved_as = Matching
 
-    @staticmethod
-    def _parameters_of(model: Any) -> dict[str, Any]:
-        return vars(model.loss)
-
-    def _restore_own(self, model: Any) -> None:
-        self.n_features_in_ = self.coef_.size
-
     def _model(self) -> Matching:
         return Matching(bool(self.partial), float(self.false_positive), float(self.false_negative))

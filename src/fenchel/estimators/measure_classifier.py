@@ -12,8 +12,10 @@ from fenchel.errors import InputError
 from fenchel.estimators.cuts import best_threshold
 from fenchel.estimators.measured import MeasureEstimator, measure_of
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
+from fenchel.measures import Ordinal
+from fenchel.models.model import Model
 
-NAMES = ["break_even", "f_beta", "precision_at_k", "recall_at_k", "roc_area"]
+NAMES = ["area_pairs", "break_even", "f_beta", "precision_at_k", "recall_at_k", "roc_area"]
 
 
 @documented(SOLVE_ATTRIBUTES)
@@ -31,7 +33,8 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
 
     Parameters
     ----------
-    measure : roc_area, f_beta (or f1), break_even, or an object of `fenchel.measures`: FBeta(2.0), PrecisionAtK(50), ...
+    measure : roc_area, area_pairs (squared margins of the same pairs), f_beta (or f1), break_even, or an object of
+        `fenchel.measures`: FBeta(2.0), PrecisionAtK(50), ...
     C : the other way to say it: alpha = 1 / (C n). Not both.
     warm_start : start from the previous fit's coefficients.
     random_state : seed of a solver that shuffles rows, when it is named.
@@ -54,6 +57,8 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
     >>> model.status_.name, bool(f1_score(y, model.predict(scale(X))) > 0.97)
     ('CERTIFIED', True)
     """
+
+    _is_stacked = True
 
     def __init__(
         self, measure="roc_area", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto",
@@ -100,5 +105,14 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
         above = self.decision_function(X) > 0.0
         return self.classes_[above.astype(int)]
 
-    def _meaning(self) -> dict[str, Any]:
-        return {"thresholds": [self.threshold_]}
+    def _thresholds(self) -> tuple[float, ...]:
+        return (float(self.threshold_),)
+
+    @classmethod
+    def _is_own_loss(cls, model: Model) -> bool:
+        return model.is_measure and model.thresholds is not None and not isinstance(model.loss, Ordinal)
+
+    def _restore(self, model: Model) -> None:
+        super()._restore(model)
+        (self.threshold_,) = model.thresholds or (0.0,)
+        self.intercept_ = np.array([-self.threshold_])

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel import measures
 from fenchel.errors import InputError, UnknownNameError
-from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.linear import LinearEstimator
 from fenchel.measures import Measure
+from fenchel.models.model import Model
+from fenchel.problems.measure import Mixture
 from fenchel.problems.scalar import Problem
 from fenchel.result import Result
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 ALIASES = {"f1": "f_beta"}
 
@@ -36,11 +41,18 @@ def measure_of(spec: Any, names: list[str], what: str) -> Measure:
 class MeasureEstimator(LinearEstimator):
     """Fits coefficients to a measure; there is no free intercept in that problem."""
 
-    def _set_problem(self, X: Any, y: np.ndarray, measure: Any, groups: Any = None) -> Callable[[], Problem]:
+    def _set_problem(
+        self,
+        X: np.ndarray | sp.csr_matrix,
+        y: np.ndarray,
+        measure: Measure,
+        groups: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> Callable[[], Problem]:
         regularizer = self._regularizer_for(X)
-        return lambda: Problem(X, y, loss=measure, regularizer=regularizer, groups=groups)
+        return lambda: Problem(X, y, loss=measure, regularizer=regularizer, groups=groups, sample_weight=weights)
 
-    def _regularizer_for(self, X: Any) -> Any:
+    def _regularizer_for(self, X: np.ndarray | sp.csr_matrix) -> Any:
         """The regularizer that the parameters ask for on rows X."""
         return self._regularizer(float(X.shape[0]))
 
@@ -60,3 +72,20 @@ class MeasureEstimator(LinearEstimator):
     def _dual_points(self) -> Any:
         point = self.dual_point_
         return None if point is None else np.column_stack([point.weights, point.scores])
+
+    @classmethod
+    def _is_own_loss(cls, model: Model) -> bool:
+        return model.is_ranking
+
+    @classmethod
+    def _parameters_of(cls, model: Model) -> dict[str, Any]:
+        return cls._measure_parameters(model.loss, model.labels) | super()._parameters_of(model)
+
+    @classmethod
+    def _measure_parameters(cls, measure: Measure, labels: tuple[Any, ...] | None) -> dict[str, Any]:
+        """Parameters of the estimator that the measure tells."""
+        return {"measure": measure}
+
+    def _restore_dual(self, model: Model) -> None:
+        points = model.dual_points
+        self.dual_point_ = None if points is None else Mixture(points[:, 0].copy(), points[:, 1:].copy())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,11 @@ from fenchel.data.accept import accept_matrix
 from fenchel.errors import InputError
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.structured import StructuredEstimator
+from fenchel.models.structured import StructuredModel
 from fenchel.structured import PairwiseLabels
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def _has_probabilities(self: Any) -> bool:
@@ -113,17 +117,12 @@ class MultiLabelClassifier(StructuredEstimator):
     def _about(self) -> dict[str, Any]:
         return {"attributes": getattr(self, "feature_names_in_", None)}
 
-    @staticmethod
-    def _parameters_of(model: Any) -> dict[str, Any]:
-        return vars(model.loss)
-
-    def _restore_own(self, model: Any) -> None:
-        self.n_features_in_ = model.shape.features
-        if model.attributes is not None:
-            self.feature_names_in_ = np.array(model.attributes, dtype=object)
+    def _restore(self, model: StructuredModel) -> None:
+        super()._restore(model)
+        self._restore_names(model.attributes, model.shape.features)
         self._name_parts(model.coef, model.shape.classes)
 
-    def _test_rows(self, X: Any) -> Any:
+    def _test_rows(self, X: ArrayLike | sp.csr_matrix) -> Any:
         check_is_fitted(self)
         checked = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=False

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
 
 from fenchel.errors import InputError
-from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
+from fenchel.estimators.base import accept_weights, total_weight
+from fenchel.estimators.linear import LinearEstimator
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
+from fenchel.losses.task import task_of
+from fenchel.models.model import Model
 from fenchel.problems.scalar import Problem
 
 
@@ -41,6 +43,8 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
     ('CERTIFIED', [1, -1], 10)
     """
 
+    _is_stacked = True
+
     def __init__(
         self, contamination=0.1, regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-8, solver="auto",
         max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
@@ -56,7 +60,7 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
         weights = accept_weights(sample_weight, X.shape[0])
         regularizer = self._regularizer(total_weight(weights, X.shape[0]))
         make = [lambda: Problem(X, loss="novelty", regularizer=regularizer, sample_weight=weights)]
-        self._keep(self._fit_problems(make, [self._warm(0, X.shape[1])]), stack=True)
+        self._keep(self._fit_problems(make, [self._warm(0, X.shape[1])]))
         self.offset_ = threshold(self._scores_of(X)[:, 0], weights, float(share), self.tol)
         return self
 
@@ -78,8 +82,16 @@ class NoveltyDetector(OutlierMixin, LinearEstimator):
         loss = np.maximum(0.0, 1.0 - self.score_samples(X))
         return -float(np.average(loss, weights=accept_weights(sample_weight, loss.size)))
 
-    def _meaning(self) -> dict[str, Any]:
-        return {"thresholds": [self.offset_]}
+    def _thresholds(self) -> tuple[float, ...]:
+        return (float(self.offset_),)
+
+    @classmethod
+    def _is_own_loss(cls, model: Model) -> bool:
+        return task_of(model.loss) == "novelty"
+
+    def _restore(self, model: Model) -> None:
+        super()._restore(model)
+        (self.offset_,) = model.thresholds or (1.0,)
 
 
 def threshold(scores: np.ndarray, weights: np.ndarray | None, share: float, tol: float) -> float:

@@ -10,17 +10,16 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from fenchel.data.accept import accept_matrix
 from fenchel.errors import InputError, UnknownNameError
-from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.base import SolvingEstimator
 from fenchel.estimators.parameters import documented, keep
 from fenchel.kernels.online_epoch import TIE, online_epoch, weights_of
 from fenchel.mirror_maps.coordinatewise import Identity
 from fenchel.mirror_maps.entropic import BalancedWinnow, Winnow
 from fenchel.mirror_maps.q_norm import Power
-from fenchel.models.model import plain_label
+from fenchel.models.base import feature_names_of, plain_entries
 from fenchel.models.online import OnlineModel
 from fenchel.regularizers.prior import checked_prior
 
@@ -29,7 +28,7 @@ ALGORITHMS = ("perceptron", *POSITIVE, "balanced_winnow", "p_norm")
 
 
 @documented({})
-class OnlineClassifier(ClassifierMixin, LinearEstimator):
+class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
     """On every mistake, y_i <x_i, w> <= 0: v <- v + eta y_i x_i, with w = grad h(v); two classes, or one against the rest.
 
     A score within 1e-9 of 0, relative to sum_j |x_ij w_j| (for "balanced_winnow" with the weights of both signs), is 0 but for
@@ -117,6 +116,8 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
         """Go over the rows once, in their order, from where the last call ended. `classes`: all labels, at the first call."""
         self._check_parameters()
         first = not hasattr(self, "classes_")
+        if not first and not hasattr(self, "_v"):
+            raise InputError("the learner was loaded from a file, which has its weights only: fit starts anew")
         X, y = self._training_rows(X, y=y, reset=first)
         check_classification_targets(y)
         if first:
@@ -138,7 +139,7 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
         scores = self._raw_scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def _scores_of(self, X: Any) -> np.ndarray:
+    def _scores_of(self, X: np.ndarray | sp.csr_matrix) -> np.ndarray:
         scores = super()._scores_of(X)
         sizes = np.asarray(abs(X) @ np.abs(self.coef_).T) + np.abs(self.intercept_)
         scores[np.abs(scores) <= TIE * sizes] = 0.0
@@ -149,20 +150,35 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def to_model(self) -> OnlineModel:
-        """The weights without the learner around them, as `fenchel.save` writes them: they predict, but learn no more."""
-        check_is_fitted(self)
+    _model_class = OnlineModel
+
+    def _to_model(self) -> OnlineModel:
+        """The weights without the learner around them: they predict, but learn no more."""
         one, intercepts = self.coef_.shape[0] == 1, np.asarray(self.intercept_)
-        names = getattr(self, "feature_names_in_", None)
         return OnlineModel(
             coef=np.array(self.coef_[0] if one else self.coef_),
             intercept=float(intercepts[0]) if one else intercepts.copy(),
-            labels=tuple(plain_label(label) for label in self.classes_),
+            labels=plain_entries(self.classes_) or (),
             algorithm=str(self.algorithm),
             mistakes=tuple(np.atleast_1d(self.mistakes_).tolist()),
             seen=int(self.n_seen_),
-            feature_names=None if names is None else tuple(str(name) for name in names),
+            feature_names=feature_names_of(self),
         )
+
+    @classmethod
+    def _is_own(cls, model: OnlineModel) -> bool:
+        return True
+
+    @classmethod
+    def _parameters_of(cls, model: OnlineModel) -> dict[str, Any]:
+        return {"algorithm": model.algorithm}
+
+    def _restore(self, model: OnlineModel) -> None:
+        self._restore_names(model.feature_names, model.d)
+        self.coef_, self.intercept_ = np.atleast_2d(model.coef).copy(), np.atleast_1d(model.intercept).astype(float)
+        self.classes_, self.n_seen_ = np.array(model.labels), model.seen
+        self.threshold_ = float(-self.intercept_[0]) if model.algorithm in POSITIVE else 0.0
+        self.mistakes_ = model.mistakes[0] if len(model.mistakes) == 1 else np.array(model.mistakes)
 
     def _check_parameters(self) -> None:
         if self.algorithm not in ALGORITHMS:
@@ -219,7 +235,7 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
             raise InputError(f"prior has {prior.size} entries but there are {features} features; give one per feature")
         return np.concatenate([prior, np.full(d - features, prior.mean())])
 
-    def _first_threshold(self, X: Any) -> float:
+    def _first_threshold(self, X: np.ndarray | sp.csr_matrix) -> float:
         if self.algorithm not in POSITIVE:
             return 0.0
         if self.threshold is not None:
@@ -228,7 +244,7 @@ class OnlineClassifier(ClassifierMixin, LinearEstimator):
         weights_of(self._transfer, self._v[0], w)
         return float(np.mean(X @ w))
 
-    def _walk(self, X: Any, y: np.ndarray, order: np.ndarray) -> int:
+    def _walk(self, X: np.ndarray | sp.csr_matrix, y: np.ndarray, order: np.ndarray) -> int:
         """One pass; returns the mistakes it made."""
         if self.algorithm in POSITIVE:
             require_no_negative(X, self.algorithm)

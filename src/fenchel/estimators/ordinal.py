@@ -14,6 +14,7 @@ from fenchel.estimators.levels import level_order, levelled
 from fenchel.estimators.measured import MeasureEstimator
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.measures import Ordinal
+from fenchel.models.model import Model
 
 
 @documented(SOLVE_ATTRIBUTES)
@@ -103,5 +104,17 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
         scores = self._raw_scores(X)
         return self.classes_[labels_at(self.thresholds_, scores)]
 
-    def _meaning(self) -> dict[str, Any]:
-        return {"thresholds": self.thresholds_}
+    def _thresholds(self) -> tuple[float, ...]:
+        return tuple(self.thresholds_.tolist())
+
+    @classmethod
+    def _is_own_loss(cls, model: Model) -> bool:
+        return isinstance(model.loss, Ordinal) and model.thresholds is not None
+
+    @classmethod
+    def _measure_parameters(cls, measure: Any, labels: tuple[Any, ...] | None) -> dict[str, Any]:
+        return {"cost": measure.cost, "levels": list(labels or ())}
+
+    def _restore(self, model: Model) -> None:
+        super()._restore(model)
+        self.thresholds_ = np.array(model.thresholds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from fenchel.models.parts import regularizer_of
 from fenchel.problems.scalar import Problem
 from fenchel.result import Certificate, Result
 from fenchel.solving.solve import solve
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.solvers.base import Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +81,8 @@ class Path(Sequence[Result]):
 
 def path(
     problem: Problem | Callable[[float], Problem],
-    alphas: Any,
-    solver: Any = "auto",
+    alphas: ArrayLike,
+    solver: Solver | str = "auto",
     tol: float = 1e-6,
     max_iter: int | None = None,
     max_time: float | None = None,
@@ -126,7 +131,7 @@ def path(
     return Path(strengths, tuple(results[k] for k in range(strengths.size)))
 
 
-def accept_alphas(alphas: Any) -> np.ndarray:
+def accept_alphas(alphas: ArrayLike) -> np.ndarray:
     """A non-empty vector of finite strengths > 0."""
     try:
         array = np.array(alphas, dtype=float)

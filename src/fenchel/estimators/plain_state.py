@@ -11,17 +11,21 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fenchel.result import TracePoint
 
+if TYPE_CHECKING:
+    pass
+
 MARK = "__fenchel__"
 HOMES = (
-    "estimators.sequence_input", "losses", "measures", "mirror_maps", "models.structured_check", "multiclass",
-    "problems.measure", "regularizers", "result", "sequences.attributes", "solvers", "solving.checkpoint", "structured",
+    "estimators.sequence_input", "kernel_methods.ascent", "losses", "measures", "mirror_maps", "models.structured_check",
+    "multiclass", "problems.measure", "regularizers", "result", "sequences.attributes", "solvers", "solving.checkpoint",
+    "structured",
 )  # fmt: skip
 CSR = {"csr_matrix": sp.csr_matrix, "csr_array": sp.csr_array}
 WHOLE = (0,)  # places in a TracePoint that are whole numbers
@@ -62,7 +66,7 @@ def packed(value: Any) -> Any:
     return _packed_object(value)
 
 
-def _packed_object(value: Any) -> Any:
+def _packed_object(value: object) -> Any:
     cls = type(value)
     path = f"{cls.__module__}.{cls.__qualname__}".removeprefix("fenchel.")
     if not cls.__module__.startswith("fenchel.") or not _is_known(path):
@@ -116,7 +120,7 @@ def _is_known(path: str) -> bool:
     return any(path.startswith(f"{home}.") for home in HOMES)
 
 
-def _class_of(path: Any) -> type:
+def _class_of(path: object) -> type:
     module, _, name = str(path).rpartition(".")
     found = getattr(import_module(f"fenchel.{module}"), name, None) if _is_known(str(path)) else None
     if not isinstance(found, type) or not found.__module__.startswith("fenchel."):

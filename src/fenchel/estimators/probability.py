@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fenchel import losses, multiclass
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
-def has_probability(estimator: Any) -> bool:
+    from fenchel.losses.protocol import Loss
+
+
+def has_probability(estimator: BaseEstimator) -> bool:
     """Whether the estimator's loss, a name or an object, gives probabilities."""
     loss = estimator.loss
-    return hasattr((losses.LOSSES | multiclass.LOSSES).get(loss) if isinstance(loss, str) else loss, "probability")
+    return hasattr(
+        (dict(losses.LOSSES) | dict(multiclass.LOSSES)).get(loss) if isinstance(loss, str) else loss, "probability"
+    )
 
 
-def probabilities(loss: Any, scores: np.ndarray) -> np.ndarray:
+def probabilities(loss: Loss, scores: np.ndarray) -> np.ndarray:
     """(n, classes) from the scores of one class against the other, or of each against the rest.
 
     >>> probabilities("logistic", np.zeros(1))

@@ -12,10 +12,13 @@ from sklearn.metrics import d2_tweedie_score, r2_score
 from fenchel import losses
 from fenchel.data.accept import accept_vector
 from fenchel.errors import InputError, UnknownNameError
-from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
+from fenchel.estimators.base import accept_weights, total_weight
 from fenchel.estimators.callbacks import View
+from fenchel.estimators.linear import LinearEstimator
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.path import Path, path
+from fenchel.losses.task import task_of
+from fenchel.models.model import Model
 from fenchel.problems.scalar import Problem
 
 NAMES = ["absolute", "epsilon_insensitive", "huber", "poisson", "quantile", "squared"]
@@ -71,7 +74,7 @@ class Regressor(RegressorMixin, LinearEstimator):
         make = self._problem(X, y, weights, offset, self._regularizer(total_weight(weights, X.shape[0])))
         view = View(X, y, lambda w, b: {"coef_": w, "intercept_": float(b)}) if offset is None else None
         results = self._fit_problems([make], [self._warm(0, X.shape[1])], view)
-        self._keep(results, stack=False)
+        self._keep(results)
         return self
 
     def path(self, X, y, alphas, sample_weight=None, offset=None) -> Path:
@@ -114,6 +117,14 @@ class Regressor(RegressorMixin, LinearEstimator):
         if self.loss not in NAMES:
             raise UnknownNameError("loss for regression", self.loss, NAMES)
         return losses.make(losses.LOSSES[self.loss](**{SHAPES[name][1]: value for name, value in given.items()}))
+
+    @classmethod
+    def _is_own_loss(cls, model: Model) -> bool:
+        return model.labels is None and model.family == "scalar" and task_of(model.loss) != "novelty"
+
+    @classmethod
+    def _parameters_of(cls, model: Model) -> dict[str, Any]:
+        return {"loss": model.loss, "fit_intercept": model.fit_intercept} | super()._parameters_of(model)
 
     def _log_link(self) -> bool:
         loss = self.loss

@@ -1,89 +1,129 @@
-"""Estimators of structured outputs to files and back."""
+"""Every fitted estimator as a model, to a file and back."""
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.errors import InputError
+from fenchel.models.base import BaseModel
 from fenchel.models.file import load, save
-from fenchel.models.structured import StructuredModel, as_tuples, dual_point_of, facts_of
-from fenchel.result import Result
+from fenchel.result import Certificate, Result, Status, TracePoint
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+M = TypeVar("M", bound=BaseModel)
 
 
-class Saving(ABC):
-    """`save` and `load` of a fitted estimator, as a `fenchel.StructuredModel` in a file with nothing executable in it.
+class Report(NamedTuple):
+    """How one problem was solved, as a fitted estimator shows it."""
 
-    A subclass says which model it is a shell of, what there is to say of the fitted one (labels, attributes), and how its own
-    parameters and attributes follow from a StructuredModel.
+    certificate: Certificate
+    status: Status
+    solver: str
+    n_iter: int = 0
+    trace: tuple[TracePoint, ...] = ()
+
+
+class Saving(Generic[M]):
+    """`to_model`, `save` and `load` of a fitted estimator: its model in a file with nothing executable in it.
+
+    A subclass says which class of models it is a shell of, which of those models it can be, and how its own parameters and
+    fitted attributes follow from one.
     """
 
-    _saved_as: ClassVar[type]
-    _facts: dict[str, Any]
-    coef_: Any
-    dual_point_: Any
-    regularizer_: Any
+    _model_class: ClassVar[type[BaseModel]]
 
-    def to_model(self) -> StructuredModel:
+    def to_model(self) -> M:
         """The fitted model without the estimator around it: what `save` writes."""
         check_is_fitted(self)
-        return StructuredModel(coef=self.coef_, dual_point=self.dual_point_, **self._facts, **as_tuples(self._about()))
+        return self._to_model()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a file; `fenchel.load` and the `load` of its class read it.
 
-        Kept are the coefficients, the dual point, the certificate, labels and attributes, which must be strings or numbers,
-        and the problem; not the options of the solver and the history of the solve.
+        Kept are the coefficients, the dual point, the certificate, labels and names, which must be strings or numbers, and the
+        problem; not the options of the solver and the history of the solve.
         """
         save(path, self.to_model())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Any:
-        """The fitted estimator of a file: predicts as before, and can be the warm start of another fit."""
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The fitted estimator of a file: predicts as before, to the last bit, and can be the warm start of another fit."""
         model = load(path)
-        if not isinstance(model, StructuredModel) or type(model.loss) is not cls._saved_as:
-            kind = type(model.loss).__name__
-            raise InputError(
-                f"{os.fsdecode(path)!r} is a model of {kind}, which is no {cls.__name__}: use fenchel.load"
-            )
-        parameters = {**cls._parameters_of(model), "regularizer": model.regularizer, "tol": model.tol}
-        estimator: Any = cls(**parameters)
+        if not issubclass(type(model), cls._model_class) or not cls._is_own(model):
+            what = getattr(model, "content", None) or f"a model of {type(model.loss).__name__}"
+            raise InputError(f"{os.fsdecode(path)!r} is {what}, which is no {cls.__name__}: use fenchel.load")
+        estimator = cls(**cls._parameters_of(model))
         estimator._restore(model)
         return estimator
 
-    def _keep_facts(self, result: Result) -> None:
-        """The dual point, and what else a file says of the solve; the data are not held on to."""
-        self._facts, self.dual_point_ = facts_of(result), dual_point_of(result)
+    def _to_model(self) -> M:
+        """The model of an estimator that is known to be fitted."""
+        raise NotImplementedError("abstract: an estimator says how its model is made")
 
-    def _restore(self, model: StructuredModel) -> None:
-        self._facts = {name: getattr(model, name) for name in FACTS}
-        self.coef_ = model.coef.copy()
-        self.dual_point_ = model.dual_point
-        self.regularizer_ = model.regularizer
-        certificate = model.certificate
-        self.certificate_, self.status_, self.solver_ = certificate, model.status, model.solver
-        self.converged_ = model.status.name == "CERTIFIED"
-        self.objective_, self.dual_objective_, self.dual_gap_ = certificate.primal, certificate.dual, certificate.gap
-        self.n_iter_, self.history_ = 0, ()
-        self._restore_own(model)
+    @classmethod
+    def _is_own(cls, model: M) -> bool:
+        """Whether such a model may have come from this estimator."""
+        raise NotImplementedError("abstract: an estimator says which models are its own")
 
-    def _about(self) -> dict[str, Any]:
-        """Labels and attributes."""
-        return {}
-
-    @staticmethod
-    @abstractmethod
-    def _parameters_of(model: StructuredModel) -> dict[str, Any]:
+    @classmethod
+    def _parameters_of(cls, model: M) -> dict[str, Any]:
         """Parameters of the estimator that the model tells."""
+        raise NotImplementedError("abstract: an estimator says which parameters a model tells")
 
-    @abstractmethod
-    def _restore_own(self, model: StructuredModel) -> None:
-        """Fitted attributes of the subclass."""
+    def _restore(self, model: M) -> None:
+        """Fitted attributes."""
+        raise NotImplementedError("abstract: an estimator says how it is restored")
+
+    def _restore_names(self, names: Sequence[str] | None, features: int) -> None:
+        """What scikit-learn says of the features."""
+        self.n_features_in_ = features
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _restore_reports(self, model: Any) -> None:
+        """What a model says of its solves."""
+        names = (part for part in vars(model) if part in FACTS)
+        self._facts = {name: getattr(model, name) for name in names}
+        self._work: list[Any] = []
+        reports = zip(model.certificates, model.statuses, model.solvers, strict=True)
+        keep_reports(self, [Report(*report) for report in reports])
 
 
-FACTS = (
-    "loss", "regularizer", "shape", "places", "n", "certificate", "status", "tol", "solver", "digest", "weighted"
-)  # fmt: skip
+FACTS = {
+    "certificate", "certificates", "digest", "digests", "fit_intercept", "loss", "n", "offset", "places", "regularizer",
+    "shape", "solver", "solvers", "status", "statuses", "tol", "weighted",
+}  # fmt: skip
+
+
+def keep_reports(estimator: BaseEstimator, reports: Sequence[Result | Report]) -> None:
+    """Certificates, statuses and counts as fitted attributes: lists or arrays where there are several problems."""
+    estimator.converged_ = all(report.status is Status.CERTIFIED for report in reports)
+    several = len(reports) > 1
+    for name, values in _PER_PROBLEM.items():
+        found = [values(report) for report in reports]
+        listed = np.array(found) if isinstance(found[0], (float, int)) else found
+        setattr(estimator, name, listed if several else found[0])
+
+
+def work_of(results: Sequence[Result]) -> list[Any]:
+    """What a page says of each solve beside its certificate; nothing of the data is held on to."""
+    return [(result.reason, result.passes, result.seconds, result.settings) for result in results]
+
+
+_PER_PROBLEM: dict[str, Any] = {
+    "n_iter_": lambda report: int(report.n_iter),
+    "objective_": lambda report: report.certificate.primal,
+    "dual_objective_": lambda report: report.certificate.dual,
+    "dual_gap_": lambda report: report.certificate.gap,
+    "certificate_": lambda report: report.certificate,
+    "status_": lambda report: report.status,
+    "solver_": lambda report: report.solver,
+    "history_": lambda report: report.trace,
+}

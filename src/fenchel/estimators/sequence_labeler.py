@@ -12,7 +12,6 @@ from fenchel.errors import InputError
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.sequence_input import SequenceEncoder, find_classes, label_lists, numbered
 from fenchel.estimators.sequence_saving import RESCALINGS, SequenceSaving, array_of
-from fenchel.estimators.structured import StructuredEstimator
 from fenchel.structured.chain import Chain
 from fenchel.structured.chain_weights import ChainWeights
 
@@ -24,7 +23,7 @@ def _has_probabilities(self: Any) -> bool:
 
 
 @documented(SOLVE_ATTRIBUTES)
-class SequenceLabeler(SequenceSaving, StructuredEstimator):
+class SequenceLabeler(SequenceSaving):
     """min over w of (1/n) sum_i loss(x_i, y_i) + R(w), where a labelling y of a sequence x of T tokens has the score
 
         sum_t <x_t, W[:, y_t]> + bias[y_t] + sum_t transitions[y_t, y_{t+1}] + start[y_1] + end[y_T]

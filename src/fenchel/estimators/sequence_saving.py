@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from fenchel.errors import InputError
-from fenchel.estimators.saving import Saving
 from fenchel.estimators.sequence_input import SequenceEncoder
+from fenchel.estimators.structured import StructuredEstimator
 from fenchel.models.structured import StructuredModel
 from fenchel.sequences.attributes import Attributes
 from fenchel.structured.chain import Chain
@@ -16,8 +16,8 @@ from fenchel.structured.chain import Chain
 RESCALINGS = {"margin": 0.0, "slack": 1.0}
 
 
-class SequenceSaving(Saving):
-    """What a SequenceLabeler adds: classes and attributes."""
+class SequenceSaving(StructuredEstimator):
+    """What a SequenceLabeler says to a file: classes and attributes."""
 
     _saved_as = Chain
     _labels: list[Any]
@@ -27,19 +27,21 @@ class SequenceSaving(Saving):
         names = {"attributes": self._encoder.tokens.names, "link_attributes": self._encoder.links.names}
         return {"labels": self._labels, **names}
 
-    @staticmethod
-    def _parameters_of(model: StructuredModel) -> dict[str, Any]:
+    @classmethod
+    def _parameters_of(cls, model: StructuredModel) -> dict[str, Any]:
         chain = model.loss
         rescaling = next((name for name, beta in RESCALINGS.items() if beta == chain.beta), None)
         if rescaling is None:
             raise InputError(f"a chain with beta={chain.beta!r} is no SequenceLabeler: use fenchel.load")
         names = ("loss", "bias", "ends", "normalise", "observed_only", "edge_features")
-        return {"rescaling": rescaling} | {name: getattr(chain, name) for name in names}
+        own = {"rescaling": rescaling} | {name: getattr(chain, name) for name in names}
+        return own | {"regularizer": model.regularizer, "tol": model.tol}
 
-    def _restore_own(self, model: StructuredModel) -> None:
+    def _restore(self, model: StructuredModel) -> None:
+        super()._restore(model)
         shape = model.shape
         self._labels = list(range(shape.classes) if model.labels is None else model.labels)
-        self.classes_, self.n_features_in_ = array_of(self._labels), shape.features
+        self.classes_ = array_of(self._labels)
         self._full_coef = model.full_coef.copy()
         self._encoder = SequenceEncoder(model.loss.edge_features)
         for part, width, names in (

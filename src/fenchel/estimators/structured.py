@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from fenchel.certificates.structured import accept_point
 from fenchel.errors import InputError
-from fenchel.estimators.base import LinearEstimator, accept_weights, total_weight
-from fenchel.estimators.saving import Saving
+from fenchel.estimators.base import SolvingEstimator, accept_weights, total_weight
+from fenchel.estimators.saving import keep_reports, work_of
+from fenchel.models.structured import StructuredModel, dual_point_of, entries_of, facts_of
 from fenchel.problems.scalar import Problem
 
 
-class StructuredEstimator(Saving, LinearEstimator):
-    """Examples, labels and a model of `fenchel.structured` to fitted attributes."""
+class StructuredEstimator(SolvingEstimator[StructuredModel]):
+    """Examples, labels and a model of `fenchel.structured` to fitted attributes, and these to a `fenchel.StructuredModel`."""
+
+    _model_class = StructuredModel
+    _saved_as: ClassVar[type]
 
     def _fit_structured(self, examples: Any, labels: Any, n: int, model: Any, sample_weight: Any, same: bool) -> Any:
         """Solve, and return the Result; `same`: whether an earlier fit's coefficients, if they are as many, mean the same."""
@@ -21,12 +25,12 @@ class StructuredEstimator(Saving, LinearEstimator):
         problem = Problem(examples, labels, loss=model, regularizer=regularizer, sample_weight=weights)
         (result,) = self._fit_problems([lambda: problem], [self._structured_start(problem) if same else None])
         self.coef_ = result.coef.copy()
-        self._keep_facts(result)
-        self.regularizer_ = problem.regularizer
-        self._keep_reports([result])
+        self.dual_point_, self.regularizer_ = dual_point_of(result), problem.regularizer
+        self._facts, self._work = facts_of(result), work_of([result])
+        keep_reports(self, [result])
         return result
 
-    def _structured_start(self, problem: Any) -> tuple[Any, ...] | None:
+    def _structured_start(self, problem: Problem) -> tuple[Any, ...] | None:
         """The previous fit; with its dual point, if that is one of these examples."""
         if not self.warm_start or not hasattr(self, "coef_") or self.coef_.size != problem.d:
             return None
@@ -34,3 +38,24 @@ class StructuredEstimator(Saving, LinearEstimator):
             return self.coef_, 0.0, accept_point(problem, self.dual_point_)
         except InputError:
             return (self.coef_,)
+
+    def _to_model(self) -> StructuredModel:
+        about = entries_of(self._about())
+        return StructuredModel(coef=self.coef_, dual_point=self.dual_point_, **self._facts, **about)
+
+    def _about(self) -> dict[str, Any]:
+        """Labels and attributes."""
+        return {}
+
+    @classmethod
+    def _is_own(cls, model: StructuredModel) -> bool:
+        return type(model.loss) is cls._saved_as
+
+    @classmethod
+    def _parameters_of(cls, model: StructuredModel) -> dict[str, Any]:
+        return vars(model.loss) | {"regularizer": model.regularizer, "tol": model.tol}
+
+    def _restore(self, model: StructuredModel) -> None:
+        self._restore_reports(model)
+        self._restore_names(None, model.shape.features)
+        self.coef_, self.dual_point_, self.regularizer_ = model.coef.copy(), model.dual_point, model.regularizer

@@ -1,4 +1,4 @@
-"""Write a file so that at every moment either all of the old one is there or all of the new one."""
+"""Write files atomically: at every moment either the complete old file or the complete new one exists."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from fenchel.errors import InputError
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` when the block ends well, and vanishes when it does not.
+    """A temporary file that replaces `path` if the `with` block succeeds, and is deleted if it raises.
 
-    The bytes go to a temporary file in the same folder, are forced to the disk and then renamed over `path`; the folder
-    is forced to the disk as well. A file that is replaced keeps its permissions. A symbolic link at `path` is itself
-    replaced and what it points to left alone, so that a planted link cannot direct the bytes elsewhere. A device, pipe
-    or folder at `path` is refused.
+    The temporary file is in the same folder. It is flushed to disk and then renamed to `path`; the folder is flushed as well.
+    A file that is replaced keeps its permissions. A symbolic link at `path` is replaced itself, not its target, so that a
+    planted link cannot redirect the data. A device, pipe or folder at `path` is refused.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "note"
@@ -31,7 +30,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     name = os.fsdecode(path)
     mode = _replaceable(name)
     folder, base = os.path.split(name)
-    # Cut, so that a name of the greatest length the file system allows still gets its temporary neighbour.
+    # Truncated, so that the temporary name is valid even if `path` has the longest name that the file system allows.
     temporary = os.path.join(folder, f".{base[:40]}.{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
@@ -49,24 +48,24 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise InputError or OSError if `replacing(path)` could not work: better before hours of work than after.
+    """Raise InputError or OSError if `replacing(path)` would fail, to find out before hours of work.
 
     >>> check_writable("no/such/folder/file")
     Traceback (most recent call last):
     ...
-    fenchel.errors.InputError: path: the folder 'no/such/folder' of 'no/such/folder/file' is not there; make it first
+    fenchel.errors.InputError: path: the folder 'no/such/folder' of 'no/such/folder/file' does not exist; create it first
     """
     name = os.fsdecode(path)
     _replaceable(name)
     folder = os.path.dirname(name) or "."
     if not os.path.isdir(folder):
-        raise InputError(f"path: the folder {folder!r} of {name!r} is not there; make it first")
+        raise InputError(f"path: the folder {folder!r} of {name!r} does not exist; create it first")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"path: no file can be written in the folder {folder!r}; name another place")
+        raise InputError(f"path: no file can be written in the folder {folder!r}; choose another folder")
 
 
 def _replaceable(name: str) -> int | None:
-    """The permissions of the file that is there, None if there is none; InputError if it is not a plain file."""
+    """The permissions of an existing file, None if there is none; InputError if it is not a plain file."""
     try:
         found = os.lstat(name)
     except FileNotFoundError:
@@ -75,7 +74,9 @@ def _replaceable(name: str) -> int | None:
         return stat.S_IMODE(found.st_mode)
     if stat.S_ISLNK(found.st_mode):
         return None
-    raise InputError(f"path: {name!r} is a folder, device or pipe, and only a plain file can be replaced; name another")
+    raise InputError(
+        f"path: {name!r} is a folder, device or pipe, and only a plain file can be replaced; choose another path"
+    )
 
 
 def _force_folder(folder: str) -> None:

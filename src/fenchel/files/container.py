@@ -1,4 +1,4 @@
-"""The container of model files and checkpoints: a JSON header and raw arrays, a checksum over everything, nothing that runs.
+"""The container format of model files and checkpoints: a JSON header, raw arrays, a checksum of everything, no executable code.
 
     offset  bytes  content
     0       8      the magic number 0x89 "FENCHEL"
@@ -9,9 +9,9 @@
     16 + h  ...    the arrays in that order, little-endian, C order, with nothing between them
     end-32  32     sha256 of all bytes before it
 
-There is one way to write given content, and `decode` accepts no other: the header must be what re-encoding it gives
-(which rules out duplicate keys, NaN and spaces), and the arrays, which have no offsets of their own and so cannot
-overlap, must fill the file exactly. Sizes are checked against the size of the file before memory is taken for them.
+The encoding of given content is unique, and `decode` accepts no other: re-encoding the header must reproduce it (which rules
+out duplicate keys, NaN and spaces), and the arrays, which have no offsets and so cannot overlap, must fill the file exactly.
+Sizes are compared with the size of the file before memory is allocated.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ PRELUDE = struct.Struct("<8sII")
 DIGEST = hashlib.sha256().digest_size
 DTYPES = ("<f8", "<i8")
 ITEM = 8
-STORED = {"f": "<f8", "i": "<i8", "u": "<i8"}  # how numbers are written, by the kind of their dtype
+STORED = {"f": "<f8", "i": "<i8", "u": "<i8"}  # the dtype in the file, by the kind of the dtype in memory
 LONGEST_HEADER = 1 << 24
 DEEPEST_HEADER = 16
 LONGEST_AXIS = 1 << 40
 
 
 def encode(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> list[bytes | memoryview]:
-    """The parts of a file, to be written one after the other.
+    """The contents of a file, as parts to be written one after the other.
 
     >>> parts = encode({"n": 1}, {"a": np.array([2.0])})
     >>> b"".join(parts)[:8], len(b"".join(parts)) % 8
@@ -60,15 +60,15 @@ def encode(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> list[
 
 
 def decode(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """(header without "arrays", read-only arrays) from a file of `size` bytes; ModelFileError if anything is off."""
+    """(header without "arrays", read-only arrays) from a file of `size` bytes; ModelFileError if anything is invalid."""
     prelude = _exactly(file, PRELUDE.size, "its first 16 bytes")
     magic, version, length = PRELUDE.unpack(prelude)
     if magic != MAGIC:
         raise ModelFileError("it does not begin like a file of Fenchel")
     if version != FORMAT:
         raise ModelFileError(
-            f"it has format version {version}, and this Fenchel reads version {FORMAT}: use a newer Fenchel "
-            "(if none is known to it, the file is damaged)"
+            f"it has format version {version}, and this version of Fenchel reads {FORMAT}: use a newer version "
+            "(if none reads it, the file is damaged)"
         )
     if length % ITEM or length > LONGEST_HEADER or PRELUDE.size + length + DIGEST > size:
         raise ModelFileError(f"its header cannot have {length} bytes: it is truncated or damaged")
@@ -103,7 +103,7 @@ def _dtype_of(name: str, array: np.ndarray) -> str:
 
 
 def _canonical(content: object) -> bytes:
-    """The one way to write this content, padded so that the arrays behind it are aligned."""
+    """The unique encoding of this content, padded so that the arrays after it are aligned."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
     return text + b" " * (-len(text) % ITEM)
 

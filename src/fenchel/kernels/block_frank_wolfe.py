@@ -1,7 +1,7 @@
 """Frank-Wolfe steps on the dual variables of one row after another, with L2: W = -sum p x u' / strength.
 
-Along a direction d of a row's u the dual gains step * slope - step^2 / 2 * curvature, curvature = q |d|^2 and
-q = p_i |x_i|^2 / strength; the step that gains most is taken, as far as the direction stays in the domain of loss*.
+Along a direction d of a row's u, the dual increases by step * slope - step^2 / 2 * curvature, with curvature = q |d|^2 and
+q = p_i |x_i|^2 / strength. The step maximises this increase over the part of the direction in the domain of loss*.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from fenchel.kernels.vector_passes import add_row, row_scores
 from fenchel.multiclass.protocol import conjugate, slopes, value, vertex_margins
 
 AWAY, PAIRWISE = 1, 2
-CRUMB = 1e-12  # weights below are rounding: nothing to move away from
+NEGLIGIBLE_WEIGHT = 1e-12  # smaller weights are rounding errors: there is nothing to move away from
 
 
 @kernel
 def plain_epoch(loss, rows, y, p, order, inverse_strength, W, U):
-    """One step towards the slopes at the row's scores for every row of `order`; W and U are updated in place."""
+    """For every row of `order`, one step towards the slopes at the row's scores; W and U are updated in place."""
     m = W.shape[1]
     z, d = np.empty(m), np.empty(m)
     for k in range(np.uint64(order.size)):
@@ -70,7 +70,7 @@ def vertex_epoch(loss, rows, y, p, order, inverse_strength, W, U, kind):
         for c in range(m):
             if margins[c] > margins[best]:
                 best = c
-            if weights[c] > CRUMB and (worst < 0 or margins[c] < margins[worst]):
+            if weights[c] > NEGLIGIBLE_WEIGHT and (worst < 0 or margins[c] < margins[worst]):
                 worst = c
         d[:] = 0.0
         if kind == PAIRWISE:
@@ -91,7 +91,7 @@ def vertex_epoch(loss, rows, y, p, order, inverse_strength, W, U, kind):
             for c in range(m):
                 if c != true:
                     new = max(u[c] + step * d[c], 0.0)
-                    d[c] = (new if new > CRUMB * sizes[c] else 0.0) - u[c]
+                    d[c] = (new if new > NEGLIGIBLE_WEIGHT * sizes[c] else 0.0) - u[c]
                     u[c] += d[c]
                     total += d[c]
             d[true] = -total

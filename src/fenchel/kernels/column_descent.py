@@ -1,6 +1,6 @@
 """Coordinate descent for min over x of <q, d> + d'H d / 2 + sum_j lam_j |x_j + d_j|, H >= 0; q becomes the gradient at x + d.
 
-Two forms of H: a matrix, or B'B + ridge with the columns of B at hand (as rows of B', see `kernels/columns.py`).
+H is either a matrix, or B'B + ridge with the columns of B stored as the rows of B' (see `kernels/columns.py`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from fenchel.data.rows import axpy, dot
 
 @helper
 def shrunk(a, lam):
-    """a moved towards 0 by lam, not beyond."""
+    """Soft-thresholding: sign(a) max(|a| - lam, 0)."""
     return a - lam if a > lam else (a + lam if a < -lam else 0.0)
 
 
 @kernel(fastmath=True)
 def gram_descent(H, lam, x, q, sweeps, small):
-    """Sweeps over all coordinates, at most so many, until none moves its gradient by more than `small`."""
+    """At most `sweeps` sweeps over all coordinates, until no step changes its gradient by more than `small`."""
     for _ in range(sweeps):
         largest = 0.0
         for j in range(np.uint64(x.size)):
@@ -40,7 +40,7 @@ def gram_descent(H, lam, x, q, sweeps, small):
 
 @kernel
 def largest_violation(x, q, lam):
-    """The largest distance of -q_j from the subdifferential of lam_j |x_j|; NaN if one is."""
+    """The largest distance of -q_j from the subdifferential of lam_j |x_j|; NaN if any of them is NaN."""
     largest = 0.0
     for j in range(x.size):
         if x[j] == 0.0:
@@ -54,9 +54,9 @@ def largest_violation(x, q, lam):
 
 @kernel(fastmath=True)
 def column_descent(columns, order, diagonal, ridge, q, lam, x, moved, residual):
-    """One sweep over the coordinates in `order`; q is the gradient where the sweeps began.
+    """One sweep over the coordinates in `order`; q is the gradient at the point x0 where the sweeps started.
 
-    moved = x - its beginning and residual = B moved are kept. Returns the largest change of a gradient.
+    moved = x - x0 and residual = B moved are updated. Returns the largest change of a gradient.
     """
     largest = 0.0
     for k in range(np.uint64(order.size)):

@@ -1,6 +1,6 @@
-"""Some columns of X as a matrix of their own, by rows and by columns.
+"""Extract some columns of X into a separate matrix, stored by rows and by columns.
 
-A column is written as a row of the transposed matrix, so that `dot` and `axpy` of `data/rows.py` walk it.
+A column is stored as a row of the transposed matrix, so that `dot` and `axpy` of `data/rows.py` apply to it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from fenchel.data.rows import row_column, row_entry, row_span
 def select_columns(rows, position, chosen, indptr, indices, values):
     """CSR arrays of the columns j with position_j < chosen, which become column position_j.
 
-    Every entry is written and only those that stay move the place on: no branch to predict. So there must be room for
-    one entry more than stays.
+    Every entry is written, but the position advances only for those that are kept, so that there is no branch to predict. The
+    arrays must therefore be one entry longer than what is kept.
     """
     place = np.uint64(0)
     indptr[0] = place
@@ -42,7 +42,7 @@ def count_columns(rows, n, counts):
 
 @kernel
 def scatter_columns(rows, first, scale, places, indices, values):
-    """Entry (i, j) of the rows goes to places_j, which moves on; scale_i times its value, as row first + i."""
+    """Write entry (i, j), times scale_i, at position places_j with row number first + i, and advance places_j."""
     for i in range(np.uint64(scale.size)):
         start, stop = row_span(rows, i)
         for k in range(start, stop):

@@ -1,5 +1,5 @@
-"""What Newton steps for losses of one score ask of the rows: everything about one point in one pass, products with the Hessian,
-and values along a step from stored scores."""
+"""Passes over the rows for Newton steps with losses of one score: value, gradient and curvatures at a point in one pass,
+Hessian-vector products, and values along a step from stored scores."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from fenchel.compile.kernel import kernel
 from fenchel.data.dense import is_long
 from fenchel.data.rows import add_rows, axpy, dot
-from fenchel.kernels.long_rows import bent_long_rows, newton_of_long_rows
+from fenchel.kernels.long_rows import hessian_product_of_long_rows, newton_of_long_rows
 from fenchel.kernels.passes import RUN
-from fenchel.kernels.row_losses import STEEPEST, counted, model_rows
+from fenchel.kernels.row_losses import MAX_CURVATURE, counted, model_rows
 from fenchel.losses.protocol import in_runs, local_model, value_and_slope
 
 
@@ -24,7 +24,7 @@ def newton_by_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, curvature_
             f, slope, curvature = local_model(loss, z[i], y[i])
             total += p[i] * f
             u[i] = slope
-            h[i] = p[i] * min(curvature, STEEPEST)
+            h[i] = p[i] * min(curvature, MAX_CURVATURE)
             if slope != 0.0:
                 slopes += p[i] * slope
                 axpy(rows, i, p[i] * slope, gradient)
@@ -35,7 +35,7 @@ def newton_by_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, curvature_
 
 @kernel(fastmath=True)
 def newton_by_runs(loss, rows, y, p, offset, w, b, z, u, h, gradient, curvature_sum):
-    """`newton_pass`, a few rows at a time: their scores, then their losses in a loop that is vectorised, then their sum."""
+    """`newton_pass`, a few rows at a time: their scores, then their losses in a vectorised loop, then their weighted sum."""
     total, slopes, n = 0.0, 0.0, np.uint64(y.size)
     for start in range(np.uint64(0), n, RUN):
         stop = min(start + RUN, n)
@@ -54,17 +54,19 @@ def newton_by_runs(loss, rows, y, p, offset, w, b, z, u, h, gradient, curvature_
 
 
 def newton_pass(loss, rows, y, p, offset, w, b, z, u, h, gradient, curvature_sum):
-    """Scores z, slopes u, curvatures h times p, gradient += sum p u x; returns (sum p loss, sum p u).
+    """Compute scores z, slopes u, curvatures h (times p) and gradient += sum p u x; returns (sum p loss, sum p u).
 
     curvature_sum += sum h x, which a free intercept needs, unless it is empty. Each row is fetched once.
     """
-    kind = newton_by_runs if in_runs(loss) else newton_by_rows  # here, so that only one of them is compiled
+    kind = (
+        newton_by_runs if in_runs(loss) else newton_by_rows
+    )  # chosen outside of the kernels, so that only one is compiled
     kind = newton_of_long_rows if is_long(rows) else kind
     return kind(loss, rows, y, p, offset, w, b, z, u, h, gradient, curvature_sum)
 
 
 @kernel(fastmath=True)
-def bent_by_rows(rows, h, v, shift, out):
+def hessian_product_by_rows(rows, h, v, shift, out):
     """`hessian_product_pass`, row by row."""
     for i in range(np.uint64(h.size)):
         if h[i] != 0.0:
@@ -73,7 +75,7 @@ def bent_by_rows(rows, h, v, shift, out):
 
 def hessian_product_pass(rows, h, v, shift, out):
     """out += sum_i h_i (<x_i, v> + shift) x_i."""
-    kind = bent_long_rows if is_long(rows) else bent_by_rows
+    kind = hessian_product_of_long_rows if is_long(rows) else hessian_product_by_rows
     kind(rows, h, v, shift, out)
 
 
@@ -90,5 +92,5 @@ def line_pass(loss, y, p, z, dz, t):
 
 @kernel(fastmath=True)
 def curved_pass(loss, y, p, z, u, h):
-    """Slopes u and curvatures h at stored scores z; returns sum p loss."""
+    """Compute slopes u and curvatures h at stored scores z; returns sum p loss."""
     return model_rows(loss, y, p, np.uint64(0), np.uint64(z.size), z, u, h)[0]

@@ -1,8 +1,8 @@
-"""Whole phases of dual coordinate steps in one call: several epochs with their shuffling, for w = transfer(v) = v or soft(v).
+"""Phases of dual coordinate ascent: several shuffled epochs in one compiled call, for w = transfer(v) = v or soft(v).
 
 As in `dual_epoch`, v = -sum_i p_i u_i x_i / strength, and a free intercept enters as b = centre - sum_i p_i u_i inverse_bias,
-around a centre that follows it after every epoch (the method of multipliers). q_i = p_i (|x_i|^2 / strength + inverse_bias)
-is how fast the row's score falls as u_i grows.
+where the centre is updated after every epoch (the method of multipliers). q_i = p_i (|x_i|^2 / strength + inverse_bias) is the
+rate at which the row's score decreases as u_i increases.
 """
 
 from __future__ import annotations
@@ -14,30 +14,33 @@ import numpy as np
 from fenchel.compile.dispatch import helper
 from fenchel.compile.kernel import kernel
 from fenchel.data.accept import size
-from fenchel.data.row_blocks import LONGEST
+from fenchel.data.row_blocks import MAX_CALL_VALUES
 from fenchel.data.rows import axpy
 from fenchel.losses.protocol import conjugate, dual_step, quick_dual_step, slope, value
-from fenchel.mirror_maps.coordinatewise import row_look
+from fenchel.mirror_maps.coordinatewise import row_score
 
 if TYPE_CHECKING:
     from fenchel.data.types import Rows
     from fenchel.losses.protocol import Loss
 
-RUN = 16  # rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
-FEW = 64 * RUN  # rows; fewer are shuffled one by one
-REPEATS = 5  # epochs for the high-gain rows alone, at most,
-HIGH_GAIN_RATIO = 1.0  # which gain so much of the mean gain at least,
-MAX_HIGH_GAIN_SHARE = 0.5  # and of which there is at most such a share;
-# and, by whether the loss is differentiable, only as long as an epoch gains so much of what as many steps on the other rows
-# gained, and of the most that one gained. (At nonsmooth points most rows gain nothing: what the others do says little of
-# what is left.)
-WORTH = {True: (2.0, 0.35), False: (0.0, 0.5)}
-ALL_WORTH = (0.0, 0.0)  # at nonsmooth points with a free intercept, whose balance these epochs keep
+RUN = 16  # consecutive rows that are shuffled together: 10-15 % more epochs, but each takes little more than half the time
+MIN_ROWS_FOR_RUNS = 64 * RUN  # fewer rows are shuffled one by one
+REPEATS = 5  # the most epochs over the high-gain rows alone
+HIGH_GAIN_RATIO = 1.0  # a high-gain row gains at least so many times the mean gain
+MAX_HIGH_GAIN_SHARE = 0.5  # there are no epochs over the high-gain rows alone if they are a larger share of the rows
+# By whether the loss is differentiable: these epochs go on only while one gains at least the first number times what as many
+# steps on the other rows gained, and at least the second times the largest gain of one of them. (At nonsmooth points most rows
+# gain nothing, so the gain of the other rows says little about what is left.)
+REPEAT_RULE = {True: (2.0, 0.35), False: (0.0, 0.5)}
+ALWAYS_REPEAT = (
+    0.0,
+    0.0,
+)  # for nonsmooth losses with a free intercept, because these epochs keep the balance sum p u = 0
 
 
 @helper
 def next_random(state):
-    """The next of a series of pseudo-random numbers (xorshift); state is an array of one."""
+    """The next pseudo-random number (xorshift); state is an array of length one."""
     x = state[0]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)
@@ -59,9 +62,9 @@ def shuffle(state, runs, count):
 
 
 @kernel
-def busy_rows(gains, chosen):
-    """The rows that gained most, into chosen; returns (how many they are, 0 if it is not known or they are too many; the mean
-    gain of the others)."""
+def high_gain_rows(gains, chosen):
+    """Write the high-gain rows into `chosen`; returns (their number, 0 if the gains are unknown or these rows are too many; the
+    mean gain of the others)."""
     n, total, count = np.uint64(gains.size), 0.0, np.uint64(0)
     for i in range(n):
         total += gains[i]
@@ -78,10 +81,10 @@ def busy_rows(gains, chosen):
 
 @kernel(fastmath=True)
 def sweep(loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, chosen, gains, runs, state):
-    """Steps on the chosen rows (none: on all) in shuffled runs; gains_i is about how much D rose by row i; returns (b,
-    their sum)."""
+    """Steps on the chosen rows (if empty, on all rows) in shuffled runs; gains_i is approximately the increase of D by row i.
+    Returns (b, the sum of the gains)."""
     n = np.uint64(chosen.size if chosen.size > 0 else u.size)
-    run = np.uint64(RUN) if n >= np.uint64(FEW) else np.uint64(1)
+    run = np.uint64(RUN) if n >= np.uint64(MIN_ROWS_FOR_RUNS) else np.uint64(1)
     shift = next_random(state) % run
     count = (n + shift + run - np.uint64(1)) // run
     shuffle(state, runs, count)
@@ -92,7 +95,7 @@ def sweep(loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias,
         for j in range(start, min(stop, n)):
             i = chosen[j] if chosen.size > 0 else j
             if p[i] > 0.0:
-                z = row_look(transfer, rows, i, v, 0.0)[0] + offset[i] + b
+                z = row_score(transfer, rows, i, v, 0.0)[0] + offset[i] + b
                 new = quick_dual_step(loss, u[i], z, q[i], y[i]) if q[i] > 0.0 else slope(loss, z, y[i])
                 change = new - u[i]
                 gain = 0.5 * p[i] * q[i] * change * change
@@ -108,20 +111,21 @@ def sweep(loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias,
 
 @kernel(fastmath=True)
 def dual_phase(
-    loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, centre, u, v, gains, worth, epochs, work,
+    loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, centre, u, v, gains, repeat_rule, epochs, work,
     state,
 ):  # fmt: skip
-    """`epochs` epochs over all rows; u and v are changed in place; returns (b, centre, how many steps there were).
+    """`epochs` epochs over all rows; u and v are updated in place; returns (b, centre, number of steps).
 
-    Before each of them, the rows that gained most in the one before have up to REPEATS epochs of their own: after a few
-    epochs, some rows have nearly all that is left to gain, and they are the same ones in the next. No epochs at all: one of the
-    rows that gained most, which is a tenth of the work and takes half of the gap away. gains are those of the last
-    epoch (0: not known; none at all: epochs over all rows only), worth is one of WORTH. work is two rows of as many entries as
-    there are rows, state that of the random numbers.
+    Before each of them, the high-gain rows of the previous epoch get up to REPEATS epochs of their own: after a few epochs, a
+    few rows account for nearly all of the remaining gain, and they are the same ones from epoch to epoch. With epochs = 0 there
+    is a single epoch over the high-gain rows, which is a tenth of the work and removes half of the gap.
+
+    gains are those of the last epoch (0: unknown; an empty array: epochs over all rows only), repeat_rule is a value of
+    REPEAT_RULE, work is an array (2, number of rows), and state that of the random numbers.
     """
     n, runs, none, steps = np.uint64(u.size), work[0], gains[:0], np.uint64(0)
     for _ in range(max(epochs, 1)):
-        count, others = busy_rows(gains, work[1])
+        count, others = high_gain_rows(gains, work[1])
         most, repeats = 0.0, REPEATS if epochs > 0 else 1
         for _ in range(repeats if count > np.uint64(0) else 0):
             b, gained = sweep(
@@ -130,21 +134,21 @@ def dual_phase(
             )  # fmt: skip
             steps += count
             most = max(most, gained)
-            if gained < worth[0] * others * count or gained < worth[1] * most:
+            if gained < repeat_rule[0] * others * count or gained < repeat_rule[1] * most:
                 break
         if epochs == 0:
             break
         b, _ = sweep(
             loss, transfer, rows, y, p, offset, q, inverse_strength, inverse_bias, b, u, v, work[1, :0], gains, runs, state,
         )  # fmt: skip
-        centre, b = b, b - (centre - b)  # the multiplier step: b - centre is what sum p u adds
+        centre, b = b, b - (centre - b)  # the multiplier step: b - centre is the contribution of sum p u
         steps += n
     return b, centre, steps
 
 
 def phase(loss: Loss, transfer: Any, rows: Rows, *arguments: Any) -> tuple[float, float, int]:
-    """`dual_phase`, sweep by sweep if the rows are so many that it must be possible to break it off."""
-    return (dual_phase if size(rows) <= LONGEST else dual_phase.in_steps)(loss, transfer, rows, *arguments)
+    """`dual_phase`; with many rows it runs sweep by sweep, so that it can be interrupted."""
+    return (dual_phase if size(rows) <= MAX_CALL_VALUES else dual_phase.in_steps)(loss, transfer, rows, *arguments)
 
 
 @kernel(fastmath=True)
@@ -152,19 +156,19 @@ def row_scores(transfer, rows, p, offset, b, v, z):
     """z_i = <x_i, transfer(v)> + offset_i + b for the rows with weight; the others are left out."""
     for i in range(np.uint64(z.size)):
         if p[i] > 0.0:
-            z[i] = row_look(transfer, rows, i, v, 0.0)[0] + offset[i] + b
+            z[i] = row_score(transfer, rows, i, v, 0.0)[0] + offset[i] + b
 
 
 @kernel
 def dual_steps(loss, y, q, u, z, shift, factor, out):
-    """out_i = how far u_i would move if the score were z_i + shift, and fell by factor q_i as u_i grows."""
+    """out_i = the dual step of row i if its score were z_i + shift and decreased at the rate factor q_i."""
     for i in range(np.uint64(u.size)):
         out[i] = dual_step(loss, u[i], z[i] + shift, factor * q[i], y[i]) - u[i] if q[i] > 0.0 else 0.0
 
 
 @kernel(fastmath=True)
 def young_sums(loss, y, p, offset, u, z, b):
-    """Sums of p times: loss(z + b), loss*(u) - u offset, and the residual of Fenchel and Young, loss + loss*(u) - u (z + b)."""
+    """Sums of p times loss(z + b), times loss*(u) - u offset, and times the Fenchel-Young residual loss + loss* - u (z + b)."""
     losses, conjugates, residual = 0.0, 0.0, 0.0
     for i in range(np.uint64(u.size)):
         at = z[i] + b
@@ -178,7 +182,7 @@ def young_sums(loss, y, p, offset, u, z, b):
 
 @kernel(fastmath=True)
 def violations(loss, y, p, q, u, z):
-    """(the largest, the root of the mean square) of how far rows would move their scores, q times the dual step."""
+    """(maximum, root mean square) of the violations: the change of the row's score by its dual step, q |step|."""
     largest, squares = 0.0, 0.0
     for i in range(np.uint64(u.size)):
         violation = q[i] * abs(dual_step(loss, u[i], z[i], q[i], y[i]) - u[i]) if q[i] > 0.0 else 0.0
@@ -189,7 +193,7 @@ def violations(loss, y, p, q, u, z):
 
 @kernel
 def moving_rows(loss, y, p, q, u, z, margin, out):
-    """out_i: whether row i counts and u_i would move if its score were off by the margin; returns how many would."""
+    """out_i: if row i has weight and its dual step at score z_i + margin or z_i - margin is not 0; returns their number."""
     count = 0
     for i in range(np.uint64(u.size)):
         up = dual_step(loss, u[i], z[i] + margin, q[i], y[i])

@@ -1,7 +1,7 @@
-"""How far to move one dual variable: the rules that a dual epoch can follow.
+"""Step rules of dual coordinate ascent: how far to move one dual variable.
 
-Changing u_i by t changes v by -t p_i x_i / strength. With c the curvature of h along x_i, the row's score then falls by
-about t q, q = p_i (c / strength + 1 / bias_strength), and `dual_step(u, z, q)` is the best t for that model.
+Changing u_i by t changes v by -t p_i x_i / strength. With c the curvature of h along x_i, the row's score then decreases by
+about t q, q = p_i (c / strength + 1 / bias_strength), and `dual_step(u, z, q)` is optimal for that model.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ import numpy as np
 
 from fenchel.compile.dispatch import helper, method
 from fenchel.compile.kernel import kernel
-from fenchel.losses.derived import FARTHEST, MOST_HALVINGS, middle
+from fenchel.losses.derived import MAX_HALVINGS, MAX_SCORE_EXPONENT, middle
 from fenchel.losses.protocol import curvature, dual_domain, dual_step, slope
 from fenchel.mirror_maps.coordinatewise import row_score_at, steepening
 from fenchel.mirror_maps.entropic import unit_shares
 
-ENOUGH = 1e-3  # a line search ends when its last correction is this share of the whole step
-LONGEST = 4.0  # exponents that one trial of a line search may add
-MOST_TRIALS = 40
-SMALLER = 0.1  # than Newton's, the default learning rate: "ten or even a hundred times", section 6.2 of Zhang (2002)
-ON_THE_WAY = (
-    1e-2  # from loss*'(u) to the score, the share at which the curvature of the loss is taken: on this side of a kink
-)
-INSIDE = 1e-6  # how far from an end or a kink it is looked whether there is one
+LINE_SEARCH_TOL = 1e-3  # a line search ends when its last correction is at most this fraction of the whole step
+MAX_EXPONENT_STEP = 4.0  # the most that one trial of a line search may add to an exponent
+MAX_TRIALS = 40
+# The default learning rate as a fraction of Newton's: section 6.2 of Zhang (2002) says "ten or even a hundred times" smaller.
+NEWTON_FRACTION = 0.1
+# The curvature of the loss is taken at this fraction of the way from loss*'(u) to the score: before the next nonsmooth point.
+CURVATURE_FRACTION = 1e-2
+PROBE_DISTANCE = 1e-6  # the distance at which ends of the domain and linear pieces of the loss are detected
 
 
 class Ascent(NamedTuple):
-    """A transfer function, the rule of the steps, and the share of each step that is taken."""
+    """A transfer function, a step rule, and the fraction of each step that is taken."""
 
     transfer: Any
     rule: Any
@@ -37,9 +37,10 @@ class Ascent(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What a step needs to know of a row: z is its whole score, with offset and intercept, `score` only <x_i, w>.
+    """The data of a row's step: z is the full score with offset and intercept, `score` only <x_i, w>.
 
-    rate is p_i / strength, bias p_i / bias_strength; curvature is that of h along the row here, bound that anywhere.
+    rate is p_i / strength, bias is p_i / bias_strength; curvature is that of h along the row at v, `bound` an upper bound of it
+    everywhere.
     """
 
     i: int
@@ -60,24 +61,24 @@ def new_dual(rule, loss, transfer, rows, v, at):
 
 @helper
 def model_step(loss, u, z, q, y):
-    """The best u if the score falls by q per unit of u."""
+    """The optimal u if the score decreases by q per unit of u."""
     return dual_step(loss, u, z, q, y) if q > 0.0 else slope(loss, z, y)
 
 
 @helper
 def within(x, centre, reach):
-    """x, moved to within reach of the centre."""
+    """x clipped to [centre - reach, centre + reach]."""
     return min(max(x, centre - reach), centre + reach)
 
 
 @helper
 def majorised_step(loss, transfer, at):
-    """A step that cannot lower D: the model's curvature bounds the true one all along it."""
+    """A step that cannot decrease D, because the model's curvature bounds the true one along the whole step."""
     new = model_step(loss, at.u, at.z, at.curvature * at.rate + at.bias, at.y)
     steep = steepening(transfer, at.i) * at.rate
     if steep <= 0.0 or new == at.u:
         return new
-    # Within one unit of steepness; the step with the larger curvature is shorter, so the bound holds all along it.
+    # Within one unit of steepness. The step with the larger curvature is shorter, so the bound holds along all of it.
     steeper = at.curvature * math.exp(min(abs(new - at.u) * steep, 1.0))
     if steeper >= at.bound:
         return model_step(loss, at.u, at.z, at.bound * at.rate + at.bias, at.y)
@@ -94,19 +95,19 @@ class Majorised(NamedTuple):
 
 @helper
 def row_curvature(at):
-    """The curvature of h along the row: its bound where there is one (of |x|^2 for L2, of max |x|^2 for entropies)."""
+    """The curvature of h along the row: its global bound if that is finite (|x|^2 for L2, max |x|^2 for entropies)."""
     return at.bound if at.bound < math.inf else at.curvature
 
 
 @kernel
 def slope_point(loss, u, z, y):
-    """The x nearest to z at which u is a slope of the loss, infinite if there is none: loss*'(u), where that is one number."""
+    """The x nearest to z at which u is a slope of the loss, infinite if there is none: loss*'(u), where that exists."""
     here = slope(loss, z, y)
     if here == u:
         return z
-    side = -1.0 if here > u else 1.0  # slopes do not fall
+    side = -1.0 if here > u else 1.0  # slopes are nondecreasing
     reach, near, far, found = 1.0, z, z + side, False
-    for _ in range(FARTHEST):
+    for _ in range(MAX_SCORE_EXPONENT):
         found = side * (slope(loss, far, y) - u) >= 0.0
         if found:
             break
@@ -114,7 +115,7 @@ def slope_point(loss, u, z, y):
         near, far = far, z + side * reach
     if not found:
         return side * math.inf
-    for _ in range(MOST_HALVINGS):
+    for _ in range(MAX_HALVINGS):
         x = middle(min(near, far), max(near, far))
         if x == near or x == far:
             break
@@ -127,25 +128,25 @@ def slope_point(loss, u, z, y):
 
 @kernel
 def is_steep_end(loss, u, x, z, y, low, high):
-    """Whether u is an end of the domain of loss* at which loss*' is infinite; x is `slope_point` there."""
+    """Whether u is an end of the domain of loss* at which loss*' is infinite; x is the `slope_point` of u."""
     if u != low and u != high:
         return False
-    inside = u + (INSIDE if u == low else -INSIDE) * min(1.0, high - low)
+    inside = u + (PROBE_DISTANCE if u == low else -PROBE_DISTANCE) * min(1.0, high - low)
     return not abs(slope_point(loss, inside, z, y) - x) <= 1.0
 
 
 @helper
 def is_flat(loss, z, y):
-    """Whether the loss is straight around z: its slope there is a kink of loss*."""
-    width = INSIDE * (1.0 + abs(z))
+    """Whether the loss is linear around z, so that loss* is not differentiable at its slope there."""
+    width = PROBE_DISTANCE * (1.0 + abs(z))
     return slope(loss, z - width, y) == slope(loss, z + width, y)
 
 
 class Explicit(NamedTuple):
     """Rule (11) of the paper, u <- u + eta strength / p (z - loss*'(u)), moved into the domain of loss*.
 
-    eta = 0 is the rate of section 6.2: a tenth of Newton's. As the paper says of (19) and (20), u does not pass a kink of loss*
-    at which it should end. Where loss*' is infinite, as that of the logistic loss at 0, the step is implicit.
+    eta = 0 is the rate of section 6.2: a tenth of Newton's. As the paper says of (19) and (20), u does not step beyond a
+    nonsmooth point of loss* that is optimal. Where loss*' is infinite, as for the logistic loss at 0, the step is implicit.
     """
 
     eta: float
@@ -160,8 +161,8 @@ class Explicit(NamedTuple):
         if self.eta > 0.0:
             q = at.rate / self.eta + at.bias
         else:
-            bend = curvature(loss, x + ON_THE_WAY * (at.z - x), at.y)
-            q = (row_curvature(at) * at.rate + at.bias + (1.0 / bend if bend > 0.0 else 0.0)) / SMALLER
+            c = curvature(loss, x + CURVATURE_FRACTION * (at.z - x), at.y)
+            q = (row_curvature(at) * at.rate + at.bias + (1.0 / c if c > 0.0 else 0.0)) / NEWTON_FRACTION
         if not q > 0.0:
             return target
         new = min(max(at.u + (at.z - x) / q, low), high)
@@ -170,13 +171,13 @@ class Explicit(NamedTuple):
 
 @helper
 def implicit_step(loss, eta, at):
-    """The maximiser of D with h along the row bent as if the rate were Newton's; eta = 0: ten times as much."""
-    bend = at.rate / eta if eta > 0.0 else row_curvature(at) * at.rate / SMALLER
-    return model_step(loss, at.u, at.z, bend + at.bias, at.y)
+    """The maximiser of D if h had the curvature along the row for which eta is Newton's rate; eta = 0: ten times its own."""
+    q = at.rate / eta if eta > 0.0 else row_curvature(at) * at.rate / NEWTON_FRACTION
+    return model_step(loss, at.u, at.z, q + at.bias, at.y)
 
 
 class Implicit(NamedTuple):
-    """The proximal form of rule (11), u' <- u + eta strength / p (z - loss*'(u')): the same where loss* is straight."""
+    """The proximal form of rule (11), u' <- u + eta strength / p (z - loss*'(u')): the same where loss* is linear."""
 
     eta: float
 
@@ -185,19 +186,19 @@ class Implicit(NamedTuple):
 
 
 class Exact(NamedTuple):
-    """The maximiser of D along the row, by secants between brackets: the slope of the score's fall is the model's q."""
+    """The maximiser of D along the row, by safeguarded secants: the rate at which the score decreases is the model's q."""
 
     def new_dual(self, loss, transfer, rows, v, at):
         steep = steepening(transfer, at.i) * at.rate
-        reach = LONGEST / steep if steep > 0.0 else math.inf
+        reach = MAX_EXPONENT_STEP / steep if steep > 0.0 else math.inf
         new = within(model_step(loss, at.u, at.z, at.curvature * at.rate + at.bias, at.y), at.u, reach)
         u, z, low, high = at.u, at.z, -math.inf, math.inf
-        for _ in range(MOST_TRIALS):
+        for _ in range(MAX_TRIALS):
             if new > u:
                 low = u
             elif new < u:
                 high = u
-            if abs(new - u) <= ENOUGH * abs(new - at.u) or new == u:
+            if abs(new - u) <= LINE_SEARCH_TOL * abs(new - at.u) or new == u:
                 return new
             if not low < new < high:
                 new = 0.5 * (low + high)
@@ -208,14 +209,17 @@ class Exact(NamedTuple):
             q = max((z - score) / (new - u), 0.0)
             u, z = new, score
             new = within(model_step(loss, u, z, q, at.y), u, reach)
-        return low if low >= at.u else high  # between the start and the optimum: D is concave, so it has not fallen
+        return (
+            low if low >= at.u else high
+        )  # between start and optimum, where the concave D is no less than at the start
 
 
 class Closed(NamedTuple):
-    """The exact step in closed form where a row's entries are -s, 0 and s: entropies and the hinge; else majorised.
+    """The exact step in closed form for rows with entries -s, 0 and s, entropies and the hinge; majorised for other rows.
 
-    scale holds s, 0 for other rows. With e = exp(a s), the score s (e G - S / e) is to equal `target`; normalised, s total
-    (e G - S / e) / (W + e G + S / e). G and S are the weights that grow and shrink, W = total - G - S the others.
+    scale holds s, or 0 for other rows. With e = exp(a s), the equation is s (e G - S / e) = `target`; for normalised weights,
+    s total (e G - S / e) / (W + e G + S / e) = `target`. G and S are the sums of the weights that grow and that shrink,
+    W = total - G - S that of the others.
     """
 
     margin: float

@@ -14,13 +14,13 @@ from fenchel.compile.dispatch import helper
 from fenchel.compile.kernel import kernel
 from fenchel.losses.protocol import dual_step, local_model, slope, value
 
-STEEPEST = 1e12  # curvature beyond which a row counts as nonsmooth
-PROBE = 1e-3  # width, in units of gamma, over which the change of u is measured
+MAX_CURVATURE = 1e12  # larger curvatures are truncated
+PROBE = 1e-3  # the difference quotients of u are taken over this width, in units of gamma
 
 
 @helper
 def smoothed_loss(loss, z, u0, gamma, y):
-    """(phi, its derivative u, loss at z, Fenchel-Young residual of u at z), without branches."""
+    """(phi, its derivative u, the loss at z, the Fenchel-Young residual of u at z), without branches."""
     u = dual_step(loss, u0, z, gamma, y)
     move = gamma * (u - u0)
     f, at_x = value(loss, z, y), value(loss, z - move, y)
@@ -29,7 +29,7 @@ def smoothed_loss(loss, z, u0, gamma, y):
 
 @kernel(fastmath=True)
 def smoothed_rows(loss, y, p, offset, gamma, u0, z, u, t, step):
-    """u at scores z, step = u - old u and t = p du/dz.
+    """Compute u at the scores z, step = u - old u, and t = p du/dz.
 
     Returns (sum p phi, sum p loss, sum p of the Fenchel-Young residuals, sum p u, sum t, sum t (x - offset)).
     """
@@ -59,7 +59,11 @@ def curved_rows(loss, y, p, offset, z, u, t, step):
     for i in range(np.uint64(y.size)):
         f, new, curvature = local_model(loss, z[i], y[i])
         counts = p[i] > 0.0
-        f, new, curvature = f if counts else 0.0, new if counts else u[i], min(curvature, STEEPEST) if counts else 0.0
+        f, new, curvature = (
+            f if counts else 0.0,
+            new if counts else u[i],
+            min(curvature, MAX_CURVATURE) if counts else 0.0,
+        )
         t[i] = p[i] * curvature
         total += p[i] * f
         slopes += p[i] * new
@@ -92,7 +96,7 @@ def curved_along(loss, y, p, z, dz, t):
     for i in range(np.uint64(z.size)):
         f, u, curvature = local_model(loss, z[i] + t * dz[i], y[i])
         counts = p[i] > 0.0
-        f, u, curvature = f if counts else 0.0, u if counts else 0.0, min(curvature, STEEPEST) if counts else 0.0
+        f, u, curvature = f if counts else 0.0, u if counts else 0.0, min(curvature, MAX_CURVATURE) if counts else 0.0
         total += p[i] * f
         first += p[i] * u * dz[i]
         second += p[i] * curvature * (dz[i] * dz[i])
@@ -101,7 +105,7 @@ def curved_along(loss, y, p, z, dz, t):
 
 @kernel(fastmath=True)
 def curved_weight(loss, y, p, z, gamma):
-    """The sum of p over the rows with curvature at scores z if u0 = 0."""
+    """The sum of p over the rows that have curvature at scores z if u0 = 0."""
     total, width = 0.0, PROBE * gamma
     for i in range(np.uint64(z.size)):
         rise = dual_step(loss, 0.0, z[i] + width, gamma, y[i]) - dual_step(loss, 0.0, z[i], gamma, y[i])
@@ -111,7 +115,7 @@ def curved_weight(loss, y, p, z, gamma):
 
 @kernel
 def curved_within(loss, y, p, z, u, reach, out):
-    """out_i: whether row i counts and its loss is not linear with slope u within `reach` of its score."""
+    """out_i: whether row i has weight and its loss is not linear with slope u within `reach` of its score."""
     for i in range(z.size):
         flat = slope(loss, z[i] - reach, y[i]) == u[i] and slope(loss, z[i] + reach, y[i]) == u[i]
         out[i] = p[i] > 0.0 and not flat

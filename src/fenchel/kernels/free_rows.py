@@ -1,6 +1,6 @@
-"""Linear systems of the free rows of a dual problem: (Q + shift) x = r, Q_ij = p_j (<x_i, x_j> / strength + inverse_bias).
+"""Linear systems in the free rows of a dual problem: (Q + shift) x = r, Q_ij = p_j (<x_i, x_j> / strength + inverse_bias).
 
-Q is self-adjoint in the inner product with weights p, in which the conjugate gradients are taken.
+Q is self-adjoint in the inner product with weights p, which the conjugate gradient method uses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def add_rows(rows, free, a, out):
 
 @kernel(fastmath=True)
 def multiply(rows, p, shift, inverse_strength, inverse_bias, free, x, g, out):
-    """out = (Q + shift) x; g is work space of zeros, one for every column, and is left as such."""
+    """out = (Q + shift) x; the workspace g has one entry per column, all zero before and after the call."""
     total = 0.0
     for k in range(np.uint64(free.size)):
         a = p[k] * x[k]
@@ -34,11 +34,11 @@ def multiply(rows, p, shift, inverse_strength, inverse_bias, free, x, g, out):
 
 @kernel(fastmath=True)
 def solve_free(rows, p, q, shift, inverse_strength, inverse_bias, free, r, held, x, first, steps, enough, g, work):
-    """x with (Q + shift) x = r in the rows that are not held, whose x stays: by conjugate gradients from the given x.
+    """Solve (Q + shift) x = r in the rows that are not held, by conjugate gradients from the given x; held entries stay.
 
-    p, q, shift, r and x are those of the free rows; q is the diagonal of Q. At most so many steps, or until the residual is
-    the share `enough` of `first` (if that is 0: of its own at the start, and x of zeros is taken for granted). Returns
-    (steps taken, the square of the first residual). work holds four rows of numbers for the free rows.
+    p, q, shift, r and x belong to the free rows; q is the diagonal of Q. Stops after `steps` steps, or when the residual is at
+    most `enough` times its first value, whose square is `first`; if `first` is 0, that is the residual of x = 0, from which the
+    iteration then starts. Returns (steps taken, the square of the first residual). work is an array (4, number of free rows).
     """
     residual, s, direction, out = work[0], work[1], work[2], work[3]
     for k in range(np.uint64(free.size)):

@@ -13,16 +13,16 @@ from fenchel.data.rows import add_outer, row_column, row_entry, row_span
 if TYPE_CHECKING:
     from fenchel.data.types import Rows
 
-NARROW = 200  # columns up to which `narrow_gram` is faster than BLAS, which wants a scaled copy of the rows
-HELD = 256  # rows that it holds at a time
-GUARD = 8  # places between its columns: else they would contend for the same lines of the cache
+NARROW = 200  # columns up to which `narrow_gram` is faster than BLAS, which needs a scaled copy of the rows
+BUFFER_ROWS = 256  # rows that `narrow_gram` buffers at a time
+PADDING = 8  # padding of its columns, which would otherwise compete for the same cache lines
 TILE = 16  # rows and columns of a triangle that are mirrored at a time
-CHUNK = 1024  # rows that BLAS has at a time
-FULL = 0.6  # share of the rows with weight from which all are taken
+CHUNK = 1024  # rows that are passed to BLAS at a time
+DENSE_SHARE = 0.6  # from this share of rows with nonzero weight on, all rows are used
 
 
 def add_gram(rows: Rows, weights: np.ndarray, out: np.ndarray) -> None:
-    """out += sum_i weights_i x_i x_i' on and above the diagonal (below: anything), weights >= 0; those of 0 cost little."""
+    """out += sum_i weights_i x_i x_i' on and above the diagonal (undefined below), weights >= 0; zero weights cost little."""
     if not isinstance(rows, Dense):
         gram_pass(rows, weights, out)
     elif out.shape[0] <= NARROW:
@@ -32,29 +32,29 @@ def add_gram(rows: Rows, weights: np.ndarray, out: np.ndarray) -> None:
 
 
 def symmetric(matrix: np.ndarray) -> np.ndarray:
-    """The matrix itself, its lower triangle now the mirror of the upper one."""
+    """Copy the upper triangle onto the lower one, in place, and return the matrix."""
     mirror_pass(matrix)
     return matrix
 
 
 def wide_gram(X: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
-    """The same for dense rows by BLAS, some of them at a time."""
+    """`add_gram` for dense rows by BLAS, in chunks of rows."""
     if X.dtype == np.float64 and weights.size and (weights == weights[0]).all():  # squares
         out += weights[0] * (X.T @ X)
         return
     used = np.flatnonzero(weights)
-    few = used.size < FULL * weights.size
-    root, room = np.sqrt(weights), np.empty((min(CHUNK, weights.size), X.shape[1]))
+    few = used.size < DENSE_SHARE * weights.size
+    root, buffer = np.sqrt(weights), np.empty((min(CHUNK, weights.size), X.shape[1]))
     for k in range(0, used.size if few else weights.size, CHUNK):
         at = used[k : k + CHUNK] if few else slice(k, k + CHUNK)
         part = X[at]
-        scaled = np.multiply(part, root[at][:, None], out=room[: part.shape[0]])
+        scaled = np.multiply(part, root[at][:, None], out=buffer[: part.shape[0]])
         out += scaled.T @ scaled
 
 
 @kernel
 def mirror_pass(matrix):
-    """The lower triangle becomes the mirror of the upper one, tile by tile: in place, as fresh memory costs more than this."""
+    """Copy the upper triangle onto the lower one, tile by tile; in place, because allocating new memory would cost more."""
     d = matrix.shape[0]
     for top in range(0, d, TILE):
         for left in range(0, top + TILE, TILE):
@@ -65,17 +65,17 @@ def mirror_pass(matrix):
 
 @kernel(fastmath=True)
 def narrow_gram(X, weights, out):
-    """The same for dense rows of few columns: some rows at a time are scaled and turned into columns that the cache holds."""
+    """`add_gram` for dense rows of few columns: rows are scaled and transposed into a buffer that fits into the cache."""
     d = X.shape[1]
     padded = (d + 3) // 4 * 4
-    columns, total, held = np.zeros((padded, HELD + GUARD)), np.zeros((padded, padded)), np.uint64(0)
+    columns, total, held = np.zeros((padded, BUFFER_ROWS + PADDING)), np.zeros((padded, padded)), np.uint64(0)
     for i in range(np.uint64(weights.size)):
         if weights[i] != 0.0:
             root = np.sqrt(weights[i])
             for j in range(np.uint64(d)):
                 columns[j, held] = root * X[i, j]
             held += np.uint64(1)
-            if held == HELD:
+            if held == BUFFER_ROWS:
                 add_products(columns, held, total)
                 held = np.uint64(0)
     add_products(columns, held, total)
@@ -86,7 +86,7 @@ def narrow_gram(X, weights, out):
 
 @kernel(fastmath=True)
 def add_products(columns, held, total):
-    """total_jk += <column j, column k> over the first `held` places, for k >= j at least; two by four at a time."""
+    """total_jk += <column j, column k> over the first `held` entries, at least for k >= j, in tiles of two by four."""
     for j in range(0, total.shape[0], 2):
         x, y = columns[j], columns[j + 1]
         for k in range(j // 4 * 4, total.shape[0], 4):
@@ -113,7 +113,7 @@ def add_products(columns, held, total):
 
 @kernel(fastmath=True)
 def gram_pass(rows, weights, out):
-    """out += sum_i weights_i x_i x_i' on and above the diagonal, as columns are in order within a row."""
+    """out += sum_i weights_i x_i x_i' on and above the diagonal, because the columns of a row are sorted."""
     for i in range(np.uint64(weights.size)):
         if weights[i] != 0.0:
             add_outer(rows, i, weights[i], out)

@@ -1,4 +1,4 @@
-"""The free intercept, minimised out exactly: b with 0 in sum_i p_i subdifferential(z_i + b)."""
+"""Exact minimisation over the free intercept: b with 0 in sum_i p_i subdifferential(z_i + b)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fenchel.compile.kernel import kernel
 from fenchel.data.sums import add
 from fenchel.losses.protocol import dual_domain, slope, value_and_slope
 
-MOST_DOUBLINGS = 60
-MOST_STEPS = 200
-CHUNK = np.uint64(512)  # rows whose slopes are added up before they join the compensated sum
+MAX_DOUBLINGS = 60
+MAX_STEPS = 200
+CHUNK = np.uint64(512)  # rows whose slopes are added before their sum joins the compensated sum
 
 
 @kernel
 def slope_sum(loss, y, p, z, centre, reach, b):
-    """sum p slope(z + b), the points kept within `reach` of `centre`; nondecreasing in b."""
+    """sum p slope(z + b), with the scores clipped to `reach` around `centre`; nondecreasing in b."""
     total = 0.0
     for i in range(z.size):
         if p[i] > 0.0:
@@ -27,7 +27,7 @@ def slope_sum(loss, y, p, z, centre, reach, b):
 
 @kernel(fastmath=True)
 def some_slopes(loss, y, p, z, b, start, stop):
-    """(sum p slope(z + b), sum p |slope|) of the rows start..stop, few enough to be added up without compensation."""
+    """(sum p slope(z + b), sum p |slope|) of the rows start..stop, few enough to be added without compensation."""
     total, size = 0.0, 0.0
     for i in range(start, stop):
         term = p[i] * slope(loss, z[i] + b, y[i])
@@ -52,7 +52,7 @@ def intercept_sums(loss, y, p, z, b, total, size):
 
 @kernel(fastmath=True)
 def some_equal_slopes(loss, y, p, z, low, high, start, stop):
-    """(sum p slope, sum p |slope|, number) of those of the rows start..stop whose slopes at z + low and z + high are equal."""
+    """(sum p slope, sum p |slope|, number) of the rows among start..stop whose slopes at z + low and z + high are equal."""
     total, size, number = 0.0, 0.0, 0
     for i in range(start, stop):
         lower, upper = slope(loss, z[i] + low, y[i]), slope(loss, z[i] + high, y[i])
@@ -66,8 +66,8 @@ def some_equal_slopes(loss, y, p, z, low, high, start, stop):
 
 @kernel
 def changing_rows(loss, y, p, z, low, high, out):
-    """(sum p slope, sum p |slope| of the rows whose slopes at z + low and z + high are equal, the number of the others), which
-    are written into out."""
+    """Write the rows whose slopes at z + low and z + high differ into `out`; returns (sum p slope and sum p |slope| of the
+    others, the number of rows written)."""
     n, found, correction, size, count = np.uint64(z.size), 0.0, 0.0, 0.0, 0
     for start in range(np.uint64(0), n, CHUNK):
         stop = min(start + CHUNK, n)
@@ -93,7 +93,7 @@ def score_size(p, z):
 
 @kernel
 def slope_limits(loss, y, p):
-    """(sum p low, sum p high): what the slopes of all rows tend to on either side."""
+    """(sum p low, sum p high): the limits of the sum of slopes for b to -inf and +inf."""
     low, high = 0.0, 0.0
     for i in range(y.size):
         if p[i] > 0.0:
@@ -105,14 +105,14 @@ def slope_limits(loss, y, p):
 
 @kernel
 def intercept_bracket(loss, y, p, z, centre, reach, b):
-    """(low, high) with slope_sum(low) <= 0 <= slope_sum(high), adjacent or equal: bisection with secant steps.
+    """(low, high) with slope_sum(low) <= 0 <= slope_sum(high), adjacent doubles or equal, by bisection with secant steps.
 
-    Where no finite b balances the slopes, the far end of the search is returned twice.
+    If no finite b balances the slopes, the far end of the search is returned twice.
     """
     at = slope_sum(loss, y, p, z, centre, reach, b)
     low, high, f_low, f_high = b, b, at, at
     stride = 1.0
-    for _ in range(MOST_DOUBLINGS):
+    for _ in range(MAX_DOUBLINGS):
         if f_low <= 0.0:
             break
         high, f_high = low, f_low
@@ -120,7 +120,7 @@ def intercept_bracket(loss, y, p, z, centre, reach, b):
         f_low = slope_sum(loss, y, p, z, centre, reach, low)
         stride *= 2.0
     stride = 1.0
-    for _ in range(MOST_DOUBLINGS):
+    for _ in range(MAX_DOUBLINGS):
         if f_high >= 0.0:
             break
         low, f_low = high, f_high
@@ -131,7 +131,7 @@ def intercept_bracket(loss, y, p, z, centre, reach, b):
         return low, low
     if f_high < 0.0 or f_high == 0.0:
         return high, high
-    for step in range(MOST_STEPS):
+    for step in range(MAX_STEPS):
         middle = low + 0.5 * (high - low)
         if step % 2 == 0 and f_high > f_low and math.isfinite(f_high) and math.isfinite(f_low):
             secant = low - f_low * (high - low) / (f_high - f_low)
@@ -153,9 +153,9 @@ def intercept_bracket(loss, y, p, z, centre, reach, b):
 def balanced_plane(loss, y, p, offset, z, low, high, share, centre, reach, u):
     """u = (1 - share) slopes at z + low + share slopes at z + high; returns the plane's constant.
 
-    The tangents of all rows at any points sum to a lower bound of the risk, <sum p u x, w> + constant. The points are
-    kept within `reach` of `centre` (the scores of the best point known), so that a loss that grows without bound cannot
-    give a useless plane; at the optimum they coincide.
+    The tangents of all rows, at any scores, sum to a lower bound of the risk, <sum p u x, w> + constant. The scores are
+    clipped to `reach` around `centre` (the scores of the best point known), so that a fast-growing loss cannot give a useless
+    plane; at the optimum this changes nothing.
     """
     constant = 0.0
     for i in range(z.size):

@@ -1,7 +1,7 @@
 """Passes over long dense rows, four at a time.
 
-Where w and the gradient do not fit into the nearest cache, walking over them costs as much as the rows themselves: four rows
-share each walk. A pass takes 0.6 to 0.9 of the time, the longer the rows the less; on shorter rows it would take more.
+When w and the gradient do not fit into the fastest cache, reading them costs as much as reading the rows. Here four rows share
+each access to them. A pass takes 0.6 to 0.9 of the time, the less the longer the rows; on shorter rows it would take longer.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def newton_of_long_rows(loss, rows, y, p, offset, w, b, z, u, h, gradient, curva
 
 
 @kernel(fastmath=True)
-def bent_long_rows(rows, h, v, shift, out):
+def hessian_product_of_long_rows(rows, h, v, shift, out):
     """`hessian_product_pass`."""
     n, a = np.uint64(h.size), np.empty(FOUR)
     for start in range(np.uint64(0), n, FOUR):

@@ -1,4 +1,4 @@
-"""Passes over structured examples in marginals of parts. Every kernel takes the parts first."""
+"""Passes over structured examples whose dual variables are marginals of parts. Every kernel takes the parts first."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from fenchel.structured.parts import (
 
 
 @kernel
-def marginal_pass(parts, p, first, room, start, values, out):
+def marginal_pass(parts, p, first, workspace_size, start, values, out):
     """out += sum p (F mu - phi(gold)); returns sum p <c, mu>."""
-    total, S = 0.0, np.empty(room)
+    total, S = 0.0, np.empty(workspace_size)
     for k in range(p.size):
         i = first + k
         if p[k] > 0.0:
@@ -27,9 +27,9 @@ def marginal_pass(parts, p, first, room, start, values, out):
 
 
 @kernel
-def proximal_pass(parts, p, first, room, w, q, start, centre, values):
+def proximal_pass(parts, p, first, workspace_size, w, q, start, centre, values):
     """values = argmax of <theta, mu> - q/2 |mu - centre|^2 over the marginals of each example, theta its scores at w."""
-    S = np.empty(room)
+    S = np.empty(workspace_size)
     for k in range(p.size):
         i = first + k
         theta = values[start[i] : start[i + 1]]
@@ -41,7 +41,7 @@ def proximal_pass(parts, p, first, room, w, q, start, centre, values):
 
 @kernel
 def uniform_pass(parts, p, first, start, values):
-    """values = marginals of the distribution that knows nothing."""
+    """values = the marginals of the uniform distribution."""
     for k in range(p.size):
         i = first + k
         theta = values[start[i] : start[i + 1]]
@@ -50,16 +50,16 @@ def uniform_pass(parts, p, first, start, values):
 
 
 @kernel
-def square_pass(parts, p, first, room, w, out):
+def square_pass(parts, p, first, workspace_size, w, out):
     """out += sum p F F'w."""
-    S = np.empty(room)
+    S = np.empty(workspace_size)
     for k in range(p.size):
         i = first + k
         theta = np.empty(parts_size(parts, i))
         clique_scores(parts, w, 0.0, i, S, theta)
         add_cliques(parts, i, theta, p[k], S, out)
         theta[:] = 0.0
-        add_cliques(parts, i, theta, -p[k], S, out)  # takes the gold features away again
+        add_cliques(parts, i, theta, -p[k], S, out)  # subtracts the gold features again
 
 
 @kernel
@@ -73,13 +73,13 @@ def reach_pass(parts, p, first):
 
 
 @kernel
-def extragradient_pass(parts, p, first, room, w_bar, w, times, step, entropic, rough, fine, start, kept):
+def extragradient_pass(parts, p, first, workspace_size, w_bar, w, times, step, entropic, rough, fine, start, kept):
     """The two steps of dual extragradient for the marginals of every example.
 
     v = prox of step times (F'w_bar + c), u = prox of v + step (F'w + c) (of the logarithm of v, for the entropy).
-    rough += sum p (F v - phi(gold)), fine the same for u; returns sum p <c, u>. If `kept` has room, u is kept there.
+    rough += sum p (F v - phi(gold)), and fine the same for u; returns sum p <c, u>. Unless `kept` is empty, u is stored there.
     """
-    total, S = 0.0, np.empty(room)
+    total, S = 0.0, np.empty(workspace_size)
     for k in range(p.size):
         i = first + k
         size = parts_size(parts, i)

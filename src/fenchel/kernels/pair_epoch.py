@@ -1,8 +1,8 @@
 """Steps on pairs of rows, which keep sum p u = 0, over a list of rows.
 
-A row's violation is the step it would take alone at the present guess b of the intercept. It waits in one of two small
-pools, for rows to be increased and for those to be decreased, until a row of the other kind is visited; then the
-two take the exact step of a pair, and b follows the intercept that suits both.
+A row's violation is the step it would take alone at the current estimate b of the intercept. The row waits in one of two small
+pools, one for dual variables that should increase and one for those that should decrease, until a row of the other kind is
+visited. The two then take the exact pair step, and b moves towards the intercept of that pair.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from fenchel.data.rows import axpy, dot, mapped_dot
 from fenchel.kernels.pair_step import pair_step
 from fenchel.losses.protocol import dual_step
 
-FLAT = 1e-12  # least curvature, as a share of the typical one: equal rows exchange all they can
-FOLLOW = 0.25  # how far b follows the intercept of a pair
+MIN_CURVATURE = 1e-12  # relative to the mean; pairs of equal rows have none, and the domain alone bounds their step
+INTERCEPT_STEP = 0.25  # the fraction of the way that b moves towards the intercept of a pair
 
 
 @kernel
@@ -41,10 +41,11 @@ def pair_epoch(
 ):
     """One visit to every row of `order`; u, v and idle (visits without a violation) are updated in place; returns b.
 
-    norms are |x_i|^2 and typical their mean; work is a vector of d zeros. pool (2, m) holds rows that wait, count how many
-    of them go down and up, violation (2, m) how much their scores are off: all three are kept from epoch to epoch.
+    norms are |x_i|^2 and typical is their mean; work is a vector of d zeros. pool (2, m) holds the waiting rows, count the
+    numbers of those to be decreased and to be increased, violation (2, m) the violations in units of the score. These three
+    persist from epoch to epoch.
     """
-    least = FLAT * typical + 1e-300
+    least = MIN_CURVATURE * typical + 1e-300
     for k in range(np.uint64(order.size)):
         i = order[k]
         z_i = mapped_dot(rows, i, v, transfer) + offset[i]
@@ -58,7 +59,7 @@ def pair_epoch(
         partner = i
         z_j = 0.0
         while count[other] > 0:  # count[other] falls
-            # The largest violation among those that wait, if it still is one.
+            # The waiting row with the largest violation, if it still has one.
             best = 0
             for m in range(1, count[other]):
                 if violation[other, m] > violation[other, best]:
@@ -75,12 +76,12 @@ def pair_epoch(
                 break
         if partner == i:
             if count[mine] == pool.shape[1]:
-                # Too many rows have violations of one sign: b is off, at least by the smallest of their violations.
+                # The pool is full of violations of one sign, so the error of b is at least the smallest of them.
                 weakest = 0
                 for m in range(1, count[mine]):
                     if violation[mine, m] < violation[mine, weakest]:
                         weakest = m
-                b -= FOLLOW * violation[mine, weakest] * (1.0 if change > 0.0 else -1.0)
+                b -= INTERCEPT_STEP * violation[mine, weakest] * (1.0 if change > 0.0 else -1.0)
                 at = weakest
             else:
                 at = count[mine]
@@ -97,5 +98,5 @@ def pair_epoch(
             axpy(rows, i, (u[i] - new_i) * p[i] * inverse_strength, v)
             axpy(rows, j, (u[j] - new_j) * p[j] * inverse_strength, v)
             u[i], u[j] = new_i, new_j
-            b += FOLLOW * (found - b)
+            b += INTERCEPT_STEP * (found - b)
     return b

@@ -1,6 +1,6 @@
-"""Passes over the rows of a block. `p` are the weights s_i / S; rows of weight 0 do not count, whatever their loss.
+"""Passes over the rows of a block. `p` are the weights s_i / S; rows of weight 0 are ignored, even if their loss is not finite.
 
-Row indices are unsigned throughout: a signed one costs a test per access (and int64 + uint64 is a float in numba).
+Row indices are unsigned throughout: a signed index costs a test per access (and int64 + uint64 is a float in numba).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fenchel.kernels.long_rows import combine_long_rows, risk_of_long_rows, scor
 from fenchel.kernels.row_losses import counted
 from fenchel.losses.protocol import conjugate, in_runs, slope, value_and_slope
 
-RUN = np.uint64(16)  # rows, where they are gone through in runs: few enough for the nearest cache
+RUN = np.uint64(16)  # rows that are processed together, for losses with `in_runs`: few enough for the fastest cache
 
 
 @kernel(fastmath=True)
@@ -33,7 +33,7 @@ def risk_by_rows(loss, rows, y, p, offset, w, b, gradient):
 
 @kernel(fastmath=True)
 def risk_by_runs(loss, rows, y, p, offset, w, b, gradient):
-    """`risk_pass`, a few rows at a time: their scores, then their losses in a loop that is vectorised, then their sum."""
+    """`risk_pass`, a few rows at a time: their scores, then their losses in a vectorised loop, then their weighted sum."""
     total, slopes, n = 0.0, 0.0, np.uint64(y.size)
     z, u = np.empty(RUN), np.empty(RUN)
     for start in range(np.uint64(0), n, RUN):
@@ -53,7 +53,9 @@ def risk_by_runs(loss, rows, y, p, offset, w, b, gradient):
 
 def risk_pass(loss, rows, y, p, offset, w, b, gradient):
     """gradient += sum_i p_i u_i x_i with u the slopes; returns (sum p loss, sum p u). Each row is fetched once."""
-    kind = risk_by_runs if in_runs(loss) else risk_by_rows  # here, so that only one of them is compiled
+    kind = (
+        risk_by_runs if in_runs(loss) else risk_by_rows
+    )  # chosen outside of the kernels, so that only one is compiled
     kind = risk_of_long_rows if is_long(rows) else kind
     return kind(loss, rows, y, p, offset, w, b, gradient)
 
@@ -73,7 +75,7 @@ def scores_pass(rows, offset, w, out):
 
 @kernel(fastmath=True)
 def combine_by_rows(rows, p, u, out):
-    """`combine_pass`, as the storage likes it."""
+    """`combine_pass`, by the `add_rows` of the storage format."""
     add_rows(rows, np.uint64(0), np.uint64(p.size), p, u, out)
 
 
@@ -92,7 +94,7 @@ def norms_pass(rows, out):
 
 @kernel(fastmath=True)
 def mean_square(rows, some):
-    """The mean of <x_i, x_i> over the rows of these numbers (unsigned)."""
+    """The mean of <x_i, x_i> over the rows `some` (unsigned numbers)."""
     total = 0.0
     for k in range(np.uint64(some.size)):
         total += sqnorm(rows, some[k])

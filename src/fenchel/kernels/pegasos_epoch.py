@@ -1,7 +1,7 @@
 """Stochastic subgradient steps with their dual variables.
 
-w = factor V / (alpha t) and u_i = factor A_i / (p_i t): the decay by 1 - 1/t is in the division, so that a step costs
-only the stored values of its rows.
+w = factor V / (alpha t) and u_i = factor A_i / (p_i t). The decay by 1 - 1/t is part of the division, so that the cost of a
+step is proportional to the stored values of its rows.
 """
 
 from __future__ import annotations

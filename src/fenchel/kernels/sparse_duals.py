@@ -1,8 +1,8 @@
-"""Dual variables, rows x scores, of which few in every row are not zero: columns and values of every row, with room to grow.
+"""Sparse dual variables, rows x scores: the columns and values of the nonzero entries of every row, in a growing pool.
 
-All rows share one pool. A row that outgrows its room moves to the end of the pool, with twice the room; when the pool is
-full, the kernel says at which row, `grown` makes a larger one without the holes, and the kernel goes on from there. Where that
-would be as large as a dense matrix, it makes one.
+All rows share one pool. A row that exceeds its capacity moves to the end of the pool and gets twice the capacity. When the
+pool is full, the kernel returns the row at which it stopped, `grown` makes a larger pool without holes, and the kernel resumes.
+If that pool would be as large as a dense matrix, `grown` makes a dense matrix instead.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fenchel.compile.kernel import kernel
 from fenchel.data.csr import unsigned
 from fenchel.data.dense import Dense
 from fenchel.data.rows import row_column, row_entry, row_parts, row_span, row_vector
-from fenchel.kernels.quads import add_to_rows
+from fenchel.kernels.simd import add_to_rows
 from fenchel.multiclass.protocol import conjugate
 
-LEAST = 4  # entries that a row has room for when it has any: a class and some others
-SPARE = 4  # places for every row that are free in a new pool, at least
-DENSE = 6  # one of so many entries changed: the others are added too, as vectors
-PLACE = 12  # bytes of a column and a value; a number of a dense matrix has 8
+MIN_CAPACITY = 4  # the least capacity of a row that is not empty: its class and some others
+FREE_PER_ROW = 4  # the least number of free entries per row in a new pool
+DENSE = 6  # if more than one in so many entries changed, all entries are added, as vectors
+ENTRY_BYTES = 12  # bytes of a column and a value; an entry of a dense matrix has 8
 
 
 def _written(duals, i, u):
@@ -32,7 +32,7 @@ def _written(duals, i, u):
 
 @method(_written)
 def keep_row(duals, i, u):
-    """Row i <- u; False, and nothing is changed, if there is no room. A dense row was written to in place already."""
+    """Row i <- u; returns False, without a change, if the pool is full. (A dense row has been updated in place already.)"""
 
 
 def _add_whole(duals, rows, i, a, change, out):
@@ -42,19 +42,19 @@ def _add_whole(duals, rows, i, a, change, out):
 
 @method(_add_whole)
 def add_change(duals, rows, i, a, change, out):
-    """out += a x_i change', change being that of a row; it is written over."""
+    """out += a x_i change', where `change` is that of a row of dual variables; it is overwritten."""
 
 
 class SparseDuals(NamedTuple):
-    """Row i has filled_i entries from begin_i on, sorted by column, and room for room_i; the pool is free from used_0 on."""
+    """Row i has filled_i entries from begin_i on, sorted by column, of at most capacity_i; the pool is free from used_0 on."""
 
     begin: np.ndarray
     filled: np.ndarray
-    room: np.ndarray
+    capacity: np.ndarray
     used: np.ndarray
     columns: np.ndarray
     values: np.ndarray
-    few: np.ndarray  # the columns of one row, for a moment
+    scratch: np.ndarray  # workspace for the columns of one row
 
     def row_vector(self, i, work):
         work[:] = 0.0
@@ -64,33 +64,33 @@ class SparseDuals(NamedTuple):
         return work
 
     def keep_row(self, i, u):
-        count = nonzero(u, self.few)
-        if count > self.room[i]:
-            room = room_for(count, np.uint64(u.size))
+        count = nonzero(u, self.scratch)
+        if count > self.capacity[i]:
+            capacity = capacity_for(count, np.uint64(u.size))
             start = self.used[0]
-            if start + room > np.uint64(self.columns.size):
+            if start + capacity > np.uint64(self.columns.size):
                 return False
-            self.begin[i], self.room[i], self.used[0] = start, room, start + room
+            self.begin[i], self.capacity[i], self.used[0] = start, capacity, start + capacity
         start = self.begin[i]
         for k in range(count):
-            self.columns[start + k], self.values[start + k] = self.few[k], u[self.few[k]]
+            self.columns[start + k], self.values[start + k] = self.scratch[k], u[self.scratch[k]]
         self.filled[i] = count
         return True
 
     def add_change(self, rows, i, a, change, out):
-        count = nonzero(change, self.few)
+        count = nonzero(change, self.scratch)
         if count > np.uint64(change.size // DENSE):
             columns, values = row_parts(rows, i)
             add_to_rows(a, values, columns, out, change)
             return
         for k in range(count):
-            change[k] = change[self.few[k]]
-        add_few(rows, i, a, self.few[:count], change[:count], out.shape[0], out)
+            change[k] = change[self.scratch[k]]
+        add_entries(rows, i, a, self.scratch[:count], change[:count], out.shape[0], out)
 
 
 @helper
 def nonzero(u, columns):
-    """The columns of what is not zero -> how many. No branches: which come next cannot be guessed."""
+    """Write the columns of the nonzero entries; returns their number. Without branches, which could not be predicted."""
     count = np.uint64(0)
     for c in range(np.uint64(u.size)):
         columns[count] = c
@@ -99,12 +99,12 @@ def nonzero(u, columns):
 
 
 @helper
-def room_for(count, m):
-    """The least power of two, from LEAST on, that is enough for so many of m entries; 0 for none."""
-    room = np.uint64(LEAST if count > 0 else 0)
-    while room < count:  # room doubles, from LEAST on
-        room *= np.uint64(2)
-    return min(room, m)
+def capacity_for(count, m):
+    """The smallest power of two, from MIN_CAPACITY on, that is at least `count`, but not more than m; 0 for no entries."""
+    capacity = np.uint64(MIN_CAPACITY if count > 0 else 0)
+    while capacity < count:  # capacity doubles, from MIN_CAPACITY on
+        capacity *= np.uint64(2)
+    return min(capacity, m)
 
 
 def stored(U: Any) -> SparseDuals | Dense:
@@ -119,27 +119,27 @@ def grown(duals: Any, m: int) -> SparseDuals | Dense:
 
 
 def _arranged(begin: np.ndarray, filled: np.ndarray, columns: np.ndarray, values: np.ndarray, m: int) -> Any:
-    """Rows in a new pool with half as much free room as they need, or more; dense, if that is no larger."""
-    n, room = filled.size, _rooms(filled, m)
-    needed = int(room.sum())
-    size = needed + max(needed // 2, SPARE * n, m)
-    if PLACE * size >= 8 * n * m:
+    """Copy the rows into a new pool in which at least a third is free; into a dense matrix, if that is no larger."""
+    n, capacity = filled.size, _capacities(filled, m)
+    needed = int(capacity.sum())
+    size = needed + max(needed // 2, FREE_PER_ROW * n, m)
+    if ENTRY_BYTES * size >= 8 * n * m:
         return Dense(_csr(begin, filled, columns, values, m).toarray())
-    places, used = np.cumsum(room) - room, np.array([needed], np.uint64)
-    few = np.empty(m, np.uint32)
-    pool = SparseDuals(places, filled.copy(), room, used, np.empty(size, np.uint32), np.empty(size), few)
+    places, used = np.cumsum(capacity) - capacity, np.array([needed], np.uint64)
+    scratch = np.empty(m, np.uint32)
+    pool = SparseDuals(places, filled.copy(), capacity, used, np.empty(size, np.uint32), np.empty(size), scratch)
     _copy(begin, filled, columns, values, pool.begin, pool.columns, pool.values)
     return pool
 
 
-def _rooms(count: np.ndarray, m: int) -> np.ndarray:
-    """`room_for` of many."""
-    exponent = np.ceil(np.log2(np.maximum(count.astype(float), LEAST)))
+def _capacities(count: np.ndarray, m: int) -> np.ndarray:
+    """`capacity_for`, for an array of counts."""
+    exponent = np.ceil(np.log2(np.maximum(count.astype(float), MIN_CAPACITY)))
     return np.where(count > 0, np.minimum(2.0**exponent, m), 0.0).astype(np.uint64)
 
 
 def as_csr(duals: SparseDuals, m: int) -> sp.csr_matrix:
-    """The rows as a CSR matrix of their own."""
+    """A copy of the rows as a CSR matrix."""
     return _csr(duals.begin, duals.filled, duals.columns, duals.values, m)
 
 
@@ -160,8 +160,8 @@ def _copy(begin, count, columns, values, to, new_columns, new_values):
 
 
 @kernel(fastmath=True)
-def add_few(rows, i, a, columns, u, features, out):
-    """out += a x_i u', u having these entries."""
+def add_entries(rows, i, a, columns, u, features, out):
+    """out += a x_i u' for a sparse u with these columns and values."""
     if out.shape[0] > features:
         for c in range(np.uint64(columns.size)):
             out[features, columns[c]] += a * u[c]
@@ -177,7 +177,7 @@ def sparse_combine(rows, p, duals, features, out):
     """out += sum_i p_i x_i u_i'."""
     for i in range(np.uint64(p.size)):
         start, stop = row_span(duals, i)
-        add_few(rows, i, p[i], duals.indices[start:stop], duals.values[start:stop], features, out)
+        add_entries(rows, i, p[i], duals.indices[start:stop], duals.values[start:stop], features, out)
 
 
 @kernel

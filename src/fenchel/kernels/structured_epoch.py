@@ -1,7 +1,7 @@
-"""Frank-Wolfe steps on the labels' weights of one example after another, with L2: w = -sum p a f psi / strength.
+"""Frank-Wolfe steps on the weights of the labels of one example after another, with L2: w = -sum p a f psi / strength.
 
 An example's vertices are the labels of its pool and the gold label, whose plane is 0. Along a direction c of their weights
-(sum c = 0) the dual gains step * <c, planes at w> - step^2 / 2 * p / strength * |sum c f psi|^2.
+(sum c = 0) the dual increases by step * <c, planes at w> - step^2 / 2 * p / strength * |sum c f psi|^2.
 """
 
 from __future__ import annotations
@@ -14,33 +14,31 @@ from fenchel.kernels.structured_passes import ROUNDING, plane_at
 from fenchel.structured.protocol import (
     add_label,
     best_label,
-    drain_label,
     label_cost,
     label_size,
     part_scores,
     plane_factor,
+    pop_square_norm,
 )
 
 PLAIN, AWAY, PAIRWISE = 0, 1, 2
 ASK, CACHE_FIRST, CACHE_ONLY = 0, 1, 2
-CRUMB = 1e-14  # weights below are rounding
-GOOD_SHARE, GOOD_PART = (
-    0.25,
-    0.01,
-)  # a label of the cache will do if it promises so much of the last gap, of the mean gap
+NEGLIGIBLE_WEIGHT = 1e-14  # smaller weights are rounding errors
+# A cached label is used without an oracle call if it promises these fractions of the example's last gap and of the mean gap.
+GOOD_SHARE, GOOD_PART = 0.25, 0.01
 
 
 @kernel
 def label_steps(
-    model, p, order, inverse_strength, room, kind, asks, gaps, w, scratch, average, steps_before, start, weights, offsets,
-    labels, used,
+    model, p, order, inverse_strength, workspace_size, kind, asks, gaps, w, scratch, average, steps_before, start, weights,
+    offsets, labels, used,
 ):  # fmt: skip
     """One step for every example of `order`; w, the pool, gaps and the average's correction are updated in place.
 
-    `average` (empty: none wanted) collects T_(k-1) (change of w in step k), T_k = 1 + .. + k, from which sum_k k w_k follows.
+    `average` (empty if not needed) sums T_(k-1) (change of w in step k), T_k = 1 + .. + k, from which sum_k k w_k follows.
     Returns (oracle calls, first example with a bad oracle or -1).
     """
-    S, candidate = np.empty(room), np.empty(1, dtype=np.int32)
+    S, candidate = np.empty(workspace_size), np.empty(1, dtype=np.int32)
     gains, c = np.empty(16), np.empty(16)
     calls, step_number, mean_gap = 0, steps_before, np.sum(p * gaps) / p.size
     for i in order:
@@ -83,7 +81,7 @@ def label_steps(
 
 @helper
 def planes_of(model, w, S, i, first, used, weights, offsets, labels, gains):
-    """(mean plane of the example's mixture, weight of the gold label, number of the best label or -1 for gold)."""
+    """(mean plane of the example's mixture, weight of the gold label, index of the best label or -1 for gold)."""
     mean, rest, best, top = 0.0, 1.0, -1, 0.0
     for k in range(used):
         gains[k] = plane_at(model, w, S, i, labels[offsets[first + k] : offsets[first + k + 1]])
@@ -96,7 +94,7 @@ def planes_of(model, w, S, i, first, used, weights, offsets, labels, gains):
 
 @helper
 def place_of(labels, offsets, first, used, y):
-    """The number of an equal label, or `used` if there is none."""
+    """The index of an equal label in the pool, or `used` if there is none."""
     for k in range(used):
         at, same = offsets[first + k], True
         for j in range(y.size):
@@ -110,11 +108,11 @@ def place_of(labels, offsets, first, used, y):
 
 @helper
 def direction(kind, used, first, weights, gains, best, top, mean, rest, c):
-    """(slope, largest step); c = the direction of the labels' weights; that of the gold label's is what remains."""
-    worst, low = (-1, 0.0) if rest > CRUMB else (-2, np.inf)
+    """(slope, largest step); c = the direction of the labels' weights; the weight of the gold label changes by -sum c."""
+    worst, low = (-1, 0.0) if rest > NEGLIGIBLE_WEIGHT else (-2, np.inf)
     for k in range(used):
         c[k] = 0.0
-        if weights[first + k] > CRUMB and gains[k] < low:
+        if weights[first + k] > NEGLIGIBLE_WEIGHT and gains[k] < low:
             worst, low = k, gains[k]
     if kind == PAIRWISE:
         if best >= 0:
@@ -140,7 +138,7 @@ def direction(kind, used, first, weights, gains, best, top, mean, rest, c):
 def move(
     model, pull, i, slope, most, used, first, c, w, scratch, average, triangle, weights, offsets, labels
 ):  # fmt: skip
-    """The best step along c."""
+    """Take the optimal step along c."""
     for k in range(used):
         if c[k] != 0.0:
             y = labels[offsets[first + k] : offsets[first + k + 1]]
@@ -148,7 +146,7 @@ def move(
     curvature = 0.0
     for k in range(used):
         if c[k] != 0.0:
-            curvature += drain_label(model, i, labels[offsets[first + k] : offsets[first + k + 1]], scratch)
+            curvature += pop_square_norm(model, i, labels[offsets[first + k] : offsets[first + k + 1]], scratch)
     curvature *= pull
     step = most if slope >= most * curvature else slope / curvature
     for k in range(used):
@@ -159,12 +157,12 @@ def move(
             if average.size > 0:
                 add_label(model, i, y, a * triangle, average)
             new = weights[first + k] + step * c[k]
-            weights[first + k] = new if new > CRUMB else 0.0
+            weights[first + k] = new if new > NEGLIGIBLE_WEIGHT else 0.0
 
 
 @kernel
 def insert_labels(flat, first_of, start, offsets, labels, used):
-    """The labels of a flat labeling into every example's pool, unless they are there."""
+    """Add the labels of a flat labeling to the pools of their examples, unless they are there already."""
     for i in range(used.size):
         y, first = flat[first_of[i] : first_of[i + 1]], start[i]
         at = place_of(labels, offsets, first, used[i], y)

@@ -18,23 +18,26 @@ from fenchel.structured.protocol import (
     plane_factor,
 )
 
-ROUNDING = 1e-9  # how far below 0, relatively, the best plane may lie
+ROUNDING = (
+    1e-9  # relative tolerance for a best plane below 0, which in exact arithmetic is at least that of the gold label
+)
 
 
 @helper
 def plane_at(model, w, S, i, y):
-    """The plane of label y at w, whose scores are S."""
+    """The plane of label y at w; S are the part scores at w."""
     cost = label_cost(model, i, y)
     return cost + plane_factor(model, cost) * label_margin(model, w, S, i, y)
 
 
 @kernel
-def hinge_pass(model, p, start, w, room, first, labels, gradient):
-    """gradient += sum p (slope of the best label); labels: the best of each example, flat from example `start` on.
+def hinge_pass(model, p, start, w, workspace_size, first, labels, gradient):
+    """gradient += sum p (slope of the best label); labels = the best label of each example, flat from example `start` on.
 
+    A best label that ties with the gold one counts with its plane, so that value, gradient and labels are one plane.
     Returns (sum p loss, the first example whose best plane is below 0 or not a number, else -1).
     """
-    total, S = 0.0, np.empty(room)
+    total, S = 0.0, np.empty(workspace_size)
     for k in range(p.size):
         i = start + k
         at = first[i] - first[start]
@@ -45,16 +48,16 @@ def hinge_pass(model, p, start, w, room, first, labels, gradient):
         cost = label_cost(model, i, y)
         if not value >= -ROUNDING * (cost + abs(value - cost)):
             return total, i
-        if p[k] > 0.0 and value > 0.0:
+        if p[k] > 0.0 and (value != 0.0 or cost > 0.0):  # the plane of the gold label is 0
             total += p[k] * value
             add_label(model, i, y, p[k] * plane_factor(model, cost), gradient)
     return total, -1
 
 
 @kernel
-def log_pass(model, p, start, w, room, gradient):
+def log_pass(model, p, start, w, workspace_size, gradient):
     """gradient += sum p (expected - gold features); returns (sum p loss, first example that is not finite, else -1)."""
-    total, S = 0.0, np.empty(room)
+    total, S = 0.0, np.empty(workspace_size)
     begin_pass(model, w, S)
     for k in range(p.size):
         if p[k] > 0.0:

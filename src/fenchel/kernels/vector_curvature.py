@@ -1,8 +1,8 @@
 """Second derivatives of losses of several scores, and the smoothed losses of the proximal point method in their dual.
 
-The Jacobian of a row's slopes is diag(s) - s s' / sum(s) for all losses whose dual variables lie in a simplex: s holds the
-probabilities of a softmax, or a constant on the face of the simplex where a projection onto it ends. Rows of `S` hold
-p_i s_i: the weight is in it. phi(z) = max over u of <u, z> - loss*(u) - gamma/2 |u - u0|^2 as in `kernels/envelope.py`.
+The Jacobian of a row's slopes is diag(s) - s s' / sum(s) for all losses whose dual variables lie in a simplex. s holds the
+probabilities of a softmax, or is constant on the face of the simplex that contains the projection. Row i of `S` is p_i s_i,
+including the weight. As in `kernels/envelope.py`, phi(z) = max over u of <u, z> - loss*(u) - gamma/2 |u - u0|^2.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _apply_curvature(s, z):
 
 @kernel(fastmath=True)
 def curvature_product(rows, S, V, features, out):
-    """out += sum_i x_i (J_i V'x_i)', each row touched once; a last row of V beyond the features is that of intercepts."""
+    """out += sum_i x_i (J_i V'x_i)', reading each row once; a last row of V beyond the features holds intercepts."""
     z = np.empty(V.shape[1])
     for i in range(np.uint64(S.shape[0])):
         row_scores(rows, i, V, features, z)
@@ -56,9 +56,9 @@ def shares_of_slopes(y, p, U, S):
 
 @kernel
 def shares_of_face(y, p, U, gamma, S):
-    """s = 1/gamma on the support of u + e_y; rows with a single entry there have no curvature, and s = 0.
+    """s = 1/gamma on the support of u + e_y; rows with a single entry in the support have no curvature, and s = 0.
 
-    u_y is minus a sum, so it may be off -1 by some roundings where u ends on that face; the others are 0 exactly.
+    u_y is minus a sum, so on the face u_y = -1 it may differ from -1 by rounding errors; the other entries are exactly 0.
     """
     for i in range(U.shape[0]):
         count, size = 0, p[i] / gamma
@@ -72,7 +72,7 @@ def shares_of_face(y, p, U, gamma, S):
 
 @kernel(fastmath=True)
 def vector_envelope(loss, y, p, Z, dZ, t, U0, gamma, U):
-    """U, the maximisers at scores Z + t dZ; returns the sums over p of (phi, its derivative in t, loss, residual of U).
+    """U = the maximisers at scores Z + t dZ; returns p-weighted sums of (phi, its derivative in t, loss, residual of U).
 
     The residual is that of the Fenchel-Young inequality between the loss and u. gamma = 0 is the loss itself.
     """
@@ -103,7 +103,7 @@ def vector_envelope(loss, y, p, Z, dZ, t, U0, gamma, U):
 
 @kernel(fastmath=True)
 def _smoothed(loss, y, z, u0, gamma, x, u):
-    """(phi, loss, residual) of a row at z; u is the maximiser, x = z - gamma (u - u0) where u is a slope of the loss."""
+    """(phi, loss, residual) of a row at z; u = the maximiser, x = z - gamma (u - u0), where u is a slope of the loss."""
     for c in range(z.size):
         x[c] = z[c] + gamma * u0[c]
     dual_prox(loss, x, gamma, y, u)

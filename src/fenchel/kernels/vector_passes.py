@@ -1,5 +1,5 @@
-"""Passes over the rows of a block for losses of a score vector. W is (features, m), feature by feature: a row's scores are
-sums of whole rows of W. A last row of W beyond the features, if there is one, holds free intercepts.
+"""Passes over the rows of a block for losses of several scores. W is (features, m), so that the scores of a row are a weighted
+sum of rows of W. A last row of W beyond the features, if there is one, holds free intercepts.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import numpy as np
 
 from fenchel.compile.kernel import kernel
 from fenchel.data.rows import apply, row_column, row_entry, row_parts, row_span, row_vector, sqnorm
-from fenchel.kernels.quads import LANES, add_to_rows, sum_rows
+from fenchel.kernels.simd import LANES, add_to_rows, sum_rows
 from fenchel.kernels.sparse_duals import add_change, keep_row
 from fenchel.multiclass.protocol import conjugate, dual_prox, slopes, value, value_and_slopes
 
@@ -55,8 +55,8 @@ def class_intercept_sums(loss, y, p, Z, c, b, total, size):
 
 @kernel
 def changing_class_rows(loss, y, p, Z, c, low, high, out):
-    """(sum p u_c, sum p |u_c| of the rows whose slope in the score of class c is the same with low and with high added to it,
-    the number of the others), which are written into out."""
+    """Write the rows whose slope u_c differs between low and high added to the score of class c into `out`; returns (sum p u_c
+    and sum p |u_c| of the other rows, the number of rows written)."""
     total, size, count = 0.0, 0.0, 0
     z, u = np.empty(Z.shape[1]), np.empty(Z.shape[1])
     for i in range(Z.shape[0]):
@@ -97,7 +97,7 @@ def add_row(rows, i, a, u, features, out):
 
 @kernel
 def vector_losses(loss, y, p, Z, U):
-    """U_i = slopes at Z_i, which may be the same memory; returns sum p loss."""
+    """U_i = slopes at Z_i; U and Z may share memory. Returns sum p loss."""
     total, z = 0.0, np.empty(Z.shape[1])
     for i in range(Z.shape[0]):
         z[:] = Z[i]
@@ -119,7 +119,7 @@ def vector_values(loss, y, p, Z):
 
 @kernel
 def vector_risk(loss, rows, y, p, W, features, gradient):
-    """gradient += sum_i p_i x_i u_i' with u the slopes; returns sum p loss. Each row is touched once."""
+    """gradient += sum_i p_i x_i u_i' with u the slopes; returns sum p loss. Each row is read once."""
     total = 0.0
     z, u = np.empty(W.shape[1]), np.empty(W.shape[1])
     for i in range(np.uint64(p.size)):
@@ -145,8 +145,8 @@ def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, 
     """One exact step for all dual variables of each row of `order`, with W = transfer(V), V = -sum p x u' / strength.
 
     `curvature` is p_i |x_i|^2 / strength; transfer None stands for W = V. V, the dual variables (`Dense` or `SparseDuals`),
-    idle (epochs without change) and gains (by how much D rose, at least) are updated in place. Returns (how many of the rows
-    had their step: fewer than all if the next has no room for it, how far these steps went: sum p |change|).
+    idle (epochs without change) and gains (lower bounds of the increase of D) are updated in place. Returns (the number of rows
+    that took their step, which is smaller than that of all rows if the pool of sparse duals is full; sum p |change|).
     """
     m = V.shape[1]
     t, new, work, moved = np.empty(m), np.empty(m), np.empty(m), 0.0
@@ -178,7 +178,7 @@ def block_epoch(loss, rows, y, p, transfer, order, curvature, inverse_strength, 
 
 @kernel(fastmath=True)
 def _difference(new, u):
-    """u <- new, new <- new - u; returns the sums of its sizes and squares."""
+    """u <- new, new <- new - u; returns the sums of absolute values and of squares of the change."""
     size, squared = 0.0, 0.0
     for c in range(u.size):
         change = new[c] - u[c]

@@ -1,6 +1,6 @@
-"""A private copy of sparse rows for methods that walk them many times: common columns first, rows in a chosen order.
+"""A private copy of sparse rows for methods that read them many times: common columns first, rows in a chosen order.
 
-Columns are renumbered by falling frequency, so that the part of w that most entries touch fits into the nearest caches.
+Columns are renumbered by decreasing frequency, so that the part of w that most entries refer to fits into the fastest caches.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ def count_columns(indices, counts):
 
 @kernel
 def rank_columns(counts, place, rank):
-    """rank_j = the place of column j by falling frequency, by counting; columns that are very common keep their order.
+    """rank_j = the rank of column j by decreasing frequency, by counting sort; the most common columns keep their order.
 
-    place is work space: as many entries as frequencies are told apart.
+    place is workspace, with one entry for every frequency that is distinguished.
     """
     most = np.uint64(place.size) - np.uint64(1)
     for f in range(np.uint64(place.size)):
@@ -41,7 +41,7 @@ def rank_columns(counts, place, rank):
 
 @kernel
 def copy_rows(source, order, rank, indptr, indices, values):
-    """The rows `order` of the source to their places; columns are renamed by `rank`, or not if it is empty."""
+    """Copy the rows `order` of the source; columns are renumbered by `rank` unless that is empty."""
     for k in range(np.uint64(order.size)):
         i, place = np.uint64(order[k]), np.uint64(indptr[k])
         for m in range(source.indptr[i], source.indptr[i + np.uint64(1)]):

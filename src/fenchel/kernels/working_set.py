@@ -1,7 +1,7 @@
-"""Dual steps on a few rows at a time, with their kernel matrix at hand.
+"""Dual steps on a small working set of rows whose kernel matrix is in memory.
 
 z_i = (K c)_i with c = -(p u) / alpha; changing u_i by t changes z_k by -t p_i K_ki / alpha. A row's violation is the exact
-step it would take alone: du_i at the present intercept.
+step du_i that it would take alone at the current intercept.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from fenchel.compile.kernel import kernel
 from fenchel.kernels.pair_step import pair_step
 from fenchel.losses.protocol import dual_step
 
-MOST_BALANCING = 60
-BALANCED = 0.1  # share of the violations that may be left over: enough for rows of both signs to be known
-NEGATIVE = 1e-8  # curvature below minus this share of the diagonal is not rounding
-ALIKE = 1e-3  # gains by going up and down that differ more are not alike
-FLAT = 1e-12  # least curvature, as a share of the diagonal: equal rows exchange all they can
+MAX_BALANCE_STEPS = 60
+BALANCED = 0.1  # tolerance of sum p change relative to sum p |change|: small enough that rows of both signs are known
+NEGATIVE = 1e-8  # curvature below minus this fraction of the diagonal is not a rounding error
+SIMILAR_GAIN = (
+    1e-3  # the intercept is sought again when the smaller gain of the two signs is below this fraction of the other
+)
+FLAT = 1e-12  # relative to the diagonal; pairs of equal rows have none, and the domain alone bounds their step
 
 
 @kernel
@@ -31,7 +33,7 @@ def violations(loss, y, p, z, u, q, b, rows, change):
 
 @kernel
 def balance(loss, y, p, z, u, q, b, rows, change):
-    """(b, size) with nearly balanced violations, so that rows of both signs are among them; size 0 means the optimum."""
+    """(b, sum p |change|) at which violations are nearly balanced, so that both signs occur; a sum of 0 means the optimum."""
     total, size = violations(loss, y, p, z, u, q, b, rows, change)
     bound = 0.0
     for k in range(rows.size):
@@ -39,7 +41,7 @@ def balance(loss, y, p, z, u, q, b, rows, change):
     low = high = at_low = at_high = b
     below = above = False
     stride = 0.0
-    for _ in range(MOST_BALANCING):
+    for _ in range(MAX_BALANCE_STEPS):
         if abs(total) <= BALANCED * size:
             break
         if total < 0.0:
@@ -60,16 +62,16 @@ def balance(loss, y, p, z, u, q, b, rows, change):
 
 @kernel
 def solve_block(loss, y, p, K, inverse_alpha, q, z, u, b, free, share, most, rows, change):
-    """Steps on all rows of a small problem with kernel matrix K until the violations shrink to `share` of the first ones.
+    """Solve a small problem with kernel matrix K until the largest gain is at most `share` of the first one.
 
-    Returns (b, steps), steps -1 if K has negative curvature. z and u are updated in place; rows is 0 .. m - 1.
+    Returns (b, steps), with steps = -1 if K has negative curvature. z and u are updated in place; rows is 0 .. m - 1.
     """
     first = -1.0
     for step in range(most):
         violations(loss, y, p, z, u, q, b, rows, change)
         i, j, up, down = _strongest(p, q, change)
-        # The intercept of the last pair will do while violations of both signs are alike; else it is sought again.
-        if free and (step == 0 or min(up, down) <= ALIKE * max(up, down) or max(up, down) <= share * first):
+        # The intercept of the last pair is kept while the gains of both signs are similar; else it is sought again.
+        if free and (step == 0 or min(up, down) <= SIMILAR_GAIN * max(up, down) or max(up, down) <= share * first):
             b, _ = balance(loss, y, p, z, u, q, b, rows, change)
             i, j, up, down = _strongest(p, q, change)
         gain = max(up, down)
@@ -80,10 +82,10 @@ def solve_block(loss, y, p, K, inverse_alpha, q, z, u, b, free, share, most, row
             i = i if up >= down else j
             _move(p, K, inverse_alpha, z, u, i, u[i] + change[i])
             continue
-        # Of the rows whose violation is more than rounding, the one with which the pair gains most.
+        # The partner is the row with which the pair gains most, among those whose violation exceeds rounding errors.
         gain, violation = 0.0, q[i] * change[i]
         for k in range(rows.size):
-            if change[k] < 0.0 and p[k] * q[k] * change[k] * change[k] >= ALIKE * down:
+            if change[k] < 0.0 and p[k] * q[k] * change[k] * change[k] >= SIMILAR_GAIN * down:
                 Q = K[i, i] + K[k, k] - 2.0 * K[i, k]
                 apart = violation - q[k] * change[k]
                 mine = apart * apart / max(Q, FLAT * (K[i, i] + K[k, k]) + 1e-300)
@@ -103,7 +105,7 @@ def solve_block(loss, y, p, K, inverse_alpha, q, z, u, b, free, share, most, row
 
 @kernel
 def _strongest(p, q, change):
-    """(the row that gains most by going up, the one by going down, their gains); -1 where there is none."""
+    """(the row that gains most by an increase, the row that gains most by a decrease, their gains); -1 if there is none."""
     i, j, up, down = -1, -1, 0.0, 0.0
     for k in range(change.size):
         gain = p[k] * q[k] * change[k] * change[k]

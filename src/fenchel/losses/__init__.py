@@ -1,4 +1,4 @@
-"""Scalar losses loss(z, y), convex in the raw score z. One per file; `fenchel.losses.protocol` says what a loss is.
+"""Scalar losses loss(z, y), convex in the raw score z. One per file; `fenchel.losses.protocol` defines the interface.
 
 A loss of your own needs only `value` and `slope`:
 
@@ -13,75 +13,35 @@ A loss of your own needs only `value` and `slope`:
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fenchel.errors import InputError, UnknownNameError
-from fenchel.losses.absolute import Absolute
+from fenchel.errors import InputError
+from fenchel.losses.absolute import Absolute as Absolute
 from fenchel.losses.check import check, check_foreign
 from fenchel.losses.derived import is_differentiable
-from fenchel.losses.epsilon_insensitive import EpsilonInsensitive
-from fenchel.losses.exponential import Exponential
-from fenchel.losses.hinge import Hinge
-from fenchel.losses.huber import Huber
-from fenchel.losses.logistic import Logistic
-from fenchel.losses.moreau import Moreau
-from fenchel.losses.novelty import Novelty
-from fenchel.losses.poisson import Poisson
-from fenchel.losses.power_hinge import PowerHinge
-from fenchel.losses.quantile import Quantile
-from fenchel.losses.smoothed_hinge import SmoothedHinge
-from fenchel.losses.squared import Squared
-from fenchel.losses.squared_hinge import SquaredHinge
+from fenchel.losses.epsilon_insensitive import EpsilonInsensitive as EpsilonInsensitive
+from fenchel.losses.exponential import Exponential as Exponential
+from fenchel.losses.hinge import Hinge as Hinge
+from fenchel.losses.huber import Huber as Huber
+from fenchel.losses.logistic import Logistic as Logistic
+from fenchel.losses.moreau import Moreau as Moreau
+from fenchel.losses.novelty import Novelty as Novelty
+from fenchel.losses.poisson import Poisson as Poisson
+from fenchel.losses.power_hinge import PowerHinge as PowerHinge
+from fenchel.losses.quantile import Quantile as Quantile
+from fenchel.losses.smoothed_hinge import SmoothedHinge as SmoothedHinge
+from fenchel.losses.squared import Squared as Squared
+from fenchel.losses.squared_hinge import SquaredHinge as SquaredHinge
+from fenchel.registry import Registry, classes_in, public_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fenchel.losses.protocol import Loss
 
-__all__ = [
-    "LOSSES",
-    "Absolute",
-    "EpsilonInsensitive",
-    "Exponential",
-    "Hinge",
-    "Huber",
-    "Logistic",
-    "Moreau",
-    "Novelty",
-    "Poisson",
-    "PowerHinge",
-    "Quantile",
-    "SmoothedHinge",
-    "Squared",
-    "SquaredHinge",
-    "check",
-    "check_foreign",
-    "from_parameters",
-    "make",
-    "parameters",
-    "smoothness",
-]
 
-_CLASSES = [Absolute, EpsilonInsensitive, Exponential, Hinge, Huber, Logistic, Moreau, Novelty, Poisson, PowerHinge]
-_CLASSES += [Quantile, SmoothedHinge, Squared, SquaredHinge]
-LOSSES: dict[str, type] = {re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower(): cls for cls in _CLASSES}
-
-
-def make(spec: object) -> Any:
-    """A validated loss from a name or an object.
-
-    >>> make("quantile")
-    Quantile(tau=0.5)
-    """
-    if isinstance(spec, str):
-        if spec not in LOSSES:
-            raise UnknownNameError("loss", spec, LOSSES)
-        if spec == "moreau":
-            raise InputError("loss 'moreau' needs the loss it smooths: pass fenchel.losses.Moreau(loss, gamma)")
-        return LOSSES[spec]()
-    if isinstance(spec, type):
-        raise InputError(f"loss must be an object, got the class {spec.__name__}: write {spec.__name__}(...)")
+def _accept(spec: Any) -> Any:
+    """Floats in the fields, all methods that are needed, sound parameters."""
     loss = _as_named_tuple(spec)
     for name in ("value", "slope"):
         if not callable(getattr(loss, name, None)):
@@ -91,8 +51,23 @@ def make(spec: object) -> Any:
     return loss
 
 
+LOSSES: Registry[Any] = Registry(
+    "loss", classes_in(globals(), lambda cls: hasattr(cls, "value") and hasattr(cls, "slope")), _accept
+)
+__all__ = public_names(LOSSES, "LOSSES", check, check_foreign, "from_parameters", "make", "parameters", "smoothness")
+
+
+def make(spec: object) -> Any:
+    """A validated loss from a name or an object.
+
+    >>> make("quantile")
+    Quantile(tau=0.5)
+    """
+    return LOSSES.make(spec)
+
+
 def _as_named_tuple(spec: Any) -> Any:
-    """Floats in the fields (numba compiles one kernel per field type), and a NamedTuple made of any other object."""
+    """The loss with float fields, because numba compiles one kernel per field type; other objects become a NamedTuple."""
     cls = type(spec)
     if isinstance(spec, tuple) and hasattr(spec, "_fields"):
         return cls._make(_number(f, v, cls) for f, v in zip(spec._fields, spec, strict=True))
@@ -115,7 +90,7 @@ def _number(name: str, value: Any, cls: type) -> Any:
 
 
 def smoothness(loss: Loss, targets: Iterable[float] = (-1.0, 1.0)) -> float | None:
-    """The Lipschitz constant of the slope; inf if it is continuous without one, None if it jumps.
+    """The Lipschitz constant of the slope; inf if the slope is continuous but not Lipschitz, None if it jumps.
 
     >>> smoothness(Logistic()), smoothness(Hinge())
     (0.25, None)
@@ -127,10 +102,7 @@ def smoothness(loss: Loss, targets: Iterable[float] = (-1.0, 1.0)) -> float | No
 
 def parameters(loss: Any) -> dict[str, Any]:
     """The loss as plain data, for model files: {"name": ..., fields}. Only built-in losses can be written."""
-    name = next((k for k, cls in LOSSES.items() if cls is type(loss)), None)
-    if name is None:
-        raise InputError(f"{type(loss).__name__} is not a built-in loss and cannot be written to a file")
-    return {"name": name} | {f: v if isinstance(v, float) else parameters(v) for f, v in loss._asdict().items()}
+    return LOSSES.parameters(loss)
 
 
 def from_parameters(data: dict[str, Any]) -> Any:
@@ -139,10 +111,4 @@ def from_parameters(data: dict[str, Any]) -> Any:
     >>> from_parameters(parameters(Moreau(Hinge(), 0.5)))
     Moreau(loss=Hinge(margin=1.0), gamma=0.5)
     """
-    fields = {k: from_parameters(v) if isinstance(v, dict) else v for k, v in data.items() if k != "name"}
-    if data.get("name") not in LOSSES:
-        raise UnknownNameError("loss", str(data.get("name")), LOSSES)
-    try:
-        return make(LOSSES[data["name"]](**fields))
-    except TypeError as error:
-        raise InputError(f"parameters of loss {data['name']!r} do not fit: {error}") from None
+    return LOSSES.from_parameters(data)

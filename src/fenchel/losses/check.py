@@ -1,5 +1,5 @@
-"""The defining inequalities of a loss, tried at many points: for the author of a loss, for a `Problem` with a loss that is not
-Fenchel's own, and for our own tests."""
+"""Check the defining inequalities of a loss at many points: for the author of a loss, for every `Problem` with a custom loss,
+and for the test suite."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ Test = Callable[[Any, Any, float], Iterator[str]]
 SCORES = [-30.0, -8.0, -3.0, -1.5, -1.0, -0.6, -0.25, -0.1, 0.0, 0.1, 0.3, 0.5, 0.9, 1.0, 1.2, 2.0, 4.0, 9.0, 30.0]
 TARGETS = [-2.5, -1.0, 0.0, 1.0, 2.0, 5.0]
 STEPS = [1e-3, 0.3, 1.0, 20.0]
-# Distances from 0 and from the target at which convexity is tried: 1e-6 to 1e8, and closer together in the middle.
+# Distances from 0 and from the target at which convexity is checked: 1e-6 to 1e8, more closely spaced in the middle.
 DISTANCES = 10.0 ** np.concatenate([np.arange(-6, -2, 1 / 8), np.arange(-2, 4, 1 / 32), np.arange(4, 8.1, 1 / 8)])
-MOST_TARGETS = 6  # of a problem's own that are tried
-_SOUND: set[Any] = set()  # foreign losses, with targets, in which nothing was found
+MAX_TARGETS = 6  # distinct targets of a problem at which a custom loss is checked
+_SOUND: set[Any] = set()  # custom losses, with targets, that have passed the checks
 
 
 def check(loss: Loss, targets: Iterable[float] | None = None, rtol: float = 1e-8) -> None:
     """Raise InputError listing everything that is wrong with a loss; return None if nothing is.
 
-    Checked: numbers come back and are finite, value is convex and slope a subgradient (on a grid from 1e-6 to 1e8 around 0
-    and the target), slope is nondecreasing, a loss that calls itself `nonnegative` is, and, where the loss has them, that
+    The checks: value and slope return finite numbers, value is convex and slope a subgradient (on a grid from 1e-6 to 1e8
+    around 0 and the target), slope is nondecreasing, a loss declared `nonnegative` is, and those of the methods
     `value_and_slope`, `local_model`, `conjugate`, `dual_step`, `quick_dual_step`, `dual_domain`, `curvature` and `smoothness`
-    agree with value and slope.
-    `targets` are the y to try (default: a few numbers the loss allows).
+    that the loss has agree with value and slope.
+    `targets` are the y to use (default: a few numbers that the loss allows).
 
     >>> from typing import NamedTuple
     >>> class Wrong(NamedTuple):
@@ -55,10 +55,10 @@ def check(loss: Loss, targets: Iterable[float] | None = None, rtol: float = 1e-8
 
 
 def check_foreign(loss: Loss, targets: Iterable[float], rtol: float = 1e-8) -> None:
-    """Raise InputError if a loss that is not Fenchel's own is wrong for some of these targets.
+    """Raise InputError if a custom loss is wrong for some of these targets.
 
-    Called for every `Problem`; a loss is tried once for its class, parameters and targets. As in `check`, except that a
-    value which overflows far from the target is no fault, and that methods which only guide solvers are not tried.
+    Called for every `Problem`; a loss is checked once per class, parameters and targets. The checks are those of `check`, but
+    a value may overflow far from the target, and methods that only guide solvers are not checked.
 
     >>> from fenchel.losses import Hinge
     >>> check_foreign(Hinge(), [-1.0, 1.0])  # nothing to do
@@ -66,7 +66,7 @@ def check_foreign(loss: Loss, targets: Iterable[float], rtol: float = 1e-8) -> N
     if is_builtin(loss):
         return
     unique = sorted({float(y) for y in targets})
-    chosen = tuple(unique[k] for k in {round(j * (len(unique) - 1) / (MOST_TARGETS - 1)) for j in range(MOST_TARGETS)})
+    chosen = tuple(unique[k] for k in {round(j * (len(unique) - 1) / (MAX_TARGETS - 1)) for j in range(MAX_TARGETS)})
     if (key := (_identity(loss), chosen)) in _SOUND:
         return
     tests = (_numbers, _convex_everywhere, _deterministic, _nonnegative, _fenchel_young, _fused)
@@ -75,12 +75,12 @@ def check_foreign(loss: Loss, targets: Iterable[float], rtol: float = 1e-8) -> N
 
 
 def _identity(value: object) -> Any:
-    """Classes and parameters: two losses of one name may be two classes."""
+    """Class and parameters, as a key; two classes may have the same name."""
     return (type(value), *map(_identity, value)) if isinstance(value, tuple) else value
 
 
 def _faults(tests: Sequence[Test], loss: Loss, targets: Iterable[float], rtol: float) -> list[str]:
-    """The first fault that each test finds; those of the first test alone, which asks whether there are numbers at all."""
+    """The first fault that each test finds. If the first test, for finite numbers, finds one, the others are not run."""
     faults: list[str] = []
     for test in tests:
         faults += _first_fault(test, loss, targets, rtol)
@@ -106,7 +106,7 @@ class _Safe:
 
     def __init__(self, loss: Loss):
         self.loss = loss
-        self.raised: set[tuple] = set()  # the arguments of slopes that did
+        self.raised: set[tuple] = set()  # the arguments at which `slope` raised
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.loss, name)
@@ -135,7 +135,7 @@ def _finite(loss: Loss, targets: Iterable[float], rtol: float) -> Iterator[str]:
 
 
 def _numbers(loss: _Safe, targets: Iterable[float], rtol: float) -> Iterator[str]:
-    """As `_finite`, around each target, where a value may overflow."""
+    """Like `_finite`, but around each target, and values may overflow."""
     finite = 0
     for y, z in itertools.product(targets, [y + z for y in targets for z in SCORES]):
         f, g = loss.value(z, y), loss.slope(z, y)
@@ -148,18 +148,18 @@ def _numbers(loss: _Safe, targets: Iterable[float], rtol: float) -> Iterator[str
             yield f"slope is {g} at z={z}, y={y}, where the value is {f:.6g}"
         finite += math.isfinite(f) and math.isfinite(g)
     if not finite:
-        yield "no value is finite at any score that was tried"
+        yield "the value is not finite at any of the scores that were tried"
 
 
 def _convex_everywhere(loss: Loss, targets: Iterable[float], rtol: float) -> Iterator[str]:
-    """On a fine grid of scores around 0 and around each target no value lies below the tangent at a neighbour: then none lies
-    below any tangent."""
+    """On a fine grid of scores around 0 and around each target, no value lies below the tangent at a neighbouring point; then
+    none lies below any tangent of the grid."""
     loss = loss if isinstance(loss, _Safe) else _Safe(loss)
     for y in targets:
         z = np.unique([c + d for c in {0.0, y} for d in (*-DISTANCES, 0.0, *DISTANCES)])
         f = np.array([float(loss.value(x, y)) for x in z.tolist()])
         g = np.array([float(loss.slope(x, y)) for x in z.tolist()])
-        known = np.flatnonzero(np.isfinite(f))  # beyond, values have overflowed
+        known = np.flatnonzero(np.isfinite(f))  # values outside this range have overflowed
         if known.size and known.size <= known[-1] - known[0]:
             yield f"value is infinite or NaN between scores at which it is finite (y={y:.6g}): not convex"
         if (f == -math.inf).any():
@@ -169,15 +169,16 @@ def _convex_everywhere(loss: Loss, targets: Iterable[float], rtol: float) -> Ite
 
 
 def _below_tangents(z: np.ndarray, f: np.ndarray, g: np.ndarray, y: float, rtol: float) -> Iterator[str]:
-    """Where f at a point lies below the tangent at the point before or after it; first those about 1 from y, easy to read."""
-    # What terms as large as the values at smaller scores are rounded by
+    """The points where f lies below the tangent at the previous or next point; first those at a distance of about 1 from y,
+    which are the easiest to understand."""
+    # The rounding error of terms as large as the values at smaller scores
     order, noise = np.argsort(np.abs(z)), np.empty(z.size)
     noise[order] = 64 * np.finfo(float).eps * np.maximum.accumulate(np.abs(f[order]))
     found = []
     for at, to in ((slice(None, -1), slice(1, None)), (slice(1, None), slice(None, -1))):
         rise = g[at] * (z[to] - z[at])
         allowed = rtol * (np.abs(f[at]) + np.abs(f[to]) + np.abs(rise)) + noise[at] + noise[to]
-        wrong = np.flatnonzero(f[to] - f[at] - rise < -allowed)  # what is NaN has overflowed
+        wrong = np.flatnonzero(f[to] - f[at] - rise < -allowed)  # a NaN here is an overflow, and no fault
         found += [(z[at][k], g[at][k], z[to][k], f[to][k], f[at][k] + rise[k]) for k in wrong]
     for x, slope, other, there, tangent in sorted(found, key=lambda fault: abs(abs(fault[0] - y) - 1.0)):
         yield (
@@ -238,7 +239,7 @@ def _fenchel_young(loss: FullLoss, targets: Iterable[float], rtol: float) -> Ite
     for y, z in itertools.product(targets, SCORES) if hasattr(loss, "conjugate") else []:
         u = loss.slope(z, y)
         if not (math.isfinite(u) and math.isfinite(loss.value(z, y))):
-            continue  # what overflows is no fault; `_finite` has its say
+            continue  # overflow is not a fault here; `_finite` checks for it
         got, want = loss.conjugate(u, y), u * z - loss.value(z, y)
         if not abs(got - want) <= rtol * (1 + abs(u * z) + abs(loss.value(z, y))):
             yield f"conjugate(u={u:.6g}, y={y}) is {got:.6g}, but u z - value(z) at z={z} gives {want:.6g}"
@@ -259,7 +260,7 @@ def _conjugate_domain(loss: FullLoss, targets: Iterable[float], rtol: float) -> 
 
 
 def _unbounded(loss: FullLoss, u: float, y: float) -> bool:
-    """u z - value(z) keeps growing: u lies strictly outside the range of slopes."""
+    """Whether u z - value(z) keeps growing, that is, u lies strictly outside the range of slopes."""
     return any(u * z - loss.value(z, y) > u * z / 2 - loss.value(z / 2, y) + 1e-3 * abs(z) for z in (-1e6, 1e6))
 
 
@@ -268,7 +269,7 @@ def _dual_step(loss: FullLoss, targets: Iterable[float], rtol: float) -> Iterato
         u = loss.slope(0.1, y)
         got, want = loss.dual_step(u, z, q, y), derived.dual_step(loss, u, z, q, y)
         if not abs(got - want) <= 1e-6 * (1 + abs(want)):
-            yield f"dual_step(u={u:.6g}, z={z}, q={q}, y={y}) is {got:.6g}; value and slope say {want:.6g}"
+            yield f"dual_step(u={u:.6g}, z={z}, q={q}, y={y}) is {got:.6g}; value and slope give {want:.6g}"
 
 
 def _quick_dual_step(loss: FullLoss, targets: Iterable[float], rtol: float) -> Iterator[str]:
@@ -282,7 +283,7 @@ def _quick_dual_step(loss: FullLoss, targets: Iterable[float], rtol: float) -> I
 
 
 def _gain(loss: FullLoss, u: float, z: float, q: float, y: float, new: float) -> float:
-    """What a step from u to `new` adds to the dual value of the row."""
+    """The increase of the row's dual value by a step from u to `new`."""
     conjugates = protocol.conjugate(loss, new, y) - protocol.conjugate(loss, u, y)
     return (new - u) * z - conjugates - 0.5 * q * (new - u) ** 2
 

@@ -1,17 +1,17 @@
-"""What a loss leaves out, computed from its value and slope alone.
+"""Defaults for the optional methods of a loss, computed from its value and slope alone.
 
-Both rest on bisection, because the slope of a convex function is nondecreasing. What the certificate needs, the conjugate,
-rests on nothing but the convexity of `value`.
+They use bisection, because the slope of a convex function is nondecreasing. The conjugate, on which certificates depend,
+relies on nothing but the convexity of `value`.
 
 * The dual step is the root z' of z' + q slope(z') = z + q u, and u' = (z + q u - z') / q. The result is clipped to the
   slopes at the two ends of the final bracket: otherwise rounding leaves the domain by one ulp and the certificate is
   +inf.
-* The conjugate is bounded from above, which gives a lower bound D. The slopes only say where to look: where they cross u,
-  between a and b, the concave function g(z) = u z - loss(z) has its maximum. That this is so is then shown by values alone. On
-  either side g is evaluated at distances d, 16 d, 16^2 d, ..., from one rounding of z to a million times its size. If it rises
-  above its value at a and b by e at some distance, concavity allows at most 16 e before the next one, and if it still
-  rises at the last there is no bound. So a slope that is not the derivative of the value costs accuracy, never truth.
-* The domain is the range of slopes that are actually attained at finite scores: a subset, hence safe.
+* The conjugate is bounded from above, which gives a lower bound D. The slopes only suggest where to search: the concave
+  function g(z) = u z - loss(z) has its maximum where they cross u, between a and b. This is then verified by values alone. On
+  either side g is evaluated at distances d, 16 d, 16^2 d, ..., from one rounding of z to a million times its magnitude. If g
+  exceeds its values at a and b by e at some distance, concavity allows at most 16 e before the next one; if it still rises at
+  the last distance, there is no bound. A slope that is not the derivative of the value thus costs accuracy, never validity.
+* The domain is the range of slopes that are attained at finite scores: a subset of the true domain, hence safe.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ import math
 from fenchel.compile.dispatch import helper
 from fenchel.losses.required import slope, value
 
-FARTHEST = 1022  # scores are tried up to 2**FARTHEST
-STEEPEST = 1e100  # steeper slopes do not count as dual variables: their squares, which envelopes need, overflow
-MOST_HALVINGS = 2200  # between any two doubles of one sign there are fewer than 2**64 others; this is a backstop
+MAX_SCORE_EXPONENT = 1022  # the search goes up to scores of 2**MAX_SCORE_EXPONENT
+MAX_SLOPE = 1e100  # larger slopes do not count as dual variables: their squares, which envelopes need, would overflow
+MAX_HALVINGS = 2200  # a backstop: between two doubles of the same sign there are fewer than 2**64 others
 EPS = 2.0**-52
 GROWTH = 16.0  # ratio of successive distances at which values are compared
-DISTANCES = 19  # from EPS (1 + |z|) to 2**20 (1 + |z|)
-ROUNDINGS = 8.0  # of the terms of u z - loss(z) that do not count as a rise
+DISTANCE_COUNT = 19  # distances from EPS (1 + |z|) to 2**20 (1 + |z|)
+ROUNDINGS = 8.0  # a rise of u z - loss(z) counts if it exceeds so many rounding errors of its terms
 
 
 @helper
 def middle(a, b):
-    """A point strictly between a and b if there is one, halving the exponent range first when they are far apart."""
+    """A point strictly between a and b if there is one; when they are far apart, it halves the range of exponents."""
     if a < 0.0 < b:
         return 0.0
     if a >= 0.0 and b > 4.0 * a + 1.0:
@@ -44,13 +44,13 @@ def middle(a, b):
 
 @helper
 def bracket(loss, u, y):
-    """(a, b) with slope(a) <= u <= slope(b), as tight as doubles allow; a NaN on a side where there is none."""
+    """(a, b) with slope(a) <= u <= slope(b), as tight as doubles allow; NaN on a side where no such point exists."""
     a, b = -1.0, 1.0
-    for _ in range(FARTHEST):
+    for _ in range(MAX_SCORE_EXPONENT):
         if not slope(loss, a, y) > u:
             break
         b, a = a, 2.0 * a
-    for _ in range(FARTHEST):
+    for _ in range(MAX_SCORE_EXPONENT):
         if not slope(loss, b, y) < u:
             break
         a, b = b, 2.0 * b
@@ -61,7 +61,7 @@ def bracket(loss, u, y):
         b = math.nan
     if not (a < b):
         return a, b
-    for _ in range(MOST_HALVINGS):
+    for _ in range(MAX_HALVINGS):
         c = middle(a, b)
         if c <= a or c >= b:
             break
@@ -76,12 +76,12 @@ def bracket(loss, u, y):
 def largest_rise(loss, u, y, start, side, level):
     """How far u z - loss(z) rises above `level` on one side of `start`; inf if it still does at the largest distance."""
     largest, rise, distance = 0.0, 0.0, EPS * (1.0 + abs(start))
-    for _ in range(DISTANCES):
+    for _ in range(DISTANCE_COUNT):
         z = start + side * distance
         f = value(loss, z, y)
         rise = u * z - f - level - ROUNDINGS * EPS * (abs(u * z) + abs(f) + abs(level))
         rise = math.inf if f == -math.inf else rise
-        largest = max(largest, rise) if rise > 0.0 else largest  # a value that is NaN is no rise
+        largest = max(largest, rise) if rise > 0.0 else largest  # NaN does not count as a rise
         distance *= GROWTH
     return math.inf if rise > 0.0 else largest
 
@@ -106,22 +106,22 @@ def conjugate(loss, u, y):
 
 
 def dual_step(loss, u, z, q, y):
-    """The u' with u' in subdifferential(z - q (u' - u)), by bisection on z' + q slope(z')."""
+    """The u' with u' in subdifferential(z - q (u' - u)), by bisection for the root of z' + q slope(z') = z + q u."""
     target = z + q * u
     a, b = target - 1.0, target + 1.0
     reach = 1.0
-    for _ in range(FARTHEST):
+    for _ in range(MAX_SCORE_EXPONENT):
         if a + q * slope(loss, a, y) <= target:
             break
         reach *= 2.0
         a, b = target - reach, a
     reach = 1.0
-    for _ in range(FARTHEST):
+    for _ in range(MAX_SCORE_EXPONENT):
         if b + q * slope(loss, b, y) >= target:
             break
         reach *= 2.0
         a, b = b, target + reach
-    for _ in range(MOST_HALVINGS):
+    for _ in range(MAX_HALVINGS):
         c = middle(a, b)
         if c <= a or c >= b:
             break
@@ -133,20 +133,20 @@ def dual_step(loss, u, z, q, y):
 
 
 def curvature(loss, z, y):
-    """The rate of change of the slope, by a difference."""
+    """The derivative of the slope, by a central difference."""
     width = 1e-6 * (1.0 + abs(z))
     return (slope(loss, z + width, y) - slope(loss, z - width, y)) / (2.0 * width)
 
 
 def dual_domain(loss, y):
-    """The range of slopes seen at -2**k and 2**k, leaving out those that are not finite or beyond STEEPEST."""
+    """The range of the slopes at -2**k and 2**k, leaving out those that are not finite or exceed MAX_SLOPE."""
     low, high = slope(loss, 0.0, y), slope(loss, 0.0, y)
     step = 1.0
     for _ in range(60):
         left, right = slope(loss, -step, y), slope(loss, step, y)
-        if abs(left) < STEEPEST and math.isfinite(value(loss, -step, y)):
+        if abs(left) < MAX_SLOPE and math.isfinite(value(loss, -step, y)):
             low = min(low, left)
-        if abs(right) < STEEPEST and math.isfinite(value(loss, step, y)):
+        if abs(right) < MAX_SLOPE and math.isfinite(value(loss, step, y)):
             high = max(high, right)
         step *= 2.0
     return low, high

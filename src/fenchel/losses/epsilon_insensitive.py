@@ -10,7 +10,7 @@ from fenchel.losses.targets import is_anything, require
 
 
 class _Tube(NamedTuple):
-    """EpsilonInsensitive with p = 1, without branches: loops over rows are vectorised."""
+    """EpsilonInsensitive with p = 1, without branches, so that loops over rows are vectorised."""
 
     epsilon: float
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from fenchel.losses.branchless import exp
 from fenchel.losses.special import entropy_term, wright_omega
-from fenchel.losses.straight import exp
 from fenchel.losses.targets import is_sign
 
 

@@ -6,33 +6,34 @@ import math
 from typing import NamedTuple
 
 from fenchel.compile.dispatch import helper
+from fenchel.losses.branchless import exp, log, log1p
 from fenchel.losses.special import wright_omega
-from fenchel.losses.straight import exp, log, log1p
 from fenchel.losses.targets import is_sign
 
-# Steps of Newton that one of higher order, in their place, makes exact within rounding, and within some percents
-NEAR, WITHIN_PERCENTS = 1e-3, 1.0
+# The largest Newton step that is replaced by a final step of higher order: the result is then exact up to rounding, or up to a
+# few percent.
+EXACT_STEP, QUICK_STEP = 1e-3, 1.0
 TINY = 1e-300
 
 
 @helper
 def tail(m):
-    """(e, p) with e = e^-|m| and p = 1 / (1 + e): of the margin m's two probabilities the larger is p, the other e p."""
+    """(e, p) with e = exp(-|m|) and p = 1 / (1 + e): at margin m the larger of the two probabilities is p, the other e p."""
     e = exp(-abs(m))
     return e, 1.0 / (1.0 + e)
 
 
 @helper
 def step_within(near, u, z, q, y):
-    """The dual step; a step of Newton's of at most `near` in t is made exact up to its fourth power, and is the last."""
-    # In t with s = sigmoid(t) the equation is f(t) = t + m + q (s - s0) = 0. Reflected so that its root is not
-    # positive, f is convex up to there: Newton's steps fall to the root from any point right of it, and from the
-    # left the first one ends right of it. (On the other side they can run in a circle, for q > 20.) The root is
-    # between -m and the t of s0, and not right of `top`, which s >= e^t / 2 makes close for large q.
+    """The dual step by Newton's method; a step of at most `near` in t is corrected up to its fourth power, and is the last."""
+    # In t with s = sigmoid(t) the equation is f(t) = t + m + q (s - s0) = 0. It is reflected so that its root is not
+    # positive. Up to the root f is then convex: Newton's steps decrease to the root from any point right of it, and the
+    # first step from the left ends right of it. (On the other side they can cycle, for q > 20.) The root is between -m
+    # and the t of s0, and not right of `top`, which is close to it for large q because s >= e^t / 2.
     m, s0 = y * z, -y * u
     s, r = s0, 1.0 - s0
     inside = 0.0 < s0 < 1.0
-    t = math.log(s / r) if inside else 0.0  # before z is asked for, which may still be on its way
+    t = math.log(s / r) if inside else 0.0  # before z is used, whose computation may still be in the pipeline
     reflected = m + q * (0.5 - s0) < 0.0
     if reflected:
         m, t, s0, s, r = -m, -t, r, r, s
@@ -50,7 +51,7 @@ def step_within(near, u, z, q, y):
         slope = s * r
         steep = 1.0 + q * slope
         step = -(t + m + q * (s - s0)) / steep
-        if abs(step) <= near:  # the next two derivatives leave its fourth power
+        if abs(step) <= near:  # with the next two derivatives, the error is of the fourth order
             share, curvature, third = q * slope / steep, 0.5 * (r - s), (1.0 - 6.0 * slope) / 6.0
             step *= 1.0 - share * step * (curvature + step * (third - 2.0 * share * curvature * curvature))
             s += slope * step * (1.0 + step * (curvature + step * third))
@@ -95,17 +96,17 @@ class Logistic(NamedTuple):
         return max(-m, 0.0) + log1p(e), -y * (e * p if m > 0.0 else p)
 
     def conjugate(self, u, y):
-        # a is the smaller of s and 1 - s: log(1 - a) keeps its digits, and the larger one is 1 - a.
+        # a is the smaller of s and 1 - s, so that log(1 - a) keeps its accuracy; the larger one is 1 - a.
         s = -y * u
         a = min(s, 1.0 - s)
         entropy = a * log(max(a, TINY)) + (1.0 - a) * log1p(-min(max(a, 0.0), 0.5))
         return entropy if 0.0 <= s <= 1.0 else math.inf
 
     def dual_step(self, u, z, q, y):
-        return step_within(NEAR, u, z, q, y)
+        return step_within(EXACT_STEP, u, z, q, y)
 
     def quick_dual_step(self, u, z, q, y):
-        return step_within(WITHIN_PERCENTS, u, z, q, y)
+        return step_within(QUICK_STEP, u, z, q, y)
 
     def dual_domain(self, y):
         return min(-y, 0.0), max(-y, 0.0)

@@ -25,7 +25,7 @@ class Moreau(NamedTuple):
     loss: Any
     gamma: float = 1.0
 
-    target_rule = "what the smoothed loss allows"
+    target_rule = "as the smoothed loss allows"
 
     def valid_target(self, y):
         return getattr(self.loss, "valid_target", is_anything)(y)

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from fenchel.compile.dispatch import helper
+from fenchel.losses.branchless import excess, exp, log, log1p
 from fenchel.losses.special import wright_omega
-from fenchel.losses.straight import excess, exp, log, log1p
 from fenchel.losses.targets import is_nonnegative
 
 TINY = 1e-300
@@ -17,7 +17,7 @@ TINY = 1e-300
 def deviance(z, y, e):
     """The loss, with e = exp(z)."""
     d = z - log(max(y, TINY))
-    # y (e^d - 1 - d) is nearly zero for small d: its series keeps what the exponential would lose.
+    # y (e^d - 1 - d) is nearly zero for small d: the series keeps the digits that the exponential would cancel.
     near = y * excess(min(max(d, -1.0), 1.0))
     far = e - y - y * d if y > 0.0 else e
     return near if abs(d) < 1.0 and y > 0.0 else far

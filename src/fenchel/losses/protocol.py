@@ -1,4 +1,4 @@
-"""What a loss is: a NamedTuple of floats with methods of the raw score z and the target y.
+"""The interface of a loss: a NamedTuple of floats with methods of the raw score z and the target y.
 
 =====================  ===============================================================  ==========================
 method                 meaning                                                          when absent
@@ -8,27 +8,28 @@ slope(z, y)            an element of the subdifferential in z                   
 value_and_slope(z, y)  both at once, where they share work                              value and slope are called
 conjugate(u, y)        loss*(u) = sup over z of u z - loss(z, y); inf outside           derived.conjugate
 dual_step(u, z, q, y)  the u' with u' in the subdifferential at z - q (u' - u)          derived.dual_step
-quick_dual_step(...)   nearly the same, where it is cheaper                             dual_step
+quick_dual_step(...)   an approximate dual step, where it is faster                     dual_step
 dual_domain(y)         (low, high): the closure of {u: loss*(u) < inf}                  derived.dual_domain
 curvature(z, y)        second derivative, where the loss has one                        derived.curvature
 local_model(z, y)      (value, slope, curvature), where they share work                 each is called
-in_runs()              whether values of several rows at a time take less time each     False
-in_kernels()           a simpler loss that is the same (of Fenchel's own losses only)   the loss itself
+in_runs()              whether evaluating several rows at a time is faster              False
+in_kernels()           an equivalent, simpler loss (Fenchel's own losses only)          the loss itself
 smoothness()           Lipschitz constant of the slope; inf: none; None: it jumps       derived.is_differentiable
 valid_target(y)        which targets are allowed (on arrays)                            every finite number is
 task                   "binary", "regression" or "novelty" (fenchel.losses.task)        by valid_target
 response               what a score predicts: "identity", "exp", "sigmoid", "softmax"   "identity"
-tex, tex_where         the formula for reports, and where its letters come from         the docstring's first line
+tex, tex_where         the formula for reports, and the meaning of its letters          the docstring's first line
 =====================  ===============================================================  ==========================
 
-`dual_step` is the exact maximisation of the dual over one row: z is the row's present score, u its present dual
-variable, and q > 0 says how fast the score falls as u grows. It is the proximal operator of q loss at z + q u. Of what it
-gains `quick_dual_step` must gain most, and all as steps become short: dual coordinate ascent makes many of them.
+`dual_step` is the exact maximisation of the dual over one row: z is the row's current score, u its current dual variable,
+and q > 0 the rate at which the score decreases as u increases. It is the proximal operator of q loss at z + q u.
+`quick_dual_step` must achieve at least half of its gain, and all of it in the limit of short steps; dual coordinate ascent
+makes many of them.
 
-The certificate of a loss that is not Fenchel's own uses `value` and `slope` alone: its `conjugate` and `dual_step` speed
-solvers up, and a fault in them cannot make a bound false.
+The certificate of a custom loss uses `value` and `slope` alone: its `conjugate` and `dual_step` make solvers faster, and an
+error in them cannot make a bound false.
 
-The functions below are what kernels call: `value(loss, z, y)` is `loss.value(z, y)` in Python and the compiled method
+Kernels call the functions below: `value(loss, z, y)` is `loss.value(z, y)` in Python and the compiled method
 inside a kernel (see `fenchel.compile.dispatch`).
 """
 
@@ -52,10 +53,10 @@ class Loss(Protocol):
 
 
 class FullLoss(Loss, Protocol):
-    """A loss with the optional methods, for annotations of what is called only where the loss has them."""
+    """A loss with the optional methods, for annotations where they are called only if the loss has them."""
 
     def value_and_slope(self, z: float, y: float) -> tuple[float, float]:
-        """Both at once."""
+        """(value, slope)."""
 
     def conjugate(self, u: float, y: float) -> float:
         """loss*(u)."""
@@ -64,7 +65,7 @@ class FullLoss(Loss, Protocol):
         """The root u' of u' in subdifferential(z - q (u' - u))."""
 
     def quick_dual_step(self, u: float, z: float, q: float, y: float) -> float:
-        """Nearly the same."""
+        """An approximation of `dual_step`."""
 
     def dual_domain(self, y: float) -> tuple[float, float]:
         """(low, high)."""
@@ -82,7 +83,7 @@ def _value_and_slope(loss, z, y):
 
 @method(_value_and_slope)
 def value_and_slope(loss, z, y):
-    """Both, with the work they share done once."""
+    """(value, slope), with shared work done once."""
 
 
 @method(derived.conjugate)
@@ -121,7 +122,7 @@ def _local_model(loss, z, y):
 
 @method(_local_model)
 def local_model(loss, z, y):
-    """(value, slope, curvature), with the work they share done once."""
+    """(value, slope, curvature), with shared work done once."""
 
 
 def _in_runs(loss):
@@ -130,5 +131,5 @@ def _in_runs(loss):
 
 @method(_in_runs)
 def in_runs(loss):
-    """Whether the loss is so much work that rows are gone through in runs: their losses are then found in a loop of their own,
-    which is vectorised."""
+    """Whether the loss is so expensive that rows are processed in runs of several: their losses are then evaluated in a
+    separate loop, which is vectorised."""

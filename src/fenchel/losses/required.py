@@ -1,4 +1,4 @@
-"""The two functions every loss has, as kernels call them (the rest is in protocol.py)."""
+"""The two required methods of a loss, as functions that kernels call (the others are in protocol.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hinge with its corner rounded off."""
+"""The hinge with its corner replaced by a parabola."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scalar functions that kernels and plain Python share: no overflow errors, no warnings."""
+"""Scalar functions for kernels and plain Python alike, without overflow errors or warnings."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def wright_omega(x):
 def power_slope(r, q, p):
     """h^(p - 1) for the root h in [0, r] of h + q h^(p - 1) = r, with r > 0, q > 0, p > 1.
 
-    The larger of the two terms is between r/2 and r, which brackets h within a factor. From the end where the left side
-    is on the same side of its tangents (convex for p >= 2, concave below) Newton's steps are monotone.
+    The larger of the two terms is between r/2 and r, which brackets h within a factor. The left side is convex for p >= 2 and
+    concave below, so Newton's steps are monotone from the right end of the bracket, or from the left one.
     """
     low, high = 0.5 * min(r, power(0.5 * r / q, 1.0 / (p - 1.0))), min(r, 2.0 * power(r / q, 1.0 / (p - 1.0)))
     h = high if p >= 2.0 else low

@@ -1,4 +1,4 @@
-"""Which targets and parameters a loss allows."""
+"""Validity of targets and parameters of losses."""
 
 from __future__ import annotations
 

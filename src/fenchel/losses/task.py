@@ -1,8 +1,8 @@
-"""What a loss is for, and what its scores predict: a loss says both itself.
+"""The task of a loss, and what its scores predict; a loss declares both.
 
 `task` is "binary" (targets -1 and +1), "regression" or "novelty" for losses of one score, "classes" or "regression" for
-losses of several, and "ranking", "binary" or "ordinal" for measures. `response` names the function of a score, or of all
-scores of a row, that is the prediction: "identity", "exp", or, where it is a probability, "sigmoid" or "softmax".
+losses of several, and "ranking", "binary" or "ordinal" for measures. `response` names the function that turns a score, or
+all scores of a row, into the prediction: "identity", "exp", or, for probabilities, "sigmoid" or "softmax".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from fenchel.losses.protocol import Loss
 
-PROBES = np.array([-1.0, 1.0, 0.0, 0.5, 2.0])  # targets that tell a loss of signs from one of numbers
+PROBES = np.array([-1.0, 1.0, 0.0, 0.5, 2.0])  # targets that distinguish a loss for signs from one for numbers
 SIGNS_ALONE = np.array([True, True, False, False, False])
 
 
@@ -26,8 +26,8 @@ def innermost(loss: Loss) -> Any:
 
 
 def task_of(loss: Loss) -> str:
-    """The task of a loss, or of the one inside Moreau envelopes. A user's loss that does not say it has the task that goes with
-    what it takes: several scores are those of classes, and targets that can only be -1 or +1 are those of two classes.
+    """The task of a loss, or of the loss inside Moreau envelopes. For a custom loss that does not declare it, the task follows
+    from its interface: several scores mean classes, and targets that can only be -1 or +1 mean two classes.
 
     >>> from fenchel.losses import Hinge, Moreau, Novelty, Squared
     >>> task_of(Moreau(Hinge(), 0.1)), task_of(Squared()), task_of(Novelty())
@@ -44,7 +44,7 @@ def task_of(loss: Loss) -> str:
 
 
 def response_of(loss: Loss) -> str:
-    """What a score of the loss itself predicts; that of a Moreau envelope is no probability, and so "identity".
+    """What a score predicts. The scores of a Moreau envelope are not probabilities, so its response is "identity".
 
     >>> from fenchel.losses import Hinge, Logistic, Poisson
     >>> response_of(Poisson()), response_of(Logistic()), response_of(Hinge())

@@ -11,56 +11,52 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
-from fenchel.errors import InputError, UnknownNameError
-from fenchel.measures.break_even import BreakEven
+from fenchel.errors import InputError
+from fenchel.measures.area_pairs import AreaPairs as AreaPairs
+from fenchel.measures.break_even import BreakEven as BreakEven
 from fenchel.measures.check import check, check_foreign
-from fenchel.measures.eru import ERU
-from fenchel.measures.f_beta import FBeta
-from fenchel.measures.mrr import MRR
-from fenchel.measures.ndcg import NDCG
-from fenchel.measures.ordinal import Ordinal
-from fenchel.measures.precision_at_k import PrecisionAtK
+from fenchel.measures.eru import ERU as ERU
+from fenchel.measures.f_beta import FBeta as FBeta
+from fenchel.measures.mrr import MRR as MRR
+from fenchel.measures.ndcg import NDCG as NDCG
+from fenchel.measures.ndcg_pairs import NDCGPairs as NDCGPairs
+from fenchel.measures.ordinal import Ordinal as Ordinal
+from fenchel.measures.pairs import PairMeasure
+from fenchel.measures.precision_at_k import PrecisionAtK as PrecisionAtK
 from fenchel.measures.protocol import Measure
-from fenchel.measures.recall_at_k import RecallAtK
-from fenchel.measures.roc_area import ROCArea
-from fenchel.measures.winner_takes_all import WinnerTakesAll
+from fenchel.measures.recall_at_k import RecallAtK as RecallAtK
+from fenchel.measures.relevant_pairs import MAPPairs as MAPPairs
+from fenchel.measures.relevant_pairs import MRRPairs as MRRPairs
+from fenchel.measures.roc_area import ROCArea as ROCArea
+from fenchel.measures.winner_takes_all import WinnerTakesAll as WinnerTakesAll
+from fenchel.registry import Registry, classes_in, public_names
 
-__all__ = [
-    "ERU",
+
+def _accept(spec: Any) -> Measure:
+    if not isinstance(spec, Measure):
+        raise InputError(f"measure must be a name or a Measure object, got {spec!r}")
+    return spec
+
+
+MEASURES: Registry[Measure] = Registry(
+    "measure",
+    classes_in(globals(), lambda cls: issubclass(cls, Measure) and cls not in (Measure, PairMeasure)),
+    _accept,
+)
+__all__ = public_names(
+    MEASURES,
     "MEASURES",
-    "MRR",
-    "NDCG",
-    "BreakEven",
-    "FBeta",
-    "Measure",
-    "Ordinal",
-    "PrecisionAtK",
-    "ROCArea",
-    "RecallAtK",
-    "WinnerTakesAll",
-    "check",
-    "check_foreign",
+    Measure,
+    PairMeasure,
+    check,
+    check_foreign,
     "from_parameters",
     "is_measure",
     "make",
     "parameters",
-]
-
-MEASURES: dict[str, type[Measure]] = {
-    "break_even": BreakEven,
-    "eru": ERU,
-    "f_beta": FBeta,
-    "mrr": MRR,
-    "ndcg": NDCG,
-    "ordinal": Ordinal,
-    "precision_at_k": PrecisionAtK,
-    "recall_at_k": RecallAtK,
-    "roc_area": ROCArea,
-    "winner_takes_all": WinnerTakesAll,
-}
+)
 
 
 def is_measure(loss: Any) -> bool:
@@ -78,12 +74,7 @@ def make(spec: str | Measure) -> Measure:
     >>> make("f_beta")
     FBeta(beta=1.0, scale=None)
     """
-    if isinstance(spec, Measure):
-        return spec
-    if not isinstance(spec, str):
-        hint = f"; call it: {spec.__name__}(...)" if isinstance(spec, type) else ""
-        raise InputError(f"measure must be a name or a Measure object, got {spec!r}{hint}")
-    return from_parameters({"name": spec})
+    return MEASURES.make(spec)
 
 
 def parameters(measure: Measure) -> dict[str, Any]:
@@ -92,10 +83,7 @@ def parameters(measure: Measure) -> dict[str, Any]:
     >>> parameters(NDCG(10))
     {'name': 'ndcg', 'k': 10, 'decay': None}
     """
-    name = next((key for key, kind in MEASURES.items() if kind is type(measure)), None)
-    if name is None:
-        raise InputError(f"{type(measure).__name__} is not a built-in measure and cannot be written to a file")
-    return {"name": name} | {field.name: getattr(measure, field.name) for field in fields(measure)}  # type: ignore[arg-type]
+    return MEASURES.parameters(measure)
 
 
 def from_parameters(data: dict[str, Any]) -> Measure:
@@ -104,10 +92,4 @@ def from_parameters(data: dict[str, Any]) -> Measure:
     >>> from_parameters({"name": "precision_at_k", "k": 5})
     PrecisionAtK(k=5, scale=None)
     """
-    name = data.get("name")
-    if name not in MEASURES:
-        raise UnknownNameError("measure", str(name), MEASURES)
-    try:
-        return MEASURES[name](**{key: value for key, value in data.items() if key != "name"})
-    except TypeError as error:
-        raise InputError(f"parameters of measure {name!r} do not fit: {error}") from None
+    return MEASURES.from_parameters(data)

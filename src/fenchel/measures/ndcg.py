@@ -39,13 +39,18 @@ class NDCG(RankingMeasure):
 
     def gains(self, y: Vector, queries: Queries) -> Vector:
         """2^y - 1."""
-        fine = (y >= 0.0) & (y <= LARGEST)
-        if not fine.all():
-            row = int(np.argmin(fine))
-            raise InputError(f"y of row {row} is {y[row]!r}: NDCG needs every relevance to be in [0, {LARGEST:g}]")
+        require_gains(y)
         return np.exp2(y) - 1.0
 
     def discounts(self, size: int) -> Vector:
         """1/log2(i + 1) for i <= k."""
         i = np.arange(1, size + 1)
         return np.where(i <= (self.k or size), 1.0 / np.log2(i + 1.0), 0.0)
+
+
+def require_gains(y: Vector) -> None:
+    """Refuse relevances whose gain 2^y - 1 is negative or too large."""
+    fine = (y >= 0.0) & (y <= LARGEST)
+    if not fine.all():
+        row = int(np.argmin(fine))
+        raise InputError(f"y of row {row} is {y[row]!r}: NDCG needs every relevance to be in [0, {LARGEST:g}]")

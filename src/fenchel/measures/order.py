@@ -15,6 +15,7 @@ LONG = 200  # below this the fixed cost of the radix histograms is not earned ba
 RUN = 12  # insertion-sorted before merging starts
 BITS = 11
 PASSES = 6  # 6 x 11 bits cover 64
+MAX_SELECTION_ROUNDS = 64
 SIZE = 1 << BITS
 ONE = np.uint64(1)
 SIGN = np.uint64(1 << 63)
@@ -111,3 +112,38 @@ def scatter(bits, labels, new_bits, new_labels, places, shift):
         place = np.uint64(places[digit])
         places[digit] += 1
         new_bits[place], new_labels[place] = bits[i], labels[i]
+
+
+@kernel
+def kth_smallest(values, k):
+    """The value that would be at place k of the sorted values, which are moved around: quickselect, in O(n) as a rule.
+
+    Values equal to the pivot are put aside together, because scores often have few different ones. After many rounds, which
+    only unusual orders need, the values are sorted.
+    """
+    low, high = 0, values.size - 1
+    for _ in range(MAX_SELECTION_ROUNDS):
+        if low >= high:
+            return values[k]
+        a, b, c = values[low], values[(low + high) // 2], values[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        below, i, above = low, low, high
+        while i <= above:  # i rises or above falls
+            value = values[i]
+            if value < pivot:
+                values[i], values[below] = values[below], value
+                below += 1
+                i += 1
+            elif value > pivot:
+                values[i], values[above] = values[above], value
+                above -= 1
+            else:
+                i += 1
+        if k < below:
+            high = below - 1
+        elif k > above:
+            low = above + 1
+        else:
+            return pivot
+    values.sort()
+    return values[k]

@@ -8,19 +8,22 @@ value_and_slope(z, prepared, out)        the loss of the scores z; out = a subgr
 needs_groups                             the measure is defined within queries: groups must be given
 shift_invariant                          adding a constant to all scores changes nothing (so an intercept is idle)
 nonnegative                              the loss is never negative (all built-in ones are not)
+differentiable                           the loss has a derivative: `value_and_slope` gives it. Newton's method then uses
+                                         hessian_product(z, prepared), which returns d -> (second derivative) d
 task                                     what the scores are for: "ranking", "binary" (two kinds of rows) or "ordinal"
 signs_only                               targets are -1 or +1 also where groups are given
 =======================================  ==========================================================================
 
-Every measure is the greatest of finitely many affine functions: value = <slope, z> + constant, and the constant depends
-on the slope only. So a value and its slope are a cutting plane that touches the loss at z.
+Every measure is convex, most are the greatest of finitely many affine functions: value = <slope, z> + constant, and the
+constant depends on the slope only. So a value and its slope are a cutting plane that touches the loss at z.
 
 Rules that all built-in measures follow:
 
 * `groups` (the query of each row) need not be sorted: rows of equal group belong together. Where groups are optional and
   given, the loss is that of each query, averaged. Queries to which a measure does not apply (nothing relevant in them, or
   one class missing) are left out of the average.
-* Rows have no weights: a whole-set loss is no sum over rows. Constant weights are accepted, others are refused.
+* Rows have no weights: a whole-set loss is no sum over rows. Constant weights are accepted, others are refused, but for the
+  sums over pairs within queries (`PairMeasure`), which take weights of queries.
 * Scores are centred before they are added up wherever the measure allows it: a common offset of the scores costs no digits.
 * Sorts are stable, so equal scores are treated in the order of the rows and results can be repeated.
 * A score that is not finite (or scores too large to be added) gives nan, in the slope too.
@@ -57,6 +60,7 @@ class Measure(ABC):
     needs_groups: ClassVar[bool] = False
     shift_invariant: ClassVar[bool] = False
     nonnegative: ClassVar[bool] = False
+    differentiable: ClassVar[bool] = False
     task: ClassVar[str] = "ranking"
     signs_only: ClassVar[bool] = False
 

@@ -92,6 +92,31 @@ def refuse_weights(weights: Any, n: int, name: str) -> None:
         )
 
 
+def query_weights(weights: Any, queries: Queries, name: str) -> NDArray[np.float64]:
+    """The weight of every query, 1 without `weights`; the rows of a query must agree on it.
+
+    >>> query_weights([2.0, 0.5, 2.0], split(3, [1, 2, 1]), "NDCGPairs")
+    array([2. , 0.5])
+    """
+    n = queries.rows.size
+    if weights is None:
+        return np.ones(queries.first.size)
+    given = accept_vector(weights, n, "sample_weight", column=False)
+    if given.min() < 0.0:
+        row = int(np.argmin(given))
+        raise InputError(f"sample_weight of row {row} is {given[row]!r}: weights must be at least 0")
+    found = given[queries.rows[queries.first]]
+    if (wrong := given[queries.rows] != found[queries.query]).any():
+        row = int(queries.rows[np.argmax(wrong)])
+        raise InputError(
+            f"sample_weight of row {row} is {given[row]!r}, but other rows of its query have another one: {name} weights "
+            "queries, so all rows of a query must have the same weight"
+        )
+    if not found.any():
+        raise InputError("sample_weight is 0 for every row")
+    return found
+
+
 def require_groups(groups: Any, name: str) -> None:
     """Refuse a ranking measure without queries."""
     if groups is None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fenchel.compile.kernel import kernel
 from fenchel.measures.common import centre, is_spoiled, longest
-from fenchel.measures.order import sort_stably
+from fenchel.measures.order import kth_smallest, sort_stably
 from fenchel.measures.queries import Queries
 
 
@@ -62,5 +62,37 @@ def sorted_ranking(z, ranking, out):
         for i in range(size):
             value += factor * slope[i] * scores[i]
             out[own[i]] = factor * slope[i] / first.size
+        total += value
+    return total / first.size
+
+
+@kernel
+def best_ranks(z, ranking, out):
+    """The same where all discounts are 1: only which rows have the first ranks counts, which takes no sort."""
+    if is_spoiled(z, out):
+        return np.nan
+    rows, first, last = ranking.queries
+    out[:] = 0.0
+    size = longest(first, last)
+    scores, keys, spare = np.empty(size), np.empty(size), np.empty(size)
+    total = 0.0
+    for q in range(first.size):
+        own, factor, depth = rows[first[q] : last[q]], ranking.factor[q], ranking.depth[q]
+        gain, reference = ranking.gain[first[q] : last[q]], ranking.reference[first[q] : last[q]]
+        size = np.uint64(own.size)
+        centre(z, own, scores)
+        for i in range(size):
+            keys[i] = spare[i] = gain[i] - factor * scores[i]
+        limit, ties, value = kth_smallest(spare[:size], depth - 1), depth, 1.0
+        for i in range(size):
+            ties -= keys[i] < limit
+        for i in range(size):
+            slope = 0.0 - reference[i]
+            if keys[i] < limit or (keys[i] == limit and ties > 0):
+                ties -= keys[i] == limit
+                slope += 1.0
+                value -= gain[i]
+            value += factor * slope * scores[i]
+            out[own[i]] = factor * slope / first.size
         total += value
     return total / first.size

@@ -12,7 +12,7 @@ from fenchel.errors import InputError
 from fenchel.measures.parameters import positive
 from fenchel.measures.protocol import Measure, Vector, as_scores
 from fenchel.measures.queries import Queries, refuse_weights, signs, split, targets
-from fenchel.measures.sorted_ranking import SortedRanking, sorted_ranking
+from fenchel.measures.sorted_ranking import SortedRanking, best_ranks
 
 Counts = NDArray[np.int64]
 
@@ -24,7 +24,7 @@ class TopKMeasure(Measure):
     positives that have the most true positives: with fewer than k true positives, or more, y itself is not among the y',
     and with y in the place of ȳ the loss would bound nothing. With ȳ it is at least 0, and at least the loss of taking the
     k highest scores. Because a(y') is a sum over the chosen rows, the worst y' chooses the k rows with the largest
-    2 scale z_i - [y_i = +1]/m: one sort.
+    2 scale z_i - [y_i = +1]/m, which takes no sort.
 
     scale None is 1/(2 m): then the slope is that of a hinge between chosen positives and negatives with margin 1. With the
     regularizer L2(alpha), a scale s is the same as the scale 1 with alpha/s^2.
@@ -66,7 +66,7 @@ class TopKMeasure(Measure):
 
     def value_and_slope(self, z: Vector, prepared: SortedRanking, out: Vector) -> float:
         """The loss (its mean over queries); out = its subgradient."""
-        return sorted_ranking(as_scores(z, out), prepared, out)
+        return best_ranks(as_scores(z, out), prepared, out)
 
     def _check(self, queries: Queries, relevant: Counts, whole: bool) -> None:
         name = type(self).__name__

@@ -1,16 +1,16 @@
 """Transfer functions w = grad h(v) from dual to primal coordinates, as dual solvers need them: row by row.
 
-h is the conjugate of the regularizer with its strength folded into v. A transfer is a NamedTuple with the methods
+h is the conjugate of the regularizer, with its strength folded into v. A transfer function is a NamedTuple with the methods
 
-    row_look(rows, i, v, bound)   (score <x_i, w>, curvature of h along x_i at v or a bound of it)
-    row_size(rows, i, v)          the sum of the absolute values of what the score is a sum of: it is rounded relative to this
-    row_score_at(rows, i, a, v)   the score that v + a x_i would give
-    row_move(rows, i, a, v)       v += a x_i, and what is kept beside v
-    renew(v)                      what is kept beside v, computed afresh
+    row_score(rows, i, v, bound)  (score <x_i, w>, curvature of h along x_i at v or an upper bound of it)
+    row_magnitude(rows, i, v)     the sum of the absolute values of the terms of the score, which bounds its rounding error
+    row_score_at(rows, i, a, v)   the score at v + a x_i
+    row_update(rows, i, a, v)     v += a x_i, together with what is cached about v
+    renew(v)                      recompute what is cached about v
     add_weights(v, a, out)        out += a w
     steepening(i)                 s: along x_i the curvature changes by at most the factor e^(s |a|) within a
 
-They default to what suits a transfer that acts on each coordinate alone, by `apply`, and keeps nothing beside v.
+The defaults suit a transfer function that acts on each coordinate separately, by `apply`, and caches nothing.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from fenchel.compile.dispatch import method
 from fenchel.data.rows import apply, axpy, dot, mapped_dot, row_column, row_entry, row_span
 
 
-def _look(transfer, rows, i, v, bound):
+def _score(transfer, rows, i, v, bound):
     return mapped_dot(rows, i, v, transfer), bound
 
 
-def _size(transfer, rows, i, v):
+def _magnitude(transfer, rows, i, v):
     total = 0.0
     start, stop = row_span(rows, i)
     for k in range(start, stop):
@@ -45,7 +45,7 @@ def _score_at(transfer, rows, i, a, v):
     return total
 
 
-def _move(transfer, rows, i, a, v):
+def _update(transfer, rows, i, a, v):
     axpy(rows, i, a, v)
 
 
@@ -62,13 +62,13 @@ def _steepening(transfer, i):
     return 0.0
 
 
-@method(_look)
-def row_look(transfer, rows, i, v, bound):
+@method(_score)
+def row_score(transfer, rows, i, v, bound):
     """(score of row i, curvature along it)."""
 
 
-@method(_size)
-def row_size(transfer, rows, i, v):
+@method(_magnitude)
+def row_magnitude(transfer, rows, i, v):
     """The sum of the absolute values of the terms of row i's score."""
 
 
@@ -77,14 +77,14 @@ def row_score_at(transfer, rows, i, a, v):
     """The score of row i at v + a x_i."""
 
 
-@method(_move)
-def row_move(transfer, rows, i, a, v):
+@method(_update)
+def row_update(transfer, rows, i, a, v):
     """v += a x_i."""
 
 
 @method(_renew)
 def renew(transfer, v):
-    """Compute afresh what is kept beside v."""
+    """Recompute what is cached about v."""
 
 
 @method(_add_weights)
@@ -103,7 +103,7 @@ class Identity(NamedTuple):
     def apply(self, v):
         return v
 
-    def row_look(self, rows, i, v, bound):
+    def row_score(self, rows, i, v, bound):
         return dot(rows, i, v), bound
 
 
@@ -117,7 +117,7 @@ class Soft(NamedTuple):
 
 
 def apply_to(transfer: Any, v: np.ndarray) -> np.ndarray:
-    """w = transfer(v) for a transfer that acts on each coordinate alone."""
+    """w = transfer(v) for a transfer function that acts on each coordinate separately."""
     if isinstance(transfer, Soft):
         return np.sign(v) * np.maximum(np.abs(v) - transfer.threshold, 0.0)
     return v.copy()

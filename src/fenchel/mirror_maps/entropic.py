@@ -1,11 +1,12 @@
 """The transfer functions of the entropies: w = c e^v (Winnow) and w = c (e^v - e^-v) (balanced Winnow).
 
-Kept beside v are the terms up_j = prior_j e^(v_j - shift) (and down_j = prior_j e^(-v_j - shift)), and their sum Z, so that
-a row costs only its non-zeros although every weight changes with Z: w_j = total up_j / Z. Unnormalised entropies have no
-total: w_j = up_j, shift = 0. Z is an updated sum, which loses its digits when it falls by many orders: all is computed
-afresh when Z falls below 1e-3 of its largest value since the last time, when a term exceeds e^30, and between epochs.
+The terms up_j = prior_j e^(v_j - shift) (and down_j = prior_j e^(-v_j - shift)) and their sum Z are cached, so that the cost of
+a step is proportional to the nonzeros of its row although every weight changes with Z: w_j = total up_j / Z. Unnormalised
+entropies have no total: w_j = up_j, shift = 0. Z is updated by additions and would lose its accuracy when it falls by many
+orders of magnitude. Everything is therefore recomputed when Z falls below 1e-3 of its largest value since the last time, when a
+term exceeds e^30, and between epochs.
 
-Along a row, |h'''| <= s h'' with s the spread of its entries, so within |a| the curvature grows by at most e^(s |a|).
+Along a row, |h'''| <= s h'' with s the range of its entries, so within |a| the curvature grows by at most e^(s |a|).
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from fenchel.mirror_maps.coordinatewise import renew
 Z, LARGEST_Z, SHIFT = 0, 1, 2  # places in `sums`
 HIGHEST_TERM = math.exp(30.0)
 LOWEST_SHARE = 1e-3
-LEAST = 1e-290  # terms are kept above: denormal numbers are very slow, and so small a weight changes nothing
+MIN_TERM = (
+    1e-290  # smaller terms are raised to this: denormal numbers are very slow, and so small a weight has no effect
+)
 
 
 @method()
@@ -38,7 +41,7 @@ def short_growth(t):
 
 @helper
 def growth(t):
-    """e^t - 1. Steps are seldom longer than 1: there, five doublings of a short one cost a third of an exponential."""
+    """e^t - 1. For |t| <= 1, the usual case, a series and five doublings cost a third of an exponential."""
     if abs(t) <= 0.03125:
         return short_growth(t)
     if abs(t) > 1.0:
@@ -51,25 +54,25 @@ def growth(t):
 
 @helper
 def term_at(exponent):
-    """e^exponent, as it is kept."""
-    return max(math.exp(exponent), LEAST) if exponent > -700.0 else LEAST
+    """e^exponent, but at least MIN_TERM."""
+    return max(math.exp(exponent), MIN_TERM) if exponent > -700.0 else MIN_TERM
 
 
 @helper
 def grown(term, t, exponent):
-    """The term after its exponent has grown by t to `exponent`; a product where that is exact enough."""
-    return max(term + term * growth(t), LEAST) if term > 1e10 * LEAST else term_at(exponent)
+    """The term after its exponent has increased by t to `exponent`; by a multiplication where that is accurate enough."""
+    return max(term + term * growth(t), MIN_TERM) if term > 1e10 * MIN_TERM else term_at(exponent)
 
 
 @helper
 def weight_factor(sums, total):
-    """What a kept term must be multiplied by to be a weight."""
+    """The factor from a cached term to its weight."""
     return total / sums[Z] if total > 0.0 else 1.0
 
 
 @helper
 def note_change(sums, total, change, highest):
-    """Add to Z; True if the terms must be computed afresh."""
+    """Add a change to Z; True if the terms must be recomputed."""
     sums[Z] += change
     sums[LARGEST_Z] = max(sums[LARGEST_Z], sums[Z])
     return total > 0.0 and (sums[Z] < LOWEST_SHARE * sums[LARGEST_Z] or highest > HIGHEST_TERM)
@@ -84,7 +87,7 @@ class Winnow(NamedTuple):
     spread: np.ndarray
     total: float
 
-    def row_look(self, rows, i, v, bound):
+    def row_score(self, rows, i, v, bound):
         first, second = 0.0, 0.0
         start, stop = row_span(rows, i)
         for k in range(start, stop):
@@ -94,11 +97,11 @@ class Winnow(NamedTuple):
             second += x * term
         factor = weight_factor(self.sums, self.total)
         score = factor * first
-        # not below what rounding leaves of the difference: a majoriser may be larger, never smaller
+        # The curvature must not be underestimated by cancellation: a majoriser may be larger, but never smaller.
         square = score * score / self.total if self.total > 0.0 else 0.0
         return score, max(factor * second - square, 1e-15 * factor * second)
 
-    def row_size(self, rows, i, v):
+    def row_magnitude(self, rows, i, v):
         total = 0.0
         start, stop = row_span(rows, i)
         for k in range(start, stop):
@@ -116,7 +119,7 @@ class Winnow(NamedTuple):
             first += x * (old + step)
         return first * (self.total / (self.sums[Z] + change) if self.total > 0.0 else 1.0)
 
-    def row_move(self, rows, i, a, v):
+    def row_update(self, rows, i, a, v):
         change, highest = 0.0, 0.0
         start, stop = row_span(rows, i)
         for k in range(start, stop):
@@ -173,7 +176,7 @@ class BalancedWinnow(NamedTuple):
     spread: np.ndarray
     total: float
 
-    def row_look(self, rows, i, v, bound):
+    def row_score(self, rows, i, v, bound):
         first, second = 0.0, 0.0
         start, stop = row_span(rows, i)
         for k in range(start, stop):
@@ -185,7 +188,7 @@ class BalancedWinnow(NamedTuple):
         square = score * score / self.total if self.total > 0.0 else 0.0
         return score, max(factor * second - square, 1e-15 * factor * second)
 
-    def row_size(self, rows, i, v):
+    def row_magnitude(self, rows, i, v):
         total = 0.0
         start, stop = row_span(rows, i)
         for k in range(start, stop):
@@ -203,7 +206,7 @@ class BalancedWinnow(NamedTuple):
             first += x * (self.up[j] - self.down[j] + (rise - fall))
         return first * (self.total / (self.sums[Z] + change) if self.total > 0.0 else 1.0)
 
-    def row_move(self, rows, i, a, v):
+    def row_update(self, rows, i, a, v):
         change, highest = 0.0, 0.0
         start, stop = row_span(rows, i)
         for k in range(start, stop):

@@ -1,7 +1,7 @@
 """The transfer function of the q-norms: w = sign(v) (|v| / N)^(p-1) N^(s-1), N = |v|_p.
 
-Kept beside v is the sum of (|v_j| / scale)^p, so that a row costs only its non-zeros; it is computed afresh when it falls
-below 1e-3 of its largest value since the last time or outgrows its scale, and between epochs.
+The sum of (|v_j| / scale)^p is cached, so that the cost of a step is proportional to the nonzeros of its row. It is recomputed
+when it falls below 1e-3 of its largest value since the last time, when it becomes too large for its scale, and between epochs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LOWEST_SHARE, OUTGROWN = 1e-3, 1e30
 
 @helper
 def absolute_power(a, exponent):
-    """|a|^exponent, exponent > 0; the small integers that q = 4/3 and 3/2 lead to without the general power."""
+    """|a|^exponent, exponent > 0; the small integers, to which q = 4/3 and 3/2 lead, avoid the general power function."""
     a = abs(a)
     if exponent == 2.0:
         return a * a
@@ -39,13 +39,13 @@ def signed_power(a, exponent):
 
 
 class Power(NamedTuple):
-    """p is conjugate to q, `exponent` is s - 1 with s conjugate to the regularizer's power."""
+    """The transfer function above; p is conjugate to q, `exponent` is s - 1 with s conjugate to the regularizer's power."""
 
     sums: np.ndarray
     p: float
     exponent: float
 
-    def row_look(self, rows, i, v, bound):
+    def row_score(self, rows, i, v, bound):
         if self.sums[SUM] <= 0.0:
             return 0.0, bound
         scale, total = self.sums[SCALE], 0.0
@@ -55,7 +55,7 @@ class Power(NamedTuple):
         root = self.sums[SUM] ** (1.0 / self.p)
         return total * root ** (1.0 - self.p) * (root * scale) ** self.exponent, bound
 
-    def row_size(self, rows, i, v):
+    def row_magnitude(self, rows, i, v):
         if self.sums[SUM] <= 0.0:
             return 0.0
         scale, total = self.sums[SCALE], 0.0
@@ -81,7 +81,7 @@ class Power(NamedTuple):
         root = grown ** (1.0 / self.p)
         return total * root ** (1.0 - self.p) * (root * scale) ** self.exponent
 
-    def row_move(self, rows, i, a, v):
+    def row_update(self, rows, i, a, v):
         scale, change = self.sums[SCALE], 0.0
         start, stop = row_span(rows, i)
         for k in range(start, stop):

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fenchel.data.accept import fault
-from fenchel.errors import InputError
+from fenchel.data.dtypes import is_signed_integer
 from fenchel.kernel_methods.kernel_function import KernelFunction
-from fenchel.models.kernel import plain_params
-from fenchel.models.model import current_versions
+from fenchel.models.base import BaseModel, Rules, current_versions, name_rules
+from fenchel.models.kernel import are_rows, plain_params
 from fenchel.models.parts import model_rows
-from fenchel.models.traits import Traits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import scipy.sparse as sp
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
-class KernelFeatures(Traits):
+class KernelFeatures(BaseModel):
     """L^-1 k(pivots, x) for every row x: the features of `fenchel.IncompleteCholesky`.
 
     Attributes
@@ -47,32 +51,31 @@ class KernelFeatures(Traits):
     feature_names: tuple[str, ...] | None = None
     versions: dict[str, str] = field(default_factory=current_versions)
 
-    family = "features"
+    kind = "features"
     is_kernel = True
     content = "features of a kernel"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel_params", plain_params(self.kernel, self.kernel_params))
-        rank = self.factor.shape[0]
-        rules = {
-            "factor must be a finite square float64 matrix": self.factor.ndim == 2
-            and self.factor.dtype == np.float64
-            and self.factor.shape == (rank, rank)
+        super().__post_init__()
+
+    def rules(self) -> Rules:
+        """What must be true of the parts."""
+        factor, rank = self.factor, self.factor.shape[0]
+        yield (
+            "factor must be a finite square float64 matrix",
+            factor.shape == (rank, rank)
+            and factor.dtype == np.float64
             and rank > 0
-            and bool(np.isfinite(self.factor).all()),
-            "factor must be lower triangular without zeros on its diagonal": not np.triu(self.factor, 1).any()
-            and bool(self.factor.diagonal().all()),
-            "vectors must be finite rows of numbers, one per pivot": self.vectors.ndim == 2
-            and self.vectors.shape[0] == rank == self.pivots.size
-            and self.vectors.dtype in (np.float32, np.float64)
-            and not (hasattr(self.vectors, "indptr") and fault(self.vectors))
-            and bool(np.isfinite(getattr(self.vectors, "data", self.vectors)).all()),
-            f"feature_names must be None or {self.d} strings": self.feature_names is None
-            or (len(self.feature_names) == self.d and all(isinstance(name, str) for name in self.feature_names)),
-        }
-        for rule, kept in rules.items():
-            if not kept:
-                raise InputError(rule)
+            and bool(np.isfinite(factor).all()),
+        )
+        yield (
+            "factor must be lower triangular without zeros on its diagonal",
+            not np.triu(factor, 1).any() and bool(factor.diagonal().all()),
+        )
+        yield "pivots must be as many whole numbers", is_signed_integer(self.pivots) and self.pivots.shape == (rank,)
+        yield "vectors must be finite rows of numbers, one per pivot", are_rows(self.vectors, rank)
+        yield from name_rules(self.feature_names, self.d)
         KernelFunction(self.kernel, self.kernel_params)
 
     @property
@@ -80,12 +83,18 @@ class KernelFeatures(Traits):
         """The number of features of a row as it comes."""
         return self.vectors.shape[1]
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """The features of rows: (n, rank)."""
         return cholesky_features(self.kernel, self.kernel_params, model_rows(X, self.d), self.vectors, self.factor)
 
 
-def cholesky_features(kernel: Any, params: dict[str, Any], X: Any, vectors: Any, factor: np.ndarray) -> np.ndarray:
+def cholesky_features(
+    kernel: str | Callable[..., float],
+    params: dict[str, Any],
+    X: np.ndarray | sp.csr_matrix,
+    vectors: np.ndarray | sp.csr_matrix,
+    factor: np.ndarray,
+) -> np.ndarray:
     """L^-1 k(pivots, x) for every row x; estimator and model compute it here, hence to the same bits."""
     from scipy.linalg import solve_triangular
 

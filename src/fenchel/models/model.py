@@ -4,109 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fenchel.errors import InputError
-from fenchel.losses.task import innermost, response_of, task_of
+from fenchel.losses.task import innermost, task_of
 from fenchel.measures import is_measure
-from fenchel.models.check import check
-from fenchel.models.parts import (
-    class_scores,
-    classes_known,
-    family_of,
-    linear_scores,
-    model_rows,
-    regularizer_of,
-)
-from fenchel.models.traits import Traits
+from fenchel.models.base import Rules, are_strings, current_versions, good_names, name_rules, score_rules, solve_rules
+from fenchel.models.parts import classes_known, family_of, has_several_targets, linear_scores, model_rows
+from fenchel.models.scored import Certified, weights_and_intercepts
 from fenchel.multiclass import is_vector_loss
 from fenchel.result import Certificate, Result, Status
+from fenchel.structured import is_structured
 
-SEVERITY = [
-    Status.CERTIFIED,
-    Status.MAX_ITER,
-    Status.MAX_TIME,
-    Status.STALLED,
-    Status.STOPPED_BY_CALLBACK,
-    Status.NONFINITE,
-    Status.INTERRUPTED,
-]
-
-
-class Scored(Traits):
-    """What the scores of a model mean: shared by linear models and models with a kernel, which have `scores(X)`."""
-
-    loss: Any
-    labels: tuple[Any, ...] | None
-    thresholds: tuple[float, ...] | None
-    certificates: tuple[Certificate, ...]
-    statuses: tuple[Status, ...]
-    family: Any
-
-    @property
-    def k(self) -> int:
-        """The number of scores per row."""
-        raise NotImplementedError("abstract: a model says how many scores a row has")
-
-    def scores(self, X: Any) -> np.ndarray:
-        """(n,), or (n, k) for k scores."""
-        raise NotImplementedError("abstract: a model defines scores(X)")
-
-    @property
-    def certificate(self) -> Certificate:
-        """The certificate with the largest relative gap."""
-        return max(self.certificates, key=lambda certificate: certificate.relative_gap)
-
-    @property
-    def status(self) -> Status:
-        """The worst status."""
-        return max(self.statuses, key=SEVERITY.index)
-
-    def label_scores(self, X: Any) -> np.ndarray:
-        """The scores, (n,), or (n, number of labels): those of a tree's leaves are sums over their paths."""
-        z = self.scores(X)
-        return z if self.k == 1 else class_scores(self.loss, z)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The label of every row; without labels: +1 or -1 (novelty: score at least the threshold, 1 if there is none, or
-        not), e^z (Poisson), or z."""
-        z = self.scores(X)
-        if self.labels is not None:
-            return np.array(self.labels)[self._places(z)]
-        if task_of(self.loss) == "novelty":
-            return np.where(z >= (1.0 if self.thresholds is None else self.thresholds[0]), 1, -1)
-        with np.errstate(over="ignore"):
-            return np.exp(z) if response_of(innermost(self.loss)) == "exp" else z
-
-    def _places(self, z: np.ndarray) -> np.ndarray:
-        """Which label the scores mean."""
-        if self.thresholds is not None:
-            return np.searchsorted(np.array(self.thresholds), z, side="left")
-        if self.k == 1:
-            return (z > 0.0).astype(int)
-        return np.argmax(class_scores(self.loss, z), axis=1)
-
-    def probabilities(self, X: Any) -> np.ndarray:
-        """(n, number of labels): P(label | row), for losses that have one; those of k scores are normalised."""
-        if self.labels is None or not hasattr(self.loss, "probability"):
-            raise InputError(
-                f"loss {type(self.loss).__name__} has no probabilities; fit with loss 'logistic' or 'softmax'"
-            )
-        if self.is_vector:
-            return self.loss.probability(self.scores(X))
-        z = self.scores(X)
-        positive = self.loss.probability(z)
-        if self.k == 1:
-            return np.column_stack([self.loss.probability(-z), positive])
-        total = positive.sum(axis=1, keepdims=True)
-        return np.divide(positive, total, out=np.full_like(positive, 1.0 / self.k), where=total > 0.0)
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Scored):
+class Model(Certified):
     """Coefficients with their certificate and where they come from.
 
     One score per row: coef (d,), intercept a float. k scores, one against the rest each: coef (k, d), intercept (k,);
@@ -167,72 +86,51 @@ class Model(Scored):
     constant: float | None = None
     target: str | None = None
     dropped: tuple[str, ...] = ()
-    versions: dict[str, str] = field(default_factory=lambda: current_versions())
+    versions: dict[str, str] = field(default_factory=current_versions)
 
-    def __post_init__(self) -> None:
-        check(self)
+    is_linear = True
+
+    def rules(self) -> Rules:
+        """What must be true of the parts."""
+        yield from score_rules(self.coef, self.intercept, self.k)
+        yield "coef must have at least one entry", self.coef.size > 0
+        yield "the loss must be one of scores, not of structured outputs", not is_structured(self.loss)
+        yield "the scores must be as many as the loss has", self._good_scores()
+        yield "labels must be None or as many different numbers or strings as there are classes", self._good_labels()
+        yield (
+            "thresholds must be one less than the labels, ascending, for measures and novelty only",
+            self._good_thresholds(),
+        )
+        yield from solve_rules(self, 1 if self.is_vector else self.k)
+        yield "index_base must be None, 0 or 1", self.index_base in (None, 0, 1)
+        yield (
+            "dual_points must be None or of the shape that goes with n and the loss",
+            self.dual_points is None or self._good_dual(),
+        )
+        yield (
+            "constant must be None or a finite number, with a weight beside those of the features",
+            self.constant is None or (bool(np.isfinite(self.constant)) and self.d >= 1),
+        )
+        yield (
+            "target must be None or a string, dropped a tuple of strings",
+            isinstance(self.target, (str, type(None))) and are_strings(self.dropped),
+        )
+        yield from name_rules(self.feature_names, self.d)
+        self.regularizer.validate(self.coef.shape[-1])
 
     @classmethod
-    def from_result(cls, result: Result, **about: Any) -> Model:
-        """The model of one Result; `about` as in `from_results`."""
-        return cls.from_results([result], **about)
-
-    @classmethod
-    def from_results(
-        cls,
-        results: Sequence[Result],
-        *,
-        labels: Sequence[Any] | None = None,
-        index_base: int | None = None,
-        feature_names: Sequence[str] | None = None,
-        keep_dual: bool = True,
-        thresholds: Sequence[float] | None = None,
-        constant: float | None = None,
-        target: str | None = None,
-        dropped: Sequence[str] = (),
-    ) -> Model:
-        """The model of one Result, or of one Result per label (one label against the rest, on the same rows)."""
-        if not results:
-            raise InputError("results: there must be at least one Result")
-        first, several = results[0], len(results) > 1
-        problem = first.problem
+    def _weights_of(cls, results: Sequence[Result]) -> dict[str, Any]:
+        problem: Any = results[0].problem
         if not problem.is_linear:
             right = "KernelModel" if problem.is_kernel else "StructuredModel"
             raise InputError(f"this Result has no weights of features: fenchel.{right}.from_result makes its model")
-        if labels is None and problem.is_vector:
-            labels = range(classes_known(problem.loss) or len(first.coef))
-        points = [_dual_array(result) if keep_dual else None for result in results]
-        intercepts = np.array([result.intercept for result in results])
-        return cls(
-            coef=np.array([result.coef for result in results]) if several else np.array(first.coef),
-            intercept=intercepts if several else intercepts[0] if problem.is_vector else float(intercepts[0]),
-            loss=problem.loss,
-            regularizer=regularizer_of(problem),
-            fit_intercept=problem.has_intercept,
-            labels=None if labels is None else tuple(plain_label(label) for label in labels),
-            certificates=tuple(result.certificate for result in results),
-            statuses=tuple(result.status for result in results),
-            tol=float(first.tol),
-            solvers=tuple(result.solver for result in results),
-            digests=tuple(result.digest for result in results),
-            n=problem.n,
-            index_base=index_base,
-            weighted=bool((problem.weights != problem.weights[0]).any()),
-            offset=bool(problem.has_offset),
-            dual_points=None if any(point is None for point in points) else np.array(points) if several else points[0],
-            feature_names=None if feature_names is None else tuple(str(name) for name in feature_names),
-            thresholds=None if thresholds is None else tuple(float(t) for t in thresholds),
-            constant=None if constant is None else float(constant),
-            target=target,
-            dropped=tuple(dropped),
-        )
+        coef, intercept = weights_and_intercepts(results)
+        return {"coef": coef, "intercept": intercept}
 
     @property
     def family(self) -> str:
         """ "scalar", "vector" (a loss of several scores) or "set" (a measure of all rows)."""
         return family_of(self.loss)
-
-    is_linear = True
 
     @property
     def is_vector(self) -> bool:
@@ -254,36 +152,45 @@ class Model(Scored):
         """The number of features of a row, without the constant one."""
         return self.coef.shape[-1] - (self.constant is not None)
 
-    @property
-    def k(self) -> int:
-        """The number of scores per row."""
-        return 1 if self.coef.ndim == 1 else self.coef.shape[0]
-
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """X coef' + intercept, with the constant feature if there is one: (n,), or (n, k) for k scores."""
         own, always = self.coef[..., : self.d], self.intercept
         if self.constant is not None:
             always = always + self.constant * self.coef[..., -1]
         return linear_scores(model_rows(X, self.d), own, always)
 
+    def _good_scores(self) -> bool:
+        if not self.is_vector:
+            return not self.is_measure or self.coef.ndim == 1
+        inner = innermost(self.loss)
+        wanted = inner.parent.size - 1 if hasattr(inner, "leaf") else classes_known(inner)
+        return self.coef.ndim == 2 and wanted in (None, self.k)
 
-def current_versions() -> dict[str, str]:
-    """The versions that a model made now is made with."""
-    from importlib.metadata import version
+    def _good_labels(self) -> bool:
+        if self.labels is None:
+            return self.k == 1 or has_several_targets(self.loss)
+        count = self.k if self.k > 1 else 2
+        if self.is_vector:
+            count = classes_known(self.loss) or self.k
+        elif self.is_measure:
+            count = len(self.thresholds or ()) + 1
+        return good_names(self.labels, count)
 
-    return {name: version(name) for name in ("fenchel", "numpy")}
+    def _good_thresholds(self) -> bool:
+        cuts = self.thresholds
+        if cuts is None:
+            return not self.is_measure or self.labels is None
+        if task_of(self.loss) == "novelty":
+            return len(cuts) == 1 and bool(np.isfinite(cuts[0]))
+        ascending = bool(np.isfinite(cuts).all()) and all(a <= b for a, b in pairwise(cuts))
+        return self.is_measure and self.labels is not None and len(cuts) > 0 and ascending
 
-
-def _dual_array(result: Result) -> Any:
-    """A dual point as one array or CSR matrix."""
-    point: Any = result.dual_point
-    if sp.issparse(point):
-        return point.copy()
-    if point is None or not result.problem.is_measure:
-        return None if point is None else np.array(point)
-    return np.column_stack([point.weights, point.scores])
-
-
-def plain_label(label: Any) -> Any:
-    """A label as plain Python has it."""
-    return label.item() if isinstance(label, np.generic) else label
+    def _good_dual(self) -> bool:
+        points = self.dual_points
+        if sp.issparse(points) and (not self.is_vector or points.format != "csr"):
+            return False
+        if self.is_measure:
+            return points.ndim == 2 and points.shape[0] > 0 and points.shape[1] == 1 + self.n
+        if self.is_vector:
+            return points.shape == (self.n, self.k)
+        return points.shape == ((self.n,) if self.k == 1 else (self.k, self.n))

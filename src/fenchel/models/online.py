@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fenchel.errors import InputError
-from fenchel.models.check import good_names
-from fenchel.models.model import current_versions
+from fenchel.models.base import Rules, current_versions, good_names, name_rules, score_rules
 from fenchel.models.parts import linear_scores, model_rows
-from fenchel.models.traits import Traits
+from fenchel.models.scored import Scored
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
-class OnlineModel(Traits):
+class OnlineModel(Scored):
     """The scores X coef' + intercept of an `OnlineClassifier`, and what they mean.
 
     Attributes
@@ -42,7 +44,7 @@ class OnlineModel(Traits):
     feature_names: tuple[str, ...] | None = None
     versions: dict[str, str] = field(default_factory=current_versions)
 
-    family = "online"
+    kind = "online"
     is_linear = True
     content = "the weights of an online learner"
     loss = None
@@ -52,51 +54,26 @@ class OnlineModel(Traits):
     target = None
     dropped = ()
 
-    def __post_init__(self) -> None:
-        coef, intercept, k = np.asarray(self.coef), np.asarray(self.intercept), self.k
-        rules = {
-            "coef must be a finite float64 array of shape (d,) or (k, d) with k > 1": coef.ndim in (1, 2)
-            and coef.dtype == np.float64
-            and coef.size > 0
-            and (coef.ndim == 1 or k > 1)
-            and bool(np.isfinite(coef).all()),
-            f"intercept must be {'a finite number' if k == 1 else f'{k} finite numbers'}": intercept.shape
-            == (() if k == 1 else (k,))
-            and bool(np.isfinite(intercept).all()),
-            "labels must be as many different numbers or strings as there are classes": good_names(
-                self.labels, k if k > 1 else 2
-            ),
-            f"mistakes must be {k} numbers of at least 0": len(self.mistakes) == k
-            and all(type(count) is int and count >= 0 for count in self.mistakes),
-            "seen must be a number of rows": type(self.seen) is int and self.seen >= 0,
-            f"feature_names must be None or {self.d} strings": self.feature_names is None
-            or (len(self.feature_names) == self.d and all(isinstance(name, str) for name in self.feature_names)),
-        }
-        for rule, kept in rules.items():
-            if not kept:
-                raise InputError(rule)
+    def rules(self) -> Rules:
+        """What must be true of the parts."""
+        yield from score_rules(self.coef, self.intercept, self.k)
+        yield "coef must have at least one entry", self.coef.size > 0
+        yield (
+            "labels must be as many different numbers or strings as there are classes",
+            self.labels is not None and good_names(self.labels, self.k if self.k > 1 else 2),
+        )
+        yield (
+            f"mistakes must be {self.k} numbers of at least 0",
+            len(self.mistakes) == self.k and all(type(count) is int and count >= 0 for count in self.mistakes),
+        )
+        yield "seen must be a number of rows", type(self.seen) is int and self.seen >= 0
+        yield from name_rules(self.feature_names, self.d)
 
     @property
     def d(self) -> int:
         """The number of features of a row."""
         return self.coef.shape[-1]
 
-    @property
-    def k(self) -> int:
-        """The number of scores per row."""
-        return 1 if self.coef.ndim == 1 else self.coef.shape[0]
-
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """X coef' + intercept: (n,), or (n, k) for k scores."""
         return linear_scores(model_rows(X, self.d), self.coef, self.intercept)
-
-    label_scores = scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The label with the highest score."""
-        z = self.scores(X)
-        return np.array(self.labels)[(z > 0.0).astype(int) if z.ndim == 1 else z.argmax(axis=1)]
-
-    def probabilities(self, X: Any) -> np.ndarray:
-        """There are none."""
-        raise InputError("an online learner has no probabilities; fit a Classifier with loss 'logistic' or 'softmax'")

@@ -1,22 +1,27 @@
-"""Loss and regularizer of a model: the loss as plain data, what its scores mean, the regularizer of one score."""
+"""Loss and regularizer of a model: both as plain data, what its scores mean, the regularizer of one score."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel import losses, measures, multiclass
+from fenchel import losses, measures, multiclass, structured
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.losses.task import innermost
 
-JOINT: dict[str, Any] = dict(multiclass.LOSSES)
-# Of the losses of several scores that can be written to a file: what is written of them.
-FIELDS = {name: list(cls.saved_fields) for name, cls in JOINT.items() if hasattr(cls, "saved_fields")}
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.problems.kinds_of_loss import AnyLoss
+
+REGISTRIES = (losses.LOSSES, multiclass.LOSSES, measures.MEASURES, structured.MODELS)
 
 
-def family_of(loss: Any) -> str:
+def family_of(loss: AnyLoss) -> str:
     """ "vector" for losses of several scores, "set" for measures, "scalar" for all others.
 
     >>> family_of(multiclass.TopK(2)), family_of(measures.NDCG()), family_of(losses.Hinge())
@@ -36,7 +41,7 @@ def class_scores(loss: Any, Z: np.ndarray) -> np.ndarray:
 ROWS_AT_ONCE = 1 << 14  # float32 rows whose scores are computed together: numpy up-casts what it multiplies
 
 
-def linear_scores(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
+def linear_scores(X: np.ndarray | sp.csr_matrix, coef: np.ndarray, intercept: np.ndarray | float) -> np.ndarray:
     """X coef' + intercept: (n,), or (n, k) if coef is (k, d). Estimators and models compute it here, hence to the same bits.
 
     >>> linear_scores(np.array([[1.0, 2.0]]), np.array([3.0, -1.0]), 0.5)
@@ -51,14 +56,14 @@ def linear_scores(X: Any, coef: np.ndarray, intercept: Any) -> np.ndarray:
     return (z if coef.ndim == 2 else z[:, 0]) + intercept
 
 
-def model_rows(X: Any, d: int) -> Any:
+def model_rows(X: ArrayLike | sp.csr_matrix, d: int) -> Any:
     """Rows as a model takes them: a float matrix with d columns, dense or sparse."""
-    X = X if sp.issparse(X) else np.asarray(X)
-    X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
-    if X.ndim != 2 or X.shape[1] != d:
-        got = f"{X.shape[1]} features" if X.ndim == 2 else f"{X.ndim} dimension(s)"
+    rows: Any = X if sp.issparse(X) else np.asarray(X)
+    rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(float)
+    if rows.ndim != 2 or rows.shape[1] != d:
+        got = f"{rows.shape[1]} features" if rows.ndim == 2 else f"{rows.ndim} dimension(s)"
         raise InputError(f"X has {got}, but the model has {d} features; pass rows with the same features")
-    return X
+    return rows
 
 
 def classes_known(loss: Any) -> int | None:
@@ -73,61 +78,58 @@ def classes_known(loss: Any) -> int | None:
     return int(loss.leaf.size) if hasattr(loss, "leaf") else None
 
 
+def has_several_targets(loss: Any) -> bool:
+    """Whether every score predicts a target of its own, so that none stands for a label.
+
+    >>> has_several_targets(multiclass.MultivariateSquared()), has_several_targets(multiclass.Softmax())
+    (True, False)
+    """
+    return getattr(innermost(loss), "several_targets", False) is True
+
+
 def regularizer_of(problem: Any) -> Any:
     """The regularizer as it was given: that of a problem with several scores is spread over all of them."""
     return problem.given if problem.is_vector else problem.regularizer
 
 
-def loss_parameters(loss: Any) -> dict[str, Any]:
+def loss_parameters(loss: AnyLoss) -> dict[str, Any]:
     """The loss as plain data, {"name": ..., parameters}, some of which may be arrays. Only built-in losses have that.
 
     >>> loss_parameters(multiclass.TopK(5)), loss_parameters(losses.Hinge())
     ({'name': 'top_k', 'k': 5}, {'name': 'hinge', 'margin': 1.0})
     """
-    if measures.is_measure(loss):
-        plain = measures.parameters(loss)
-        return {key: np.array(value) if isinstance(value, tuple) else value for key, value in plain.items()}
-    if not multiclass.is_vector_loss(loss):
-        return losses.parameters(loss)
-    name = next((key for key, kind in multiclass.LOSSES.items() if kind is type(loss)), None)
-    if name not in FIELDS:
-        raise InputError(
-            f"loss {type(loss).__name__} cannot be written to a file: it is not a built-in loss of classes"
-        )
-    if name == "hierarchical_hinge":
-        by_name = {pair: word for word, pair in (("tree", (0.5, 0.5)), ("lca", (0.0, 1.0)))}
-        cost = by_name.get((loss.off_path, loss.on_path), loss.cost)
-        return {"name": name, "parent": loss.parent, "leaf": loss.leaf, "cost": cost}
-    plain = {field: getattr(loss, field) for field in FIELDS[name]}
-    return {"name": name} | {key: loss_parameters(v) if key == "loss" else v for key, v in plain.items()}
+    registry = next((one for one in REGISTRIES if one.name_of(loss) is not None), losses.LOSSES)
+    plain = registry.parameters(loss)
+    return {key: np.array(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 
 
-def loss_from_parameters(data: dict[str, Any]) -> Any:
+def loss_from_parameters(data: Mapping[str, Any]) -> Any:
     """The inverse of `loss_parameters`; whatever does not make a sound loss raises.
 
     >>> loss_from_parameters({"name": "weighted_usunier", "rho": np.array([2.0, 1.0])})
     WeightedUsunier(rho=[2., 1.])
     """
     name = data.get("name")
-    if name in losses.LOSSES:
-        return losses.from_parameters(data)
-    if name in measures.MEASURES:
-        return measures.from_parameters(data)
-    if name not in FIELDS:
-        raise UnknownNameError("loss", str(name), [*losses.LOSSES, *FIELDS, *measures.MEASURES])
-    values = {key: value for key, value in data.items() if key != "name"}
-    if sorted(values) != sorted(FIELDS[name]):
-        raise InputError(f"loss {name!r} has the parameters {FIELDS[name]}, got {sorted(values)}")
-    if "parent" in values:
-        return _of_tree(name, **values)
-    if "loss" in values:
-        values["loss"] = loss_from_parameters(dict(values["loss"]))
-    return JOINT[name](**values)
+    registry: Any = next((one for one in REGISTRIES if name in one), None)
+    if registry is None:
+        raise UnknownNameError("loss", str(name), [known for one in REGISTRIES for known in one])
+    return registry.from_parameters(data)
 
 
-def _of_tree(name: str, parent: Any, leaf: Any, **more: Any) -> Any:
-    """Kernels walk these arrays without looking: they must be those of a tree."""
-    tree = multiclass.Tree(np.asarray(parent).tolist())
-    if not (np.array_equal(tree.parent, parent) and np.array_equal(np.sort(leaf), np.sort(tree.leaf))):
-        raise InputError(f"loss {name!r}: parent and leaf are not those of a tree with parents before children")
-    return JOINT[name](tree, **more)._replace(leaf=np.array(leaf, dtype=np.int64))
+KINDS: dict[str, tuple[type, ...]] = {  # annotations of the parameters of structured models, and what they may be
+    "bool": (bool,),
+    "float": (float, int),
+    "int | None": (int, type(None)),
+    "str": (str,),
+}
+
+
+def require_built_in(loss: Any) -> None:
+    """Only built-in models of structured outputs: kernels and arithmetic trust the kinds of their parameters."""
+    name = type(loss).__name__
+    if structured.MODELS.name_of(loss) is None:
+        raise InputError(f"{name} is not a built-in model of structured outputs: it cannot be saved")
+    for one in fields(loss):
+        value = getattr(loss, one.name)
+        if type(value) not in KINDS[str(one.type)]:
+            raise InputError(f"{one.name} of {name} must be {one.type}, got {value!r}")

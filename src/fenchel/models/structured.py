@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fenchel.errors import InputError
-from fenchel.models.model import current_versions
-from fenchel.models.structured_check import Shape, check, coefficients
-from fenchel.models.traits import Traits
+from fenchel.models.base import BaseModel, Rules, current_versions, labels_shown, plain_entries
+from fenchel.models.scored import is_weighted
+from fenchel.models.structured_check import Shape, check_columns, coefficients, structured_rules
 from fenchel.result import Certificate, Result, Status
 from fenchel.sequences.attributes import Attributes, has_names
 from fenchel.sequences.templates import Templates
 from fenchel.structured import Chain, Matching, Multiclass, PairwiseLabels, Pool, Tree
 from fenchel.structured.pool import enlarged
 
+if TYPE_CHECKING:
+    from fenchel.problems.kinds_of_loss import AnyLoss
+
 
 @dataclass(frozen=True, eq=False)
-class StructuredModel(Traits):
+class StructuredModel(BaseModel):
     """The coefficients of a model of `fenchel.structured` with their certificate and where they come from.
 
     Attributes
@@ -72,22 +75,46 @@ class StructuredModel(Traits):
     columns: tuple[int, int] | None = None
     versions: dict[str, str] = field(default_factory=current_versions)
 
-    family = "structured"
+    kind = "structured"
     is_structured = True
 
-    def __post_init__(self) -> None:
-        check(self)
+    def rules(self) -> Rules:
+        """What must be true of the parts."""
+        yield from structured_rules(self)
+        self.regularizer.validate(self.coef.size)
+        if self.template is not None:
+            check_columns(self)
 
     @classmethod
     def from_result(cls, result: Result, keep_dual: bool = True, **about: Any) -> StructuredModel:
         """The model of a Result; `about`: labels, attributes, link_attributes, template and columns."""
         point = dual_point_of(result) if keep_dual else None
-        return cls(coef=np.array(result.coef), dual_point=point, **facts_of(result), **as_tuples(about))
+        return cls(coef=np.array(result.coef), dual_point=point, **facts_of(result), **entries_of(about))
 
     @property
     def d(self) -> int:
         """The number of coefficients."""
         return self.coef.size
+
+    @property
+    def certificates(self) -> tuple[Certificate]:
+        """The one certificate, as models of several solves have them."""
+        return (self.certificate,)
+
+    @property
+    def statuses(self) -> tuple[Status]:
+        """The one status."""
+        return (self.status,)
+
+    @property
+    def solvers(self) -> tuple[str]:
+        """The one solver."""
+        return (self.solver,)
+
+    @property
+    def digests(self) -> tuple[str]:
+        """The one digest."""
+        return (self.digest,)
 
     @cached_property
     def full_coef(self) -> np.ndarray:
@@ -97,6 +124,13 @@ class StructuredModel(Traits):
         full = np.zeros(coefficients(self.loss, self.shape))
         full[self.places] = self.coef
         return full
+
+    def facts(self) -> dict[str, Any]:
+        """What is known of the data, for people."""
+        return {
+            "Examples": self.n, "Coefficients": self.d, "Labels": labels_shown(self.labels),
+            "Weights of examples": "yes" if self.weighted else None,
+        }  # fmt: skip
 
     def predict(self, examples: Any) -> Any:
         """The label with the largest score of every example: a list, of lists of labels for a Chain or Tree; a 0/1 matrix for
@@ -127,7 +161,7 @@ class StructuredModel(Traits):
             raise InputError("the model has no template: it was not trained on a column file")
         return template_attributes(Templates(self.template), sentences)
 
-    def matrices(self, examples: Any) -> list[Any]:
+    def matrices(self, examples: Sequence[np.ndarray]) -> list[Any]:
         """Examples with named attributes as the loss takes them: matrices, or pairs of matrices."""
         if self.attributes is None or not isinstance(self.loss, Chain):
             return list(examples)
@@ -183,7 +217,7 @@ def facts_of(result: Result) -> dict[str, Any]:
     return {
         "loss": loss, "regularizer": problem.regularizer, "shape": shape, "places": places_of(problem), "n": int(problem.n),
         "certificate": result.certificate, "status": result.status, "tol": float(result.tol), "solver": result.solver,
-        "digest": result.digest, "weighted": bool((problem.weights != problem.weights[0]).any()),
+        "digest": result.digest, "weighted": is_weighted(problem),
     }  # fmt: skip
 
 
@@ -204,15 +238,12 @@ def dual_point_of(result: Result) -> Any:
     return enlarged(point, sizes, np.zeros(sizes.size, dtype=np.int64))
 
 
-def as_tuples(about: dict[str, Any]) -> dict[str, Any]:
+def entries_of(about: Mapping[str, Any]) -> dict[str, Any]:
     """Lists and arrays as tuples of plain values."""
-    return {
-        key: None if part is None else tuple(entry.item() if isinstance(entry, np.generic) else entry for entry in part)
-        for key, part in about.items()
-    }
+    return {key: plain_entries(part) for key, part in about.items()}
 
 
-def width(loss: Any, x: Any) -> int:
+def width(loss: AnyLoss, x: np.ndarray | sp.csr_matrix) -> int:
     """Features per token, node, edge or row of an example."""
     if isinstance(loss, Tree) or (isinstance(loss, Chain) and loss.edge_features) or isinstance(x, tuple):
         x = x[0]

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fenchel.data.dtypes import is_signed_integer
 from fenchel.errors import InputError
+from fenchel.models.base import Rules, are_strings, good_names, tol_rule
+from fenchel.models.parts import require_built_in
 from fenchel.sequences.templates import Templates
-from fenchel.structured import MODELS, Chain, Gibbs, Marginals, Matching, PairwiseLabels, Pool, Tree
+from fenchel.structured import Chain, Gibbs, Marginals, Matching, PairwiseLabels, Pool, Tree
 
-KINDS: dict[str, tuple[type, ...]] = {  # annotations of the parameters of models, and what they may be
-    "bool": (bool,),
-    "float": (float, int),
-    "int | None": (int, type(None)),
-    "str": (str,),
-}
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeGuard
+
+    from fenchel.models.structured import StructuredModel
+    from fenchel.problems.kinds_of_loss import AnyLoss
+
 MOST = 1 << 40  # features or labels
 
 
@@ -29,7 +31,7 @@ class Shape(NamedTuple):
     classes: int
 
 
-def coefficients(loss: Any, shape: Shape) -> int:
+def coefficients(loss: AnyLoss, shape: Shape) -> int:
     """How many coefficients a model of that shape has, in the layout that has weights for all pairs.
 
     >>> coefficients(Chain(), Shape(features=2, links=0, classes=3))
@@ -47,71 +49,60 @@ def coefficients(loss: Any, shape: Shape) -> int:
             return features * m
 
 
-def check(model: Any) -> None:
-    """Raise InputError unless the parts of a model fit together."""
-    _check_loss(model.loss)
-    for rule, kept in _rules(model).items():
-        if not kept:
-            raise InputError(rule)
-    model.regularizer.validate(model.coef.size)
-    if model.template is not None:
-        _check_columns(model)
-
-
-def _rules(model: Any) -> dict[str, bool]:
+def structured_rules(model: StructuredModel) -> Rules:
+    """What must be true of the parts of a StructuredModel."""
+    require_built_in(model.loss)
     features, links, m = model.shape
     counts = all(type(part) is int and 0 <= part < MOST for part in (features, links, m, model.n))
-    named = {"attributes": features, "link_attributes": links}
-    return {
-        "features, links, labels and n must be whole numbers, at least 1 label and 1 example": counts
-        and m >= 1
-        and model.n >= 1,
-        "the features and labels must be those of the loss": _good_shape(model.loss, links, m),
-        "coef must be a finite float64 array of as many entries as features and labels make": _finite_vector(model.coef)
-        and model.coef.size > 0
-        and _good_places(model),
-        f"labels must be None or {m} different strings or numbers": model.labels is None or _good_labels(model, m),
-        "tol must be a number greater than 0": 0.0 < model.tol < np.inf,
-        "dual_point must be None or a Pool, Gibbs or Marginals of n examples": model.dual_point is None
-        or _good_dual(model),
-        "attributes must be None or a different string for every feature": all(
-            _good_names(getattr(model, name), count) for name, count in named.items()
-        ),
-        "link_attributes need attributes and a chain with edge_features": model.link_attributes is None
-        or (model.attributes is not None and _has_links(model.loss)),
-        "template and columns must both be None or both be there, with attributes": (model.template is None)
-        == (model.columns is None)
+    yield (
+        "features, links, labels and n must be whole numbers, at least 1 label and 1 example",
+        counts and m >= 1 and model.n >= 1,
+    )
+    yield "the features and labels must be those of the loss", _good_shape(model.loss, links, m)
+    yield (
+        "coef must be a finite float64 array of as many entries as features and labels make",
+        _finite_vector(model.coef) and model.coef.size > 0 and _good_places(model),
+    )
+    yield (
+        f"labels must be None or {m} different strings or numbers",
+        model.labels is None or (not isinstance(model.loss, Matching) and good_names(model.labels, m)),
+    )
+    yield tol_rule(model.tol)
+    yield (
+        "dual_point must be None or a Pool, Gibbs or Marginals of n examples",
+        model.dual_point is None or _good_dual(model),
+    )
+    yield (
+        "attributes must be None or a different string for every feature",
+        _good_names(model.attributes, features) and _good_names(model.link_attributes, links),
+    )
+    yield (
+        "link_attributes need attributes and a chain with edge_features",
+        model.link_attributes is None or (model.attributes is not None and _has_links(model.loss)),
+    )
+    yield (
+        "template and columns must both be None or both be there, with attributes",
+        (model.template is None) == (model.columns is None)
         and (model.template is None or model.attributes is not None),
-    }
+    )
 
 
-def _check_loss(loss: Any) -> None:
-    """Only built-in models; kernels and arithmetic trust the kinds of their parameters."""
-    name = type(loss).__name__
-    if type(loss) not in MODELS.values():
-        raise InputError(f"{name} is not a built-in model of structured outputs: it cannot be saved")
-    for one in fields(loss):
-        value = getattr(loss, one.name)
-        if type(value) not in KINDS[str(one.type)]:
-            raise InputError(f"{one.name} of {name} must be {one.type}, got {value!r}")
-
-
-def _good_shape(loss: Any, links: int, m: int) -> bool:
+def _good_shape(loss: AnyLoss, links: int, m: int) -> bool:
     if isinstance(loss, Matching):
         return m == 1 and links == 0
     said = loss.classes if hasattr(loss, "classes") else None
     return said in (None, m) and (links == 0 or _has_links(loss))
 
 
-def _has_links(loss: Any) -> bool:
+def _has_links(loss: AnyLoss) -> bool:
     return isinstance(loss, Chain) and loss.edge_features
 
 
-def _is_vector(array: Any) -> bool:
+def _is_vector(array: object) -> TypeGuard[np.ndarray]:
     return isinstance(array, np.ndarray) and array.ndim == 1
 
 
-def _finite_vector(array: Any) -> bool:
+def _finite_vector(array: object) -> TypeGuard[np.ndarray]:
     """Whether it is a vector of finite float64."""
     return _is_vector(array) and array.dtype == np.float64 and bool(np.isfinite(array).all())
 
@@ -134,20 +125,13 @@ def _ascending(numbers: np.ndarray, strictly: bool, below: int) -> bool:
     return inside and bool((np.diff(numbers) >= (1 if strictly else 0)).all())
 
 
-def _good_labels(model: Any, m: int) -> bool:
-    labels = model.labels
-    words = all(isinstance(label, str) for label in labels)
-    numbers = all(isinstance(label, (int, float)) and np.isfinite(label) for label in labels)
-    return not isinstance(model.loss, Matching) and len(labels) == m == len(set(labels)) and (words or numbers)
-
-
-def _good_names(names: Any, count: int) -> bool:
+def _good_names(names: Sequence[str] | None, count: int) -> bool:
     if names is None:
         return True
-    return len(names) == count == len(set(names)) and all(isinstance(name, str) for name in names)
+    return len(names) == count == len(set(names)) and are_strings(names)
 
 
-def _good_dual(model: Any) -> bool:
+def _good_dual(model: StructuredModel) -> bool:
     log = model.loss.loss == "log"
     match model.dual_point:
         case Gibbs(weights, coefs):
@@ -182,7 +166,7 @@ def _starts(start: Any, count: int, entries: Any) -> bool:
     )
 
 
-def _check_columns(model: Any) -> None:
+def check_columns(model: Any) -> None:
     """A model for column files: its template reads the columns there are, its labels can stand in one."""
     if len(model.columns) != 2 or not all(type(number) is int for number in model.columns):
         raise InputError("columns must be two numbers: columns in a line, and the place of the label")

@@ -1,4 +1,4 @@
-"""Losses of a score vector, one per file; `fenchel.multiclass.protocol` says what such a loss is.
+"""Losses of several scores per row, one per file; `fenchel.multiclass.protocol` defines the interface.
 
 >>> from fenchel import Problem, multiclass, solve
 >>> X, y = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [1.0, 1.0]], [0, 1, 2, 1]
@@ -8,53 +8,35 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from fenchel.errors import InputError, UnknownNameError
 from fenchel.losses.moreau import Moreau
 from fenchel.multiclass.check import check, check_foreign
-from fenchel.multiclass.cost_hinge import CostHinge
-from fenchel.multiclass.hierarchical_hinge import HierarchicalHinge
-from fenchel.multiclass.hierarchical_softmax import HierarchicalSoftmax
-from fenchel.multiclass.max_hinge import MaxHinge
-from fenchel.multiclass.moreau import MoreauVector
-from fenchel.multiclass.multivariate_squared import MultivariateSquared
+from fenchel.multiclass.cost_hinge import CostHinge as CostHinge
+from fenchel.multiclass.hierarchical_hinge import HierarchicalHinge as HierarchicalHinge
+from fenchel.multiclass.hierarchical_softmax import HierarchicalSoftmax as HierarchicalSoftmax
+from fenchel.multiclass.max_hinge import MaxHinge as MaxHinge
+from fenchel.multiclass.moreau import MoreauVector as MoreauVector
+from fenchel.multiclass.multivariate_squared import MultivariateSquared as MultivariateSquared
 from fenchel.multiclass.own import outputs, smoothness
-from fenchel.multiclass.softmax import Softmax
-from fenchel.multiclass.top_k import TopK
-from fenchel.multiclass.tree import Tree
-from fenchel.multiclass.usunier import Usunier
-from fenchel.multiclass.weighted_top_k import WeightedTopK
-from fenchel.multiclass.weighted_usunier import WeightedUsunier
+from fenchel.multiclass.softmax import Softmax as Softmax
+from fenchel.multiclass.top_k import TopK as TopK
+from fenchel.multiclass.tree import Tree as Tree
+from fenchel.multiclass.usunier import Usunier as Usunier
+from fenchel.multiclass.weighted_top_k import WeightedTopK as WeightedTopK
+from fenchel.multiclass.weighted_usunier import WeightedUsunier as WeightedUsunier
+from fenchel.registry import Registry, classes_in, public_names
 
-__all__ = [
-    "LOSSES",
-    "CostHinge",
-    "HierarchicalHinge",
-    "HierarchicalSoftmax",
-    "MaxHinge",
-    "MoreauVector",
-    "MultivariateSquared",
-    "Softmax",
-    "TopK",
-    "Tree",
-    "Usunier",
-    "WeightedTopK",
-    "WeightedUsunier",
-    "check",
-    "check_foreign",
-    "is_vector_loss",
-    "make",
-    "outputs",
-    "smoothness",
-]
 
-_CLASSES: list[type] = [
-    CostHinge, HierarchicalHinge, HierarchicalSoftmax, MaxHinge, MoreauVector, MultivariateSquared, Softmax, TopK,
-    Usunier, WeightedTopK, WeightedUsunier,
-]  # fmt: skip
-LOSSES: dict[str, type] = {re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower(): cls for cls in _CLASSES}
+def _accept(loss: Any) -> Any:
+    """The envelope of a loss of several scores is one of them."""
+    return MoreauVector(LOSSES.make(loss.loss), loss.gamma) if isinstance(loss, Moreau) else loss
+
+
+LOSSES: Registry[Any] = Registry(
+    "loss of several scores", classes_in(globals(), lambda cls: hasattr(cls, "outputs")), _accept
+)
+__all__ = public_names(LOSSES, "LOSSES", Tree, check, check_foreign, "is_vector_loss", "make", outputs, smoothness)
 
 
 def is_vector_loss(loss: object) -> bool:
@@ -74,15 +56,4 @@ def make(loss: object) -> Any:
     >>> make("max_hinge")
     MaxHinge()
     """
-    if isinstance(loss, Moreau):
-        return MoreauVector(make(loss.loss), loss.gamma)
-    if not isinstance(loss, str):
-        return loss
-    if loss not in LOSSES:
-        raise UnknownNameError("loss of several scores", loss, sorted(LOSSES))
-    try:
-        return LOSSES[loss]()
-    except TypeError:
-        raise InputError(
-            f"loss {loss!r} needs parameters: pass fenchel.multiclass.{LOSSES[loss].__name__}(...)"
-        ) from None
+    return LOSSES.make(loss)

@@ -1,5 +1,5 @@
-"""The defining inequalities of a loss of several scores, tried at many points: for the author of one, and for a `Problem`
-with a loss that is not Fenchel's own."""
+"""Check the defining inequalities of a loss of several scores at many points: for the author of a loss, and for every
+`Problem` with a custom loss."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ REQUIRED = {
     "value": "value(z, y): the loss of the scores z of a row with target y",
     "slopes": "slopes(z, y, out): out = a subgradient of the value in z",
 }
-LINES = 12  # along which scores are tried, beside the axes
+LINES = 12  # the number of random lines, besides the axes, along which scores are tried
 DISTANCES = 10.0 ** np.concatenate([np.arange(-4, -1, 0.5), np.arange(-1, 2, 0.125), np.arange(2, 6.1, 0.5)])
-NEAR = 40.0  # scores up to which a value must be a number
-MOST_TARGETS = 5
+MAX_FINITE_SCORE = 40.0  # up to scores of this magnitude, a value must not be NaN
+MAX_TARGETS = 5
 _SOUND: set[Any] = set()
 
 
@@ -37,10 +37,10 @@ class Tried(NamedTuple):
 def check(loss: VectorLoss, outputs: int = 3, targets: Iterable[Any] | None = None, rtol: float = 1e-8) -> None:
     """Raise InputError naming what is wrong with a loss of several scores; return None if nothing is.
 
-    Checked: `value` and `slopes` are there and give the same numbers each time, `slopes` sets all of `out`, no value lies below
-    a tangent (on lines through 0 from 1e-4 to 1e6), a loss that calls itself `nonnegative` is, and, where the loss has them,
-    that `value_and_slopes` agrees with both, and `conjugate` with them: at a slope u of z it is <u, z> - value(z), and
-    nowhere less than that. `targets` are the y to try, classes 0 .. outputs - 1 unless given.
+    The checks: `value` and `slopes` exist and return the same numbers each time, `slopes` sets all of `out`, no value lies
+    below a tangent (on lines through 0 from 1e-4 to 1e6), and a loss declared `nonnegative` is. If the loss has these methods,
+    `value_and_slopes` agrees with both, and `conjugate` at a slope u of z is <u, z> - value(z), and at no other z less than
+    that. `targets` are the y to use, by default the classes 0 .. outputs - 1.
 
     >>> from typing import NamedTuple
     >>> class Wrong(NamedTuple):
@@ -64,7 +64,7 @@ def check(loss: VectorLoss, outputs: int = 3, targets: Iterable[Any] | None = No
 
 
 def check_foreign(loss: Any, outputs: int, y: np.ndarray) -> None:
-    """`check` with some of the targets y, once for a class, its parameters, the number of scores and the targets.
+    """`check` with some of the targets y, once per class, parameters, number of scores and targets.
 
     >>> from fenchel.multiclass import Softmax
     >>> check_foreign(Softmax(), 3, np.array([0, 1, 2]))  # nothing to do
@@ -72,7 +72,7 @@ def check_foreign(loss: Any, outputs: int, y: np.ndarray) -> None:
     if is_builtin(loss):
         return
     rows = np.unique(np.asarray(y), axis=0)
-    chosen = rows[np.unique(np.linspace(0, len(rows) - 1, MOST_TARGETS).astype(int))]
+    chosen = rows[np.unique(np.linspace(0, len(rows) - 1, MAX_TARGETS).astype(int))]
     key = repr((type(loss), id(type(loss)), tuple(loss), outputs, chosen.tolist()))
     if key not in _SOUND:
         check(loss, outputs, chosen)
@@ -83,7 +83,7 @@ def require_methods(loss: VectorLoss) -> None:
     """Raise InputError unless the loss is a NamedTuple with the methods that every loss of several scores has."""
     name = type(loss).__name__
     if not (isinstance(loss, tuple) and hasattr(loss, "_fields")):
-        raise InputError(f"{name} must be a NamedTuple, its fields being the parameters: its methods are compiled")
+        raise InputError(f"{name} must be a NamedTuple with its parameters as fields, because its methods are compiled")
     lacking = [words for method, words in REQUIRED.items() if not callable(getattr(type(loss), method, None))]
     if lacking:
         raise InputError(f"{name} lacks {' and '.join(lacking)} (fenchel.multiclass.protocol has all methods)")
@@ -98,10 +98,10 @@ def _faults(loss: VectorLoss, m: int, y: Any, rtol: float) -> Iterator[str]:
     Z = (starts[:, None, None, :] + directions[None, :, None, :] * along[None, None, :, None]).reshape(-1, m)
     tried = Tried(Z, np.empty(len(Z)), np.empty((len(Z), m)))
     for k, z in enumerate(Z):
-        yield from _numbers(loss, z, y, k, tried, float(np.abs(z - shift).max()) <= NEAR)
+        yield from _numbers(loss, z, y, k, tried, float(np.abs(z - shift).max()) <= MAX_FINITE_SCORE)
     finite = np.isfinite(tried.F) & np.isfinite(tried.U).all(axis=1)
     if not finite.any():
-        yield "no value is finite at any score that was tried"
+        yield "the value is not finite at any of the scores that were tried"
     tried = Tried(*(part[finite] for part in tried))
     yield from _below_tangents(tried, y, rtol)
     if getattr(loss, "nonnegative", False) and (least := float(tried.F.min())) < -rtol:
@@ -113,7 +113,7 @@ def _faults(loss: VectorLoss, m: int, y: Any, rtol: float) -> Iterator[str]:
 
 
 def _numbers(loss: VectorLoss, z: np.ndarray, y: Any, k: int, tried: Tried, near: bool) -> Iterator[str]:
-    """The value and the slopes at z, which go to place k of what was tried."""
+    """Check value and slopes at z, and store them as entry k of `tried`."""
     again = np.full(z.size, 1e300)
     try:
         value, twice = loss.value(z.copy(), y), loss.value(z.copy(), y)
@@ -144,14 +144,14 @@ def _below_tangents(tried: Tried, y: Any, rtol: float) -> Iterator[str]:
     order, noise = np.argsort(size), np.empty(F.size)
     noise[order] = 64 * np.finfo(float).eps * np.maximum.accumulate(np.abs(F[order]))
     own, total = np.einsum("km,km->k", U, Z), np.abs(Z).sum(axis=1)
-    # Slopes are rounded as the largest of those at no larger scores are
-    blur = np.empty(F.size)
-    blur[order] = 64 * np.finfo(float).eps * np.maximum.accumulate(np.abs(U[order]).max(axis=1))
-    for a in range(0, F.size, 512):  # tangents at some points against the values at all
+    # The rounding errors of slopes are those of the largest slope at scores of at most this magnitude
+    slope_noise = np.empty(F.size)
+    slope_noise[order] = 64 * np.finfo(float).eps * np.maximum.accumulate(np.abs(U[order]).max(axis=1))
+    for a in range(0, F.size, 512):  # compare tangents at 512 points with the values at all points
         part = slice(a, a + 512)
         rise = U[part] @ Z.T - own[part, None]
         allowed = rtol * (np.abs(F) + np.abs(F[part, None]) + np.abs(rise)) + noise + noise[part, None]
-        allowed += blur[part, None] * (total + total[part, None])
+        allowed += slope_noise[part, None] * (total + total[part, None])
         short = F - F[part, None] - rise
         wrong = np.argwhere(short < -allowed)
         if wrong.size:
@@ -174,7 +174,7 @@ def _fused(loss: Any, tried: Tried, y: Any, rtol: float) -> Iterator[str]:
 def _fenchel_young(loss: Any, tried: Tried, y: Any, rtol: float) -> Iterator[str]:
     Z, F, U = tried
     for k in np.unique(np.linspace(0, F.size - 1, 200).astype(int)):
-        if np.abs(Z[k]).max() > 100.0 * NEAR:
+        if np.abs(Z[k]).max() > 100.0 * MAX_FINITE_SCORE:
             continue
         got, heights = float(loss.conjugate(U[k].copy(), y)), Z @ U[k] - F
         sizes = 1 + abs(got) + np.abs(Z) @ np.abs(U[k]) + np.abs(F)

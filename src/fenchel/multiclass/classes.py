@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def class_count(y: ArrayLike, known: int | None = None) -> int:
-    """The number of classes m: the largest of the targets 0 .. m - 1, plus one, or the number already known.
+    """The number of classes m: the largest of the targets 0 .. m - 1 plus one, or the known number.
 
     >>> class_count([0, 2, 1, 2])
     3

@@ -26,11 +26,11 @@ class _Fields(NamedTuple):
 
 
 class CostHinge(ByContent, _Fields):
-    """max(0, max over j != y of D_j^beta (z_j - z_y) + D_j), D_j = cost[y, j]: what it costs to say j for y
+    """max(0, max over j != y of D_j^beta (z_j - z_y) + D_j), D_j = cost[y, j]: the cost of predicting j for y
 
     beta = 0 rescales the margin, beta = 1 the slack. The loss is at least the cost of the class of the largest score.
     Conjugate: -sum of D_j^(1 - beta) u_j over j != y, where u_y = -sum of these u_j >= 0, and sum of u_j/D_j^beta <= 1.
-    Costs are not negative, 0 on the diagonal and, if beta > 0, positive off it.
+    Costs are nonnegative, 0 on the diagonal and, if beta > 0, positive off it.
 
     >>> import numpy as np
     >>> float(CostHinge([[0, 1, 4], [1, 0, 2], [4, 2, 0]]).value(np.array([1.0, 0.5, -1.0]), 0))
@@ -39,10 +39,9 @@ class CostHinge(ByContent, _Fields):
 
     __slots__ = ()
     tex = r"\max(0,\, \max_{j \ne y} D_j^\beta (z_j - z_y) + D_j)"
-    tex_where = "Dⱼ what it costs to say j for y"
+    tex_where = "Dⱼ the cost of predicting j for y"
     nonnegative = True
     task = "classes"
-    saved_fields = ("cost", "beta")
     sparse_duals = True
 
     def __new__(cls, cost: ArrayLike, beta: float = 0.0) -> CostHinge:
@@ -59,7 +58,7 @@ class CostHinge(ByContent, _Fields):
 
     @classmethod
     def example(cls) -> CostHinge:
-        """One for trying things out."""
+        """An example with three classes."""
         return cls(1.0 - np.eye(3))
 
     def __getnewargs__(self) -> tuple[Any, ...]:
@@ -98,7 +97,7 @@ class CostHinge(ByContent, _Fields):
     def dual_prox(self, t, g, y, out):
         c = np.empty(t.size)
         if self.beta == 0.0:
-            for j in range(t.size):  # the true class keeps its score, the others' begin from a margin of 1
+            for j in range(t.size):  # `simplex_step` has costs of 1, so the scores of the other classes are shifted
                 c[j] = t[j] + (self.cost[y, j] - 1.0) if j != y else t[j]
             simplex_step(c, g, y, 1.0, out)
             return

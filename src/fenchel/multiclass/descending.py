@@ -1,6 +1,6 @@
-"""The largest numbers first, as many of them as are asked for: a heap that leaves what it gives up in order behind it.
+"""Partial sorting in decreasing order by a heap: the largest keys are popped one by one and stored behind the heap.
 
-keys[:left] is the heap; the i-th largest of n keys ends at place n - 1 - i, its name in `order` beside it.
+keys[:left] is the heap; the i-th largest of n keys ends at index n - 1 - i, and its class at the same index of `order`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from fenchel.compile.dispatch import helper
 
 
 @helper
-def sift(keys, order, hole, left):
-    """Let the entry at `hole` sink below all that are larger."""
+def sift_down(keys, order, hole, left):
+    """Restore the heap order by moving the entry at `hole` down."""
     key, name = keys[hole], order[hole]
     child = 2 * hole + 1
     while child < left:  # child more than doubles
@@ -32,22 +32,22 @@ def sift(keys, order, hole, left):
 def make_heap(keys, order, n):
     """Put keys[:n] in heap order, in O(n)."""
     for i in range(n // 2):
-        sift(keys, order, n // 2 - 1 - i, n)
+        sift_down(keys, order, n // 2 - 1 - i, n)
 
 
 @helper
-def draw(keys, order, left):
-    """Move the largest of keys[:left] to place left - 1, in O(log left) -> that key."""
+def pop_largest(keys, order, left):
+    """Move the largest of keys[:left] to index left - 1, in O(log left); returns that key."""
     last = left - 1
     keys[0], keys[last] = keys[last], keys[0]
     order[0], order[last] = order[last], order[0]
-    sift(keys, order, 0, last)
+    sift_down(keys, order, 0, last)
     return keys[last]
 
 
 @helper
 def heap_of(z, y, base, margin, above, keys, order):
-    """Heap of the margin + (z_j - base) >= above with j != y -> how many."""
+    """Build a heap of the keys margin + (z_j - base) >= above with j != y; returns their number."""
     n = 0
     for j in range(z.size):
         key = margin + (z[j] - base)
@@ -59,7 +59,7 @@ def heap_of(z, y, base, margin, above, keys, order):
 
 @helper
 def kth_floor(z, y, k):
-    """A number that is not above the k-th largest z_j, j != y: the least of the largest of k parts, in O(m)."""
+    """A lower bound of the k-th largest z_j, j != y: the minimum of the maxima of k parts, in O(m)."""
     size = (z.size - 1) // k
     if size < 3:
         return -math.inf
@@ -79,5 +79,5 @@ def sorted_others(u, y):
     keys, order, ordered = np.empty(u.size), np.empty(u.size, np.int64), np.empty(u.size - 1)
     n = heap_of(u, y, 0.0, 0.0, 0.0, keys, order)
     for i in range(ordered.size):
-        ordered[i] = draw(keys, order, n - i) if i < n else 0.0
+        ordered[i] = pop_largest(keys, order, n - i) if i < n else 0.0
     return ordered

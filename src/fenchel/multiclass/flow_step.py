@@ -1,4 +1,4 @@
-"""The dual step of the max-margin loss of a tree: flows from the root to the leaves, without sorting."""
+"""The dual step of the max-margin loss of a tree: an optimal flow from the root to the leaves, found without sorting."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fenchel.compile.dispatch import helper
 def flow_step(parent, leaf, gain, g, out):
     """out = the flows at the leaves (0 elsewhere) that maximise sum over nodes of gain_v P_v - g/2 P_v^2.
 
-    P >= 0 are flows of 1 from the root to the leaves. A multiplier l_v tells what a unit of flow out of the inner node v
-    is paid: the leaf c below v takes (l_v + a_c)_+, a = gain / g, and a node v below w takes what it gives to its children
-    where l_v + P_v = l_w + a_v. All these are convex and not decreasing in the multipliers. If some leaves may take any
-    amount and the others nothing, flows are linear in the multipliers and never greater than they should be: so the
-    multipliers at which the flows sum to 1 are never too small, and a leaf that takes nothing then takes nothing at the
-    end. The first set are the best leaves alone, the next all that are not ruled out by it, and so on until nothing
-    changes: finitely many rounds, all exact, none with a sort. `gain` is overwritten.
+    P >= 0 are unit flows from the root to the leaves. l_v is the multiplier of flow conservation at the inner node v: the leaf
+    c below v receives (l_v + a_c)_+, a = gain / g, and a node v below w receives what it passes to its children, where
+    l_v + P_v = l_w + a_v. All these are convex and nondecreasing in the multipliers. If a set of active leaves may receive any
+    amount, also a negative one, and the others nothing, the flows are linear in the multipliers and never too large. The
+    multipliers at which they sum to 1 are therefore never too small, and a leaf with no flow there has none in the solution.
+    The first active set are the best leaves alone, the next all leaves that it does not rule out, and so on until nothing
+    changes: finitely many exact rounds. `gain` is overwritten.
     """
     size = parent.size
     is_leaf, active = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
@@ -36,7 +36,7 @@ def flow_step(parent, leaf, gain, g, out):
         v = leaf[c]
         active[v] = pay[parent[v]] + gain[v] > 0.0
     changed = True
-    while changed:  # leaves only leave: at most one round for each
+    while changed:  # leaves are only removed: at most one round for each
         changed = False
         multipliers(parent, is_leaf, active, gain, slope, shift, pay)
         for c in range(leaf.size):
@@ -53,10 +53,10 @@ def flow_step(parent, leaf, gain, g, out):
 
 @helper
 def centre(parent, is_leaf, gain):
-    """gain_v <- the most that can be had from v down, minus that of its best sibling.
+    """gain_v <- the largest gain of a path from v down, minus that of its best sibling.
 
-    What all children of a node have in common is theirs as well as the node's, so this changes nothing; and the gains of
-    leaves that take part are then small, however large the scores are.
+    A gain that all children of a node have in common may be attributed to the node, so this does not change the problem; the
+    gains of the active leaves are then small, however large the scores are.
     """
     best = np.full(parent.size, -np.inf)
     for v in range(parent.size - 1, 0, -1):
@@ -69,7 +69,7 @@ def centre(parent, is_leaf, gain):
 
 @helper
 def multipliers(parent, is_leaf, active, a, slope, shift, pay):
-    """pay_v of the inner nodes, if the active leaves may take any amount: flows out of v are slope_v pay_v + shift_v."""
+    """pay_v, the multipliers l_v, if the active leaves may receive any amount: the flow out of v is slope_v pay_v + shift_v."""
     slope[:] = 0.0
     shift[:] = 0.0
     for v in range(parent.size - 1, 0, -1):

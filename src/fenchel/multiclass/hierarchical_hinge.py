@@ -1,4 +1,4 @@
-"""The max-margin loss of a tree of classes, and what both losses of a tree share."""
+"""The max-margin loss of a tree of classes, and the base of both losses of a tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fenchel.multiclass.tree import Tree, class_scores, diameter
 def are_flows(parent, leaf, u, y):
     """True if u = P - [on the path to y] for flows P >= 0 of 1 from the root to the leaves, up to rounding."""
     slack = ROUNDING * u.size
-    below = np.zeros(parent.size)  # sums over children: what flows in must flow out
+    below = np.zeros(parent.size)  # sums over children: flow conservation
     for v in range(parent.size - 1, 0, -1):
         below[parent[v]] += u[v - 1]
     sound = abs(below[0]) <= slack
@@ -35,7 +35,7 @@ def are_flows(parent, leaf, u, y):
 
 @helper
 def into_flows(parent, leaf, u, y):
-    """u <- such flows: those to the leaves clipped and scaled, the others their sums; the same if they are flows."""
+    """u <- such flows: those to the leaves are clipped and scaled, the others are their sums; valid flows do not change."""
     rest, own = 0.0, leaf[y]
     flow = np.zeros(parent.size)
     for c in range(leaf.size):
@@ -55,7 +55,7 @@ def into_flows(parent, leaf, u, y):
 
 
 class TreeLoss(ByContent):
-    """What the losses of a tree share: the domain of their conjugates, how they are kept and shown."""
+    """Base of the losses of a tree: the domain of their conjugates, pickling and printing."""
 
     __slots__ = ()
     nonnegative = True
@@ -65,6 +65,19 @@ class TreeLoss(ByContent):
 
     def __reduce__(self: Any) -> Any:
         return type(self)._make, (tuple(self),)
+
+    def saved(self) -> dict[str, Any]:
+        """What a file keeps: the tree as arrays, with its leaves in the order of the classes."""
+        return {"parent": self.parent, "leaf": self.leaf}
+
+    @classmethod
+    def from_saved(cls, parent: Any, leaf: Any, **more: Any) -> Any:
+        """The inverse. Kernels follow these arrays without checks: they must be those of a tree."""
+        tree = Tree(np.asarray(parent).tolist())
+        if not (np.array_equal(tree.parent, parent) and np.array_equal(np.sort(leaf), np.sort(tree.leaf))):
+            raise InputError(f"{cls.__name__}: parent and leaf are not those of a tree with parents before children")
+        made: Any = cls(tree, **more)  # type: ignore[call-arg]
+        return made._replace(leaf=np.array(leaf, dtype=np.int64))
 
     def _shown(self):
         return f"<tree of {self.leaf.size} classes and {self.parent.size - 1} scores>"
@@ -94,9 +107,9 @@ def best_leaf(loss, z, y):
 class _Fields(NamedTuple):
     parent: np.ndarray
     leaf: np.ndarray
-    cost: np.ndarray  # of classes, 0 x 0: none
-    off_path: float  # what a node of the other path costs that is not on the path to y
-    on_path: float  # and a node of the path to y that is not on the other one
+    cost: np.ndarray  # the cost matrix of classes; 0 x 0 if there is none
+    off_path: float  # the cost of a node on the other path that is not on the path to y
+    on_path: float  # the cost of a node on the path to y that is not on the other path
 
 
 COSTS = {"tree": (0.5, 0.5), "lca": (0.0, 1.0)}
@@ -137,7 +150,6 @@ class HierarchicalHinge(TreeLoss, _Fields):
 
     __slots__ = ()
     tex = r"\max_c \cost(y, c) + \score_c - \score_y\quad \score_c = \sum_{v \in \text{path to } c} z_v"
-    saved_fields = ("parent", "leaf", "cost")
     sparse_duals = True
 
     def __new__(cls, tree: Any, cost: Any = "tree") -> HierarchicalHinge:
@@ -148,9 +160,14 @@ class HierarchicalHinge(TreeLoss, _Fields):
         matrix = np.empty((0, 0)) if named else _cost_matrix(cost, tree.classes)
         return cls._make([tree.parent.copy(), tree.leaf.copy(), matrix, *(COSTS[cost] if named else (0.0, 0.0))])
 
+    def saved(self) -> dict[str, Any]:
+        """With the name of its costs where they have one."""
+        named = {pair: word for word, pair in COSTS.items()}
+        return super().saved() | {"cost": named.get((self.off_path, self.on_path), self.cost)}
+
     @classmethod
     def example(cls) -> HierarchicalHinge:
-        """One for trying things out."""
+        """An example with three classes."""
         return cls(["a/x", "a/y", "b"])
 
     def __repr__(self):
@@ -160,9 +177,9 @@ class HierarchicalHinge(TreeLoss, _Fields):
     def best_leaf(self, z, y):
         """(the loss, the node of a leaf that attains it).
 
-        One upward pass finds for every node the best leaf below it, not counting what is on the path to y. Then every
-        ancestor of y in turn is the lowest common one: only nodes below it count, the others are in both scores. So nothing
-        cancels, and the loss is exactly 0 where y itself is the best.
+        One upward pass finds for every node the best leaf below it, leaving out the path to y. Then every ancestor of y in
+        turn is taken as the lowest common one: only nodes below it matter, since the others are part of both scores. This
+        avoids cancellation, and the loss is exactly 0 where y itself is the best.
         """
         parent, leaf = self.parent, self.leaf
         best, choice = np.full(parent.size, -np.inf), np.zeros(parent.size, np.int64)
@@ -207,7 +224,7 @@ class HierarchicalHinge(TreeLoss, _Fields):
     def conjugate(self, u, y):
         if not are_flows(self.parent, self.leaf, u, y):
             return math.inf
-        # What the flows cost is linear in u: a node off the path to y is used by P_v = u_v, one on it missed by -u_v.
+        # The cost of the flows is linear in u: P_v = u_v is the flow at nodes off the path to y, -u_v is what nodes on it lack.
         total = 0.0
         for j in range(u.size):
             total -= self.off_path * u[j]
@@ -228,7 +245,7 @@ class HierarchicalHinge(TreeLoss, _Fields):
             for c in range(self.leaf.size):
                 gain[self.leaf[c]] += self.cost[y, c]
         v = self.leaf[y]
-        while v > 0:  # 1 of the flow's square is that of u = P - 1, and a node that is not missed costs nothing
+        while v > 0:  # on the path to y, u_v = P_v - 1, whose square shifts the gain, and the cost falls with P_v
             gain[v] += g - (self.off_path + self.on_path)
             v = self.parent[v]
         flow_step(self.parent, self.leaf, gain, g, out)

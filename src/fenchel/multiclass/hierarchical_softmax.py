@@ -40,7 +40,6 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
 
     __slots__ = ()
     tex = r"\log \sum_c \exp(\score_c) - \score_y\quad \score_c = \sum_{v \in \text{path to } c} z_v"
-    saved_fields = ("parent", "leaf")
 
     def __new__(cls, tree: Any) -> HierarchicalSoftmax:
         tree = Tree(tree)
@@ -48,7 +47,7 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
 
     @classmethod
     def example(cls) -> HierarchicalSoftmax:
-        """One for trying things out."""
+        """An example with three classes."""
         return cls(["a/x", "a/y", "b"])
 
     def __repr__(self):
@@ -73,7 +72,7 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
         n = self.parent.size
         up, high, rest = np.empty(n), np.empty(n), np.empty(n)
         sums_up(self, z, up, high, rest)
-        # minus the log-probability of each step of the path, none of them negative: nothing cancels
+        # The sum over the path of -log P(child | parent), which are nonnegative, so that nothing cancels.
         total, v = 0.0, self.leaf[y]
         while v > 0:  # up to the root: parent[v] < v
             p = self.parent[v]
@@ -90,7 +89,7 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
         while v > 0:  # up to the root: parent[v] < v
             on_path[v] = True
             v = parent[v]
-        P, left = np.ones(n), np.zeros(n)  # left: what leaves the path to y at a node of it
+        P, left = np.ones(n), np.zeros(n)  # left: the probability of leaving the path to y at a node
         for v in range(1, n):
             p = parent[v]
             P[v] = P[p] * (math.exp(up[v] - high[p]) / (1.0 + rest[p]))
@@ -98,7 +97,7 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
             if not on_path[v]:
                 left[p] += P[v]
         for v in range(1, n):
-            if on_path[v]:  # the sum of what has left, and not P_v - 1, which would cancel
+            if on_path[v]:  # the sum of these probabilities, because P_v - 1 would cancel
                 left[v] += left[parent[v]]
                 out[v - 1] = -left[parent[v]]
 

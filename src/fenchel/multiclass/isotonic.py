@@ -1,7 +1,7 @@
 """Isotonic regression by pooling: the nonincreasing sequence nearest to value_i - scale weight_i, entry after entry.
 
-A block of pooled entries is kept as (first value, sum of the others' distances from it, sum of the weights, count). Pooled
-values lie close together, and only their differences matter: those keep all their digits however large the values are.
+A block of pooled entries is stored as (first value, sum of the differences from it, sum of the weights, count). Pooled values
+are close together and only their differences matter, which are thus accurate however large the values are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FIRST, DISTANCE, WEIGHT, COUNT = 0, 1, 2, 3
 
 @helper
 def pool(blocks, n, value, weight, scale):
-    """Append an entry to the n blocks, pool while the means rise -> the number of blocks."""
+    """Append an entry to the n blocks and pool while the means increase; returns the number of blocks."""
     distance, count = 0.0, 1.0
     while n > 0:  # n falls
         last = n - 1
@@ -31,11 +31,11 @@ def pool(blocks, n, value, weight, scale):
 
 @helper
 def block_value(blocks, b, scale):
-    """The mean of value - scale weight over a block: what the fitted sequence is there."""
+    """The mean of value - scale weight over a block, which is the fitted value there."""
     return blocks[FIRST, b] + (blocks[DISTANCE, b] - scale * blocks[WEIGHT, b]) / blocks[COUNT, b]
 
 
 @helper
 def above_block(blocks, b, scale, value):
-    """How far a value of the block lies above the fitted sequence."""
+    """The difference of a value of the block from the fitted sequence."""
     return value - blocks[FIRST, b] - (blocks[DISTANCE, b] - scale * blocks[WEIGHT, b]) / blocks[COUNT, b]

@@ -34,7 +34,6 @@ class MaxHinge(ByContent, _NoFields):
     tex_where = "y a class"
     nonnegative = True
     task = "classes"
-    saved_fields = ()
     sparse_duals = True
     free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 

@@ -1,4 +1,4 @@
-"""The Moreau envelope: any vector loss that has a dual step, smoothed."""
+"""The Moreau envelope of a loss of several scores with a `dual_prox`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ class MoreauVector(ByContent, _Fields):
     __slots__ = ()
     tex = r"\min_x \ell(x, y) + \frac{1}{2\gamma}\lVert x - z \rVert^2"
     tex_where = "ℓ the loss inside"
-    saved_fields = ("loss", "gamma")
 
     def __new__(cls, loss: VectorLoss, gamma: float = 1.0) -> MoreauVector:
         if not hasattr(loss, "dual_prox"):
@@ -64,7 +63,7 @@ class MoreauVector(ByContent, _Fields):
 
     @property
     def sparse_duals(self) -> bool:
-        """Whether few dual variables of a row are not zero, as those of the loss itself."""
+        """Whether most dual variables of a row are zero, like those of the loss itself."""
         return getattr(self.loss, "sparse_duals", False)
 
     @property
@@ -75,8 +74,8 @@ class MoreauVector(ByContent, _Fields):
         return self.loss.outputs(y)
 
     def value(self, z, y):
-        # The objective at the minimiser, not <z, u> - loss*(u) - gamma/2 |u|^2: equal, but without their cancellation,
-        # and an upper bound also if the dual step of the loss is not exact.
+        # The objective at the minimiser equals <z, u> - loss*(u) - gamma/2 |u|^2, but it does not cancel, and it is an upper
+        # bound even if the dual step of the loss is not exact.
         u, x = np.empty(z.size), np.empty(z.size)
         dual_prox(self.loss, z, self.gamma, y, u)
         for j in range(z.size):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def residual(vectors, k, z, y):
 
 @helper
 def metric_prox(loss, t, g, y, out):
-    """out = (M^+ + g I)^-1 (t - y) on the range of M, 0 beside it: at g = 0 the slopes at t."""
+    """out = (M^+ + g I)^-1 (t - y) on the range of M, 0 on its complement; for g = 0 these are the slopes at t."""
     if loss.values.size == 0:
         for j in range(t.size):
             out[j] = (t[j] - y[j]) / (1.0 + g)
@@ -51,7 +51,7 @@ def metric_prox(loss, t, g, y, out):
 
 
 def _metric(M: ArrayLike) -> np.ndarray:
-    """(M + M') / 2 as an array; InputError if M is no finite square matrix."""
+    """(M + M') / 2 as an array; InputError if M is not a finite square matrix."""
     try:
         array = np.array(M, dtype=np.float64)
     except (TypeError, ValueError):
@@ -104,6 +104,10 @@ class MultivariateSquared(ByContent, _Fields):
             )
         values[values <= floor] = 0.0
         return cls._make([symmetric, values, np.ascontiguousarray(vectors)])
+
+    def saved(self) -> dict[str, Any]:
+        """What a file keeps: M alone."""
+        return {"M": self.M if self.M.size else None}
 
     def __reduce__(self):
         return type(self)._make, (tuple(self),)

@@ -1,4 +1,4 @@
-"""What a loss of several scores need not say: the number of scores, and whether its slopes jump."""
+"""Defaults for a custom loss of several scores: the number of scores, and whether its slopes jump."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from fenchel.multiclass.protocol import VectorLoss
 
 LINES, HALVINGS = 24, 40
-JUMP = 1e-5  # of the slopes' change along a line that is left when the line has become short
-STILL = 1e-4  # of the slopes, below which their change may be rounding
+JUMP = 1e-5  # slopes jump if this fraction of their change along a line remains when the line has become short
+STILL = 1e-4  # changes below this fraction of the slopes may be rounding errors
 
 
 def outputs(loss: VectorLoss, y: np.ndarray) -> int:
-    """The number of scores: what the loss says, else the columns of y, or its classes."""
+    """The number of scores: as the loss declares it, else the number of columns of y, or of its classes."""
     if hasattr(loss, "outputs"):
         return int(loss.outputs(y))
     require_methods(loss)
@@ -33,7 +33,7 @@ def outputs(loss: VectorLoss, y: np.ndarray) -> int:
 
 
 def smoothness(loss: Any, m: int, targets: Any) -> float | None:
-    """What the loss says; else None if its slopes jump somewhere on some lines of scores, inf if they do not."""
+    """As the loss declares it; else None if its slopes jump on one of several random lines of scores, inf if not."""
     if hasattr(loss, "smoothness"):
         return loss.smoothness()
     rng = np.random.default_rng(1)
@@ -56,7 +56,7 @@ def _slopes(loss: VectorLoss, z: np.ndarray, y: ArrayLike) -> np.ndarray:
 
 
 def _jumps(loss: VectorLoss, a: np.ndarray, b: np.ndarray, y: ArrayLike, steepest: float) -> bool:
-    """Follow the half of the line in which the slopes change most."""
+    """Bisect towards the half of the line in which the slopes change more; True if a jump remains."""
     left, right = _slopes(loss, a, y), _slopes(loss, b, y)
     whole = float(np.abs(right - left).max())
     for _ in range(HALVINGS):

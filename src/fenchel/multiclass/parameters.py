@@ -1,4 +1,4 @@
-"""Parameters of vector losses that are arrays: frozen copies, equality and hashing by type and content."""
+"""Array parameters of losses of several scores: frozen copies, equality and hashing by type and content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ByContent:
-    """Mixed into a NamedTuple with array fields. A plain tuple would equal any loss with the same numbers in it."""
+    """Mixin for a NamedTuple with array fields. A plain tuple would equal any loss with the same numbers."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ def equal_weights(k):
 
 
 def fits(m: int, name: str, length: int) -> int:
-    """m, if as many ranks as that have a class other than the true one to stand at them."""
+    """m, after checking that there are at least `length` classes besides the true one."""
     if length > m - 1:
         raise InputError(
             f"{name} must be less than the number of classes, {m}, got {length}: "

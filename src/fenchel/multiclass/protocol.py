@@ -1,6 +1,6 @@
-"""What a loss of a score vector is: a NamedTuple with methods of the m raw scores z of a row and its target y.
+"""The interface of a loss of several scores: a NamedTuple with methods of the m raw scores z of a row and its target y.
 
-A loss of your own needs two of them:
+A custom loss needs two of them:
 
 =============================  ====================================================================================
 method                         meaning
@@ -9,33 +9,32 @@ value(z, y)                    loss(z, y), convex in z
 slopes(z, y, out)              out = an element of the subdifferential in z
 =============================  ====================================================================================
 
-Its lower bounds are made of tangents, so the certificate uses these two alone and compares tangents with values at all scores
-that it visits. `fenchel.multiclass.check` tries the inequalities; a `Problem` asks it once for each loss. The others, which
-the losses of this package have:
+Its lower bounds consist of tangents: the certificate uses these two methods alone, and compares tangents with values at all
+scores that it evaluates. `fenchel.multiclass.check` tests the inequalities; a `Problem` calls it once per loss. The other
+methods, which the losses of this package have:
 
 =============================  ====================================================================================
-outputs(y)                     m for these targets (Python only; raises InputError for targets that do not suit). Without it
-                               the classes in y are counted, or its columns
-value_and_slopes(z, y, out)    both at once, where they share work; else they are called one after the other
+outputs(y)                     m for these targets (Python only; raises InputError for invalid targets). By default the number
+                               of classes in y, or of its columns
+value_and_slopes(z, y, out)    both at once, where they share work; by default they are called one after the other
 conjugate(u, y)                loss*(u) = sup over z of <u, z> - loss(z, y); inf outside its domain, up to rounding
-into_domain(u, y)              u <- a point of the domain of loss*, the same if it is one already; in place
+into_domain(u, y)              move u into the domain of loss*, in place; points of the domain do not change
 dual_prox(t, g, y, out)        out = argmin over u of loss*(u) - <t, u> + g/2 |u|^2, g > 0; optional
 vertex_margins(z, y, c, s)     where u is a mixture of s_j (e_j - e_y) and 0: s, and c_j = the gain of the j-th; optional
-largest_slope()                the most that |u|_2 can be in the domain of loss* (inf: unbounded; Python only)
-smoothness()                   Lipschitz constant of the slopes; None: they jump. Found by trying if it is absent
+largest_slope()                the maximum of |u|_2 over the domain of loss* (inf: unbounded; Python only)
+smoothness()                   Lipschitz constant of the slopes; None: they jump. By default tested numerically
 =============================  ====================================================================================
 
-`task` is "classes" or "regression" (see `fenchel.losses.task`), and `saved_fields` names the parameters that a model file
-keeps, as the constructor takes them; a loss without it cannot be written. A loss that cannot be made without parameters has
-`example()`, one for three classes.
+`task` is "classes" or "regression" (see `fenchel.losses.task`). A model file stores the parameters of the constructor, or what
+a method `saved` returns. A loss with required parameters has `example()`, for three classes.
 
-`sparse_duals = True` says that few entries of a `dual_prox` are not zero; with many scores, solvers then store no zeros.
+`sparse_duals = True` declares that most entries of a `dual_prox` are zero; with many scores, solvers then store no zeros.
 
 y is a class 0 .. m - 1 (an integer), or for regression on several targets a vector. `dual_prox` is the exact maximisation
-of the dual over one row: with z the row's present scores, u its dual variables and q how fast the scores fall as u grows,
-the new u is dual_prox(z + q u, q). It is also the slope of the Moreau envelope.
+of the dual over one row: with z the row's current scores, u its dual variables and q the rate at which the scores decrease as
+u increases, the new u is dual_prox(z + q u, q). It is also the slope of the Moreau envelope.
 
-`value` and `conjugate` are the functions of `fenchel.losses.protocol`: a kernel's call goes to the class of the loss.
+`value` and `conjugate` are the functions of `fenchel.losses.protocol`, which dispatch on the class of the loss.
 """
 
 from __future__ import annotations

@@ -35,11 +35,11 @@ def two_largest_others(t, y):
 def simplex_step(t, g, y, total, out):
     """out = the u that maximises <c, b> - g/2 (|b|^2 + S^2), b >= 0, S = sum b <= total, c_j = 1 + t_j - t_y.
 
-    g b_j = (c_j - x)_+ where x solves sum (c_j - x)_+ = min(x, g total): left minus right is convex and decreasing, so
-    Newton's steps from the left rise to the root, and drop the entries that they pass. They begin at the root for the
-    two largest entries alone, which is on the left and seldom far. All are counted from the largest: what is below it by
-    more than g total plays no part, and the differences of the rest keep their digits. `out` must not be `t`; it first
-    holds the entries not yet dropped.
+    g b_j = (c_j - x)_+ where x solves sum (c_j - x)_+ = min(x, g total). Left minus right is convex and decreasing, so
+    Newton's steps from the left increase to the root, and drop the entries that they pass. They start at the root for the two
+    largest entries alone, which is on the left and usually close. All entries are relative to the largest: those smaller by
+    more than g total do not matter, and the differences of the others are accurate. `out` must not be `t`; it first holds the
+    entries that are not dropped yet.
     """
     best, second = two_largest_others(t, y)
     top, full = 1.0 + (best - t[y]), g * total
@@ -55,7 +55,7 @@ def simplex_step(t, g, y, total, out):
             out[n] = d
             below += d
             n += 1
-    while n > 0:  # n falls, or this ends
+    while n > 0:  # n decreases, or this ends
         x = max(x, (below - top) / (n + 1), (below - full) / n)
         kept, below = 0, 0.0
         for i in range(n):

@@ -14,7 +14,7 @@ from fenchel.multiclass.protocol import value_and_slopes
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-ROUNDING = 16 * 2.0**-52  # times m: by how much a sum of m dual variables may miss what it must be
+ROUNDING = 16 * 2.0**-52  # times m: the tolerance for a sum of m dual variables
 
 
 @helper
@@ -28,9 +28,9 @@ def share(a, g, log_g):
 
 @helper
 def complement(nu, g, log_g):
-    """The root q in [0, 1) of g q - log(1 - q) = nu, for nu >= 0, with all digits also where it is small."""
-    q = nu / (1.0 + g)  # not below the root, and from there Newton's steps fall to it: the left side is convex
-    if q >= 0.5:  # then the root is above 0.36 and 1 - q costs nothing
+    """The root q in [0, 1) of g q - log(1 - q) = nu, for nu >= 0, accurate also where it is small."""
+    q = nu / (1.0 + g)  # not below the root, so Newton's steps decrease to it: the left side is convex
+    if q >= 0.5:  # then the root is above 0.36, and 1 - q loses no accuracy
         return 1.0 - share(g - nu, g, log_g)
     for _ in range(60):
         step = (g * q - math.log1p(-q) - nu) / (g + 1.0 / (1.0 - q))
@@ -56,7 +56,7 @@ def shares_at(t, nu, g, log_g, y, out):
 
 @helper
 def into_simplex(u, y):
-    """u <- a point with u + e_y in the simplex, the same if it is one already."""
+    """u <- a point with u + e_y in the simplex; a point that satisfies this does not change."""
     rest = 0.0
     for j in range(u.size):
         if j != y:
@@ -92,7 +92,6 @@ class Softmax(ByContent, _NoFields):
     tex_where = "y a class"
     nonnegative = True
     task = "classes"
-    saved_fields = ()
     response = "softmax"
     free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 
@@ -128,7 +127,7 @@ class Softmax(ByContent, _NoFields):
             if j != y:
                 out[j] /= total
                 rest += out[j]
-        out[y] = -rest  # and not p_y - 1, which would cancel
+        out[y] = -rest  # p_y - 1 would cancel
         return (z[k] - z[y]) + math.log1p(others)
 
     def conjugate(self, u, y):
@@ -142,7 +141,7 @@ class Softmax(ByContent, _NoFields):
                 entropy += entropy_term(u[j])
         if not (abs(total) <= slack and u[y] >= -1.0 - slack):
             return math.inf
-        # log1p: near u_y = 0 this term is as large as the others together
+        # log1p, because near u_y = 0 this term is as large as the others together
         return entropy + ((1.0 + u[y]) * math.log1p(u[y]) if u[y] > -1.0 else 0.0)
 
     def into_domain(self, u, y):
@@ -151,8 +150,8 @@ class Softmax(ByContent, _NoFields):
     def dual_prox(self, t, g, y, out):
         # With nu = t_y + the multiplier of sum p = 1 and q = 1 - p_y the conditions are
         #   log p_j + g p_j = t_j - t_y - nu (j != y),   log(1 - q) - g q = -nu,   sum of the p_j = q.
-        # The sum of all p falls in nu and is convex; no p exceeds 1 and the largest is at least 1/m: that brackets nu.
-        # Newton's step for the logarithm of the sum is exact where all p are exponentials, else a safeguard is at hand.
+        # The sum of all p decreases in nu and is convex; no p exceeds 1 and the largest is at least 1/m, which brackets nu.
+        # Newton's step for the logarithm of the sum is exact where all p are exponentials; otherwise it is safeguarded.
         log_g, top = math.log(g), -math.inf
         for j in range(t.size):
             if j != y:
@@ -166,7 +165,7 @@ class Softmax(ByContent, _NoFields):
             else:
                 high = nu
             step = (1.0 + excess) * math.log1p(excess) / slope
-            if abs(step) <= max(1e-8, 4e-16 * nu):  # what is left is below its square: |p''| <= |p'| <= p
+            if abs(step) <= max(1e-8, 4e-16 * nu):  # the remaining error is below its square: |p''| <= |p'| <= p
                 break
             if not low < nu + step < high:
                 step = excess / slope

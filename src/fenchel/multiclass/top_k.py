@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent, equal_weights, fits, rank_count
-from fenchel.multiclass.tk_family import tk_conjugate, tk_into_domain, tk_slopes, tk_value
-from fenchel.multiclass.tk_step import tk_step
+from fenchel.multiclass.top_k_family import top_k_conjugate, top_k_into_domain, top_k_slopes, top_k_value
+from fenchel.multiclass.top_k_step import top_k_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,7 +34,6 @@ class TopK(ByContent, _Fields):
     tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, and 0 for y itself"
     nonnegative = True
     task = "classes"
-    saved_fields = ("k",)
     sparse_duals = True
 
     def __new__(cls, k: int) -> TopK:
@@ -42,26 +41,26 @@ class TopK(ByContent, _Fields):
 
     @classmethod
     def example(cls) -> TopK:
-        """One for trying things out."""
+        """An example with three classes."""
         return cls(2)
 
     def outputs(self, y: ArrayLike) -> int:
         return fits(class_count(y), "k", self.k)
 
     def value(self, z, y):
-        return tk_value(z, y, equal_weights(self.k))
+        return top_k_value(z, y, equal_weights(self.k))
 
     def slopes(self, z, y, out):
-        tk_slopes(z, y, equal_weights(self.k), out)
+        top_k_slopes(z, y, equal_weights(self.k), out)
 
     def conjugate(self, u, y):
-        return tk_conjugate(u, y, equal_weights(self.k))
+        return top_k_conjugate(u, y, equal_weights(self.k))
 
     def into_domain(self, u, y):
-        tk_into_domain(u, y, equal_weights(self.k))
+        top_k_into_domain(u, y, equal_weights(self.k))
 
     def dual_prox(self, t, g, y, out):
-        tk_step(t, g, y, equal_weights(self.k), out)
+        top_k_step(t, g, y, equal_weights(self.k), out)
 
     def largest_slope(self) -> float:
         return math.sqrt(1.0 + 1.0 / self.k)

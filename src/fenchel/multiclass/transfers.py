@@ -1,6 +1,6 @@
-"""Dual variables of a row with true class y: what the other classes take (b_j = u_j >= 0), the true one gives.
+"""Dual variables of a row with true class y: mass b_j = u_j >= 0 is transferred from the true class to the others.
 
-u_y = -(sum of the b_j) in all class losses. Domains are closed; points outside by rounding alone count as inside.
+u_y = -(sum of the b_j) in all class losses. Domains are closed; points that are outside by rounding errors count as inside.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ SLACK = 2.0**-42
 
 @helper
 def is_transfer(u, y, size):
-    """u_j >= 0 for j != y and sum u = 0, up to rounding of numbers as large as `size`."""
+    """Whether u_j >= 0 for j != y and sum u = 0, up to rounding errors of numbers of magnitude `size`."""
     total, lowest = 0.0, 0.0
     for j in range(u.size):
         total += u[j]
@@ -44,7 +44,7 @@ def scale_transfer(u, y, factor):
 
 @helper
 def clear(out):
-    """All zeros."""
+    """out = 0."""
     for j in range(out.size):
         out[j] = 0.0
 

@@ -28,7 +28,7 @@ class Tree:
 
     Nodes are numbered so that the root is 0 and parents come before children: `parent[v] < v`, `parent[0] = -1`. A parent
     array or graph that has this order already keeps it, others are numbered breadth first; label paths give inner nodes
-    first, then the leaves. The score of node v is z[v - 1]; `names[v]` is what the source calls it, `leaf[c]` the node of
+    first, then the leaves. The score of node v is z[v - 1]; `names[v]` is its name in the source, `leaf[c]` the node of
     class c and `labels[c]` its name.
 
     A tree with a single leaf is a tree of one class (its losses are 0 everywhere); a root alone is refused.
@@ -59,12 +59,12 @@ class Tree:
 
     @property
     def classes(self) -> int:
-        """How many leaves there are."""
+        """The number of leaves."""
         return self.leaf.size
 
     @property
     def scores(self) -> int:
-        """How many nodes there are without the root."""
+        """The number of nodes without the root."""
         return self.parent.size - 1
 
     def path(self, c: int) -> np.ndarray:
@@ -96,7 +96,7 @@ class Tree:
         return class_scores(self.parent, self.leaf, Z)
 
     def cost_matrix(self, cost: str = "tree") -> np.ndarray:
-        """(classes, classes): what it costs to say the class of the column where the row's is true.
+        """(classes, classes): the cost of predicting the class of the column when that of the row is true.
 
         "tree": half of the number of nodes on one of the two paths only. "lca": the steps from the true leaf up to the
         lowest common ancestor; not symmetric if the leaves' depths differ.
@@ -109,7 +109,7 @@ class Tree:
         return steps if cost == "lca" else 0.5 * (steps + steps.T)
 
     def diameter(self) -> int:
-        """The most nodes that are on just one of two classes' paths: the steps between the two leaves furthest apart."""
+        """The largest number of nodes on exactly one of two classes' paths: the distance of the two farthest leaves."""
         return diameter(self.parent)
 
     def __repr__(self) -> str:
@@ -137,7 +137,7 @@ def class_scores(parent: np.ndarray, leaf: np.ndarray, Z: ArrayLike) -> np.ndarr
 
 
 def diameter(parent: np.ndarray) -> int:
-    """The steps between the two leaves that are furthest apart, 0 if there is only one leaf."""
+    """The distance of the two farthest leaves, 0 if there is only one leaf."""
     height, longest = np.zeros(parent.size, dtype=np.int64), 0
     seen = np.zeros(parent.size, dtype=bool)
     for v in range(parent.size - 1, 0, -1):

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent, equal_weights, fits, rank_count
-from fenchel.multiclass.us_family import us_conjugate, us_into_domain, us_slopes, us_step, us_value
+from fenchel.multiclass.usunier_family import (
+    usunier_conjugate,
+    usunier_into_domain,
+    usunier_slopes,
+    usunier_step,
+    usunier_value,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -32,7 +38,6 @@ class Usunier(ByContent, _Fields):
     tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, j ≠ y"
     nonnegative = True
     task = "classes"
-    saved_fields = ("k",)
     sparse_duals = True
 
     def __new__(cls, k: int) -> Usunier:
@@ -40,26 +45,26 @@ class Usunier(ByContent, _Fields):
 
     @classmethod
     def example(cls) -> Usunier:
-        """One for trying things out."""
+        """An example with three classes."""
         return cls(2)
 
     def outputs(self, y: ArrayLike) -> int:
         return fits(class_count(y), "k", self.k)
 
     def value(self, z, y):
-        return us_value(z, y, equal_weights(self.k))
+        return usunier_value(z, y, equal_weights(self.k))
 
     def slopes(self, z, y, out):
-        us_slopes(z, y, equal_weights(self.k), out)
+        usunier_slopes(z, y, equal_weights(self.k), out)
 
     def conjugate(self, u, y):
-        return us_conjugate(u, y, equal_weights(self.k))
+        return usunier_conjugate(u, y, equal_weights(self.k))
 
     def into_domain(self, u, y):
-        us_into_domain(u, y, equal_weights(self.k))
+        usunier_into_domain(u, y, equal_weights(self.k))
 
     def dual_prox(self, t, g, y, out):
-        us_step(t, g, y, equal_weights(self.k), out)
+        usunier_step(t, g, y, equal_weights(self.k), out)
 
     def largest_slope(self) -> float:
         return math.sqrt(1.0 + 1.0 / self.k)

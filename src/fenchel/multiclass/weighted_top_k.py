@@ -9,8 +9,8 @@ import numpy as np
 
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent, fits, rank_weights
-from fenchel.multiclass.tk_family import tk_conjugate, tk_into_domain, tk_slopes, tk_value
-from fenchel.multiclass.tk_step import tk_step
+from fenchel.multiclass.top_k_family import top_k_conjugate, top_k_into_domain, top_k_slopes, top_k_value
+from fenchel.multiclass.top_k_step import top_k_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -36,7 +36,6 @@ class WeightedTopK(ByContent, _Fields):
     tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, and 0 for y itself"
     nonnegative = True
     task = "classes"
-    saved_fields = ("rho",)
     sparse_duals = True
 
     def __new__(cls, rho: ArrayLike) -> WeightedTopK:
@@ -44,7 +43,7 @@ class WeightedTopK(ByContent, _Fields):
 
     @classmethod
     def example(cls) -> WeightedTopK:
-        """One for trying things out."""
+        """An example with three classes."""
         return cls([0.75, 0.25])
 
     def __repr__(self) -> str:
@@ -54,19 +53,19 @@ class WeightedTopK(ByContent, _Fields):
         return fits(class_count(y), "the length of rho", self.rho.size)
 
     def value(self, z, y):
-        return tk_value(z, y, self.rho)
+        return top_k_value(z, y, self.rho)
 
     def slopes(self, z, y, out):
-        tk_slopes(z, y, self.rho, out)
+        top_k_slopes(z, y, self.rho, out)
 
     def conjugate(self, u, y):
-        return tk_conjugate(u, y, self.rho)
+        return top_k_conjugate(u, y, self.rho)
 
     def into_domain(self, u, y):
-        tk_into_domain(u, y, self.rho)
+        top_k_into_domain(u, y, self.rho)
 
     def dual_prox(self, t, g, y, out):
-        tk_step(t, g, y, self.rho, out)
+        top_k_step(t, g, y, self.rho, out)
 
     def largest_slope(self) -> float:
         return math.hypot(np.linalg.norm(self.rho), np.sum(self.rho))

@@ -9,7 +9,13 @@ import numpy as np
 
 from fenchel.multiclass.classes import class_count
 from fenchel.multiclass.parameters import ByContent, fits, rank_weights
-from fenchel.multiclass.us_family import us_conjugate, us_into_domain, us_slopes, us_step, us_value
+from fenchel.multiclass.usunier_family import (
+    usunier_conjugate,
+    usunier_into_domain,
+    usunier_slopes,
+    usunier_step,
+    usunier_value,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -35,7 +41,6 @@ class WeightedUsunier(ByContent, _Fields):
     tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, j ≠ y"
     nonnegative = True
     task = "classes"
-    saved_fields = ("rho",)
     sparse_duals = True
 
     def __new__(cls, rho: ArrayLike) -> WeightedUsunier:
@@ -43,7 +48,7 @@ class WeightedUsunier(ByContent, _Fields):
 
     @classmethod
     def example(cls) -> WeightedUsunier:
-        """One for trying things out."""
+        """An example with three classes."""
         return cls([2.0, 1.0])
 
     def __repr__(self) -> str:
@@ -53,19 +58,19 @@ class WeightedUsunier(ByContent, _Fields):
         return fits(class_count(y), "the length of rho", self.rho.size)
 
     def value(self, z, y):
-        return us_value(z, y, self.rho)
+        return usunier_value(z, y, self.rho)
 
     def slopes(self, z, y, out):
-        us_slopes(z, y, self.rho, out)
+        usunier_slopes(z, y, self.rho, out)
 
     def conjugate(self, u, y):
-        return us_conjugate(u, y, self.rho)
+        return usunier_conjugate(u, y, self.rho)
 
     def into_domain(self, u, y):
-        us_into_domain(u, y, self.rho)
+        usunier_into_domain(u, y, self.rho)
 
     def dual_prox(self, t, g, y, out):
-        us_step(t, g, y, self.rho, out)
+        usunier_step(t, g, y, self.rho, out)
 
     def largest_slope(self) -> float:
         return math.hypot(np.linalg.norm(self.rho), np.sum(self.rho))

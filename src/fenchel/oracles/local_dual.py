@@ -8,7 +8,7 @@ import numpy as np
 
 from fenchel.certificates.passes import clip_pass
 from fenchel.data.accept import read_only
-from fenchel.kernels.dual_phase import WORTH, phase, row_scores
+from fenchel.kernels.dual_phase import REPEAT_RULE, phase, row_scores
 from fenchel.kernels.passes import combine_pass, conjugate_sum, loss_sums, norms_pass
 
 
@@ -52,7 +52,7 @@ class LocalDual:
         self.u, own, rate = self.before.copy(), np.array(told.v), told.coupling / self.strength
         phase(
             self.loss, self.transfer, rows, y, p, offset, read_only(p * self.norms * rate), rate, 0.0, 0.0, 0.0,
-            self.u, own, np.empty(0), WORTH[True], told.epochs, self.work, self.random,
+            self.u, own, np.empty(0), REPEAT_RULE[True], told.epochs, self.work, self.random,
         )  # fmt: skip
         change = (own - told.v) / told.coupling
         after = conjugate_sum(self.loss, y, p, offset, self.u)

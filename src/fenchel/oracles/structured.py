@@ -50,7 +50,7 @@ class StructuredOracle(Oracle):
 
     def _best_labels(self, w: np.ndarray) -> tuple[float, np.ndarray, np.ndarray | None]:
         problem = self.problem
-        room = problem.model.room
+        room = problem.model.workspace_size
         labels = None if problem.log else np.zeros(int(problem.first[-1]), dtype=np.int32)
 
         def work(block):

@@ -13,6 +13,7 @@ from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.problems.scalar import Problem
 from fenchel.regularizers.certified import resting_on
+from fenchel.regularizers.feature_weights import require_penalised
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -37,12 +38,14 @@ class Mixture(NamedTuple):
 class SetProblem(Problem):
     """min over w of measure(X w; y, groups) + R(w).
 
-    Made by `Problem` when the loss is one of `fenchel.measures`. There are no weights of rows and no free intercept: most
-    measures do not change when all scores are shifted, and for the others a constant column can be appended to X.
+    Made by `Problem` when the loss is one of `fenchel.measures`. There is no free intercept: most measures do not change when
+    all scores are shifted, and for the others a constant column can be appended to X. Rows have no weights; queries may have,
+    where the measure takes them (`PairMeasure`): sample_weight then has an entry per row, equal within a query.
     """
 
     family = "set"
     is_scalar, is_measure = False, True
+    query_weight: np.ndarray | None = None  # an entry per row, where queries have weights
 
     def __init__(
         self,
@@ -77,10 +80,13 @@ class SetProblem(Problem):
         self.folder = folder_of(X)
         self.n, self.d = self.X.shape
         self.regularizer.validate(self.d)
+        require_penalised(self.regularizer, self.d)
         regularizers.check_foreign(self.regularizer, self.d)
         self.y = read_only(accept_vector(y, self.n, "y"))
         self.groups = None if groups is None else self._accept_groups(groups)
-        self.prepared = self.loss.prepare(self.y, self.groups, sample_weight)
+        if sample_weight is not None:
+            self.query_weight = read_only(accept_vector(sample_weight, self.n, "sample_weight", column=False))
+        self.prepared = self.loss.prepare(self.y, self.groups, self.query_weight)
         measures.check_foreign(self.loss, self.y, self.groups)
         self.weights, self.total_weight = read_only(np.full(self.n, 1.0 / self.n)), float(self.n)
         self.has_offset, self.offset = False, read_only(np.zeros(self.n))
@@ -100,8 +106,8 @@ class SetProblem(Problem):
 
     @property
     def smoothness(self) -> float | None:
-        """None: a measure is not differentiable."""
-        return None
+        """None where the measure is not differentiable; else infinity, because no bound of its curvature is known."""
+        return np.inf if self.loss.differentiable else None
 
     @property
     def basis(self) -> str:
@@ -112,4 +118,7 @@ class SetProblem(Problem):
         return None
 
     def _digest_parts(self) -> list[np.ndarray]:
-        return [self.y] if self.groups is None else [self.y, np.unique(self.groups, return_inverse=True)[1]]
+        parts = [self.y]
+        if self.groups is not None:
+            parts.append(np.unique(self.groups, return_inverse=True)[1])
+        return parts if self.query_weight is None else [*parts, self.query_weight]

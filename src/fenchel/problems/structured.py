@@ -18,6 +18,7 @@ from fenchel.data.stored import Stored
 from fenchel.errors import InputError
 from fenchel.problems.scalar import Problem, _arrays, _feed
 from fenchel.regularizers.certified import resting_on
+from fenchel.regularizers.feature_weights import require_penalised
 from fenchel.structured.pool import fits
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class StructuredProblem(Problem):
         self.model = structured.encode(loss, X, y)
         self.n, self.d = self.model.n, self.model.d
         self.regularizer.validate(self.d)
+        require_penalised(self.regularizer, self.d)
         regularizers.check_foreign(self.regularizer, self.d)
         self.log = getattr(loss, "loss", "hinge") == "log"
         if self.log and getattr(type(self.model), "log_partition", None) is None:

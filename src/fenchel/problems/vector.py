@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from fenchel.errors import InputError
 from fenchel.problems.scalar import Problem
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.certified import resting_on
+from fenchel.regularizers.feature_weights import require_penalised
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -69,7 +69,8 @@ class VectorProblem(Problem):
         self.weights, self.total_weight = self._accept_weights(sample_weight)
         self.given = regularizers.make(regularizer, alpha)  # of one score; `penalty` is that of all scores
         self.given.validate(self.features)
-        self.penalty = for_outputs(self.given, self.features, self.outputs)
+        require_penalised(self.given, self.features)
+        self.penalty = self.given.for_outputs(self.features, self.outputs)
         regularizers.check_foreign(self.penalty, self.features * self.outputs)
         self.regularizer: Any = Unpenalised(self.penalty, self.outputs) if self.free else self.penalty
         self.d = (self.features + self.free) * self.outputs
@@ -187,20 +188,6 @@ class VectorProblem(Problem):
         )
 
 
-def for_outputs(regularizer: Regularizer, features: int, m: int) -> Regularizer:
-    """The regularizer of features * m variables, feature by feature, that treats each of the m columns alike."""
-    changes: dict[str, Any] = {}
-    K = getattr(regularizer, "K", None)
-    if K is not None:
-        changes["K"] = (
-            np.repeat(K, m) if np.ndim(K) == 1 and not sp.issparse(K) else sp.kron(K, sp.eye(m), format="csr")
-        )
-    prior = getattr(regularizer, "prior", None)
-    if prior is not None and np.ndim(prior) == 1:
-        changes["prior"] = np.repeat(prior, m)
-    return dataclasses.replace(regularizer, **changes) if changes else regularizer
-
-
 class Unpenalised:
     """A regularizer of all variables but the last `free` ones.
 
@@ -210,7 +197,7 @@ class Unpenalised:
 
     def __init__(self, inner: Regularizer, free: int):
         self.inner, self.free = inner, free
-        self.alpha = inner.alpha
+        self.alpha, self.separable = inner.alpha, inner.separable
         if hasattr(inner, "gradient"):
             self.gradient = self._gradient
         if hasattr(inner, "prox"):
@@ -234,5 +221,6 @@ class Unpenalised:
     def _gradient(self, w: np.ndarray) -> np.ndarray:
         return np.append(self.inner.gradient(w[: -self.free]), np.zeros(self.free))  # type: ignore[attr-defined]
 
-    def _prox(self, w: np.ndarray, step: float) -> np.ndarray:
-        return np.append(self.inner.prox(w[: -self.free], step), w[-self.free :])  # type: ignore[attr-defined]
+    def _prox(self, w: np.ndarray, step: float | np.ndarray) -> np.ndarray:
+        inner = step[: -self.free] if isinstance(step, np.ndarray) else step
+        return np.append(self.inner.prox(w[: -self.free], inner), w[-self.free :])  # type: ignore[attr-defined]

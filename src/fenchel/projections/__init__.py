@@ -1,6 +1,6 @@
-"""Exact projections onto the sets that dual variables live in.
+"""Exact projections onto the feasible sets of dual variables.
 
-`box_equality` is the O(n) projection onto a box cut by one hyperplane; the simplices are special cases of it.
+`box_equality` projects onto the intersection of a box and a hyperplane in O(n); the simplices are special cases.
 `chain_polytope` projects onto the marginals of sequences of labels.
 """
 

@@ -1,7 +1,7 @@
-"""What the kernels share: arguments cut into blocks that stay in the fastest cache, and sums without rounding error.
+"""Shared by the kernels: arguments in blocks that stay in the fastest cache, and sums without rounding errors.
 
-An argument array of size 1 stands for a constant. It is widened to one block, which every part of the work then reads;
-so a constant costs no memory traffic and no code of its own.
+An argument array of size 1 stands for a constant. It is expanded to one block, which is then used for every block of the
+others, so that a constant needs no memory traffic and no separate code.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from fenchel.compile.kernel import kernel
 
-BLOCK = 256  # so that all arrays of a pass stay in 32 KB together
-LANES = 64  # independent sums, because one chain of dependent additions would cost more than all the rest
+BLOCK = 256  # entries; all arrays of a pass together then fit into 32 KB
+LANES = 64  # independent sums, because a single chain of dependent additions would take longer than everything else
 SPLIT = 134217729.0  # 2^27 + 1
 
 Columns: TypeAlias = tuple[NDArray[np.float64], ...]  # m, lower, upper, sigma, 1 / d^2, widened

@@ -1,10 +1,10 @@
-"""Projection onto a box cut by one hyperplane.
+"""Projection onto the intersection of a box and a hyperplane.
 
     alpha = argmin 1/2 sum_i d_i^2 (alpha_i - m_i)^2   subject to   lower <= alpha <= upper,  sum_i sigma_i alpha_i = z
 
 By the KKT conditions alpha_i = clip(m_i + nu sigma_i / d_i^2, lower_i, upper_i) for one number nu, the multiplier of
-the equality; `multiplier.py` finds it in O(n), `repair.py` takes the rounding out.
-Work grows linearly in n; memory is the result and a copy of the undecided coordinates.
+the equality; `multiplier.py` finds it in O(n), `repair.py` removes the rounding errors.
+The time is linear in n; the memory is that of the result and a copy of the undecided coordinates.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def project_box_equality(
     Contiguous float64 arrays of the size of m, or of size 1 for a constant (m and out are always full, and distinct).
     inv_d2 = 1 / d^2. Status OK, INFEASIBLE or INVALID; `out` is the projection only if OK.
 
-    The search works in plain arithmetic; its nu is off by rounding, which matters when |nu g| is far above the width of
-    the box. The projection is the same for every m + t g, so nu is kept in two doubles and the small remainder
-    removed by Newton steps over the free set (usually none is needed). If those leave the piece on which F is straight,
-    the search runs again on the moved point m + nu g, where its rounding is that of the remainder.
+    The search works in plain arithmetic. The rounding error of its nu matters when |nu g| is far larger than the width of the
+    box. Since the projection is the same for every m + t g, nu is stored in two doubles, and the small remainder is removed by
+    Newton steps over the free set (usually none is needed). If those leave the piece on which F is linear, the search runs
+    again on the moved point m + nu g, where its rounding error is only that of the remainder.
     """
     box = tuple(widen(values, m.size) for values in (lower, upper, sigma, inv_d2))
     nu, low, touched = find_multiplier((m, *box), z)

@@ -31,6 +31,6 @@ def capped_simplex(
         raise InputError(f"total must be finite and not negative, got {total}: alpha >= 0 and weights > 0.")
     if not at_most:
         return box_equality(m, 0.0, cap, scale, total)
-    # sigma = 0 leaves only the box (and checks the arguments); the sum binds only if the clipped point exceeds it
+    # With sigma = 0 only the box remains (and the arguments are checked); the sum matters only if the clipped point exceeds it.
     clipped = box_equality(m, 0.0, cap, 0.0, 0.0)
     return clipped if np.sum(scale * clipped) <= total else box_equality(m, 0.0, cap, scale, total)

@@ -18,34 +18,34 @@ from fenchel.compile.kernel import kernel
 from fenchel.projections.chain_recovery import recover_chain
 from fenchel.projections.chain_system import degrees, eliminate, substitute
 
-MOST_STEPS = 200
-ROUNDS = 2  # of the first guess: one leaves long chains far off, more lead astray
-DAMPING = 1e-3  # of the first Newton system; it falls after full steps and grows after short ones
-PRECISE = 1e-13  # by which sums of probabilities may be off before they are made exact
-NOISE = 1e-10  # decreases of phi below are not trusted
+MAX_STEPS = 200
+ROUNDS = 2  # rounds of the initial guess: one is poor for long chains, and more make it worse
+DAMPING = 1e-3  # of the first Newton system; it decreases after full steps and increases after short ones
+PRECISE = 1e-13  # the tolerance for sums of probabilities, which are then made exact
+NOISE = 1e-10  # smaller decreases of phi may be rounding errors
 
 
 @helper
 def fill(values, start):
-    """0 from there on."""
+    """Set the entries from `start` on to 0."""
     for k in range(start, values.size):
         values[k] = 0.0
 
 
 @helper
 def simplex_threshold(values, total):
-    """tau with sum of [values - tau]_+ = total: the mean of those that are left, until none falls below it (Michelot).
+    """tau with sum of [values - tau]_+ = total, from the mean of the remaining values until none is below tau (Michelot).
 
-    tau rises from round to round in exact arithmetic. Rounding could lower it where values tie with it, so the larger one is
-    kept: then what has been left out stays out, and there are no more rounds than values.
+    In exact arithmetic tau increases from round to round. Rounding could decrease it where values tie with it, so the larger
+    one is kept: values that were left out stay out, and there are no more rounds than values.
     """
     top = values[0]
     for v in values:
         top = max(top, v)
     if not total > 0.0:
         return top
-    tau, count = -np.inf, values.size + 1  # relative to the largest value, beside which the others may vanish
-    while True:  # at most values.size rounds: count falls, or this returns
+    tau, count = -np.inf, values.size + 1  # relative to the largest value, because the others may be much smaller
+    while True:  # at most values.size rounds: count decreases, or this returns
         kept, part = 0, 0.0
         for v in values:
             if v - top > tau:
@@ -61,10 +61,11 @@ def simplex_threshold(values, total):
 
 @kernel
 def begin(E, m, M, base, x):
-    """base = M shifted by multipliers of a first guess, found by going back and forth along the chain.
+    """base = M shifted by the multipliers of an initial guess, found by backward and forward passes along the chain.
 
-    Backwards every row of a table gets the sum that its label deserves (at first 1), forwards the labels get their shares. This
-    shows which entries stay positive, and takes away the size of M: what follows rounds as numbers around 1 do.
+    The backward pass gives every row of a table the sum of its label's probability (initially 1), the forward pass computes
+    these probabilities. This predicts the positive entries and removes the magnitude of M: later rounding errors are those of
+    numbers around 1.
     """
     share = np.ones((E + 1) * m)
     for k in range(ROUNDS):
@@ -135,7 +136,7 @@ def project_chain(E, m, M, out):
     begin(E, m, M, base, x)
     value = dual_value(E, m, base, x, g)
     steps, damping = 0, DAMPING
-    while steps < MOST_STEPS and largest(g) > PRECISE:
+    while steps < MAX_STEPS and largest(g) > PRECISE:
         ridge = 1e-13 + min(damping, 1e-2 * np.sqrt(inner(g, g)))
         degrees(E, m, base, x, D)
         eliminate(E, m, base, x, g, ridge, D, live, count, S, V, y)
@@ -145,7 +146,7 @@ def project_chain(E, m, M, out):
             for k in range(n):
                 trial[k] = x[k] + share * step[k]
             found = dual_value(E, m, base, trial, g_trial)
-            # differences of phi drown in its rounding long before its slope does
+            # The differences of phi are lost in rounding errors long before its slope is.
             lower = (
                 found <= value + 1e-4 * share * slope
                 if share * slope < -NOISE
@@ -180,7 +181,7 @@ def inner(a, b):
 
 @helper
 def largest(g):
-    """max |g|; NaN counts as 0, so that loops end."""
+    """max |g|; NaN counts as 0, so that loops terminate."""
     top = 0.0
     for k in range(g.size):
         top = max(top, abs(g[k]))

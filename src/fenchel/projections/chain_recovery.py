@@ -1,4 +1,4 @@
-"""Tables of numbers made into the marginals of a chain."""
+"""Convert tables of numbers to exact marginals of a chain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fenchel.compile.kernel import kernel
 
 @kernel
 def recover_chain(E, m, a):
-    """a = the distribution of a chain: that of the first node, then the conditionals of each table. Any numbers will do."""
+    """a = the marginals of a chain, from those of the first node and the conditionals of each table, whatever a holds."""
     share = np.zeros(m)
     for t in range(E):
         for i in range(m):
@@ -19,7 +19,7 @@ def recover_chain(E, m, a):
                 row += a[at + j]
             if t == 0:
                 share[i] = row
-        total = np.sum(share)  # 1 but for rounding, after the first
+        total = np.sum(share)  # 1 up to rounding errors, except for the first node
         after = np.zeros(m)
         for i in range(m):
             at, row = (t * m + i) * m, 0.0

@@ -1,7 +1,7 @@
 """Newton systems of `chain_newton`: block-tridiagonal, a block per node of the chain, over the labels with active entries only.
 
-An entry of a table is active where M + q > 0. The second derivative of phi counts active entries: on its diagonal those that a
-multiplier moves, between labels i and j of neighbouring nodes -1 if entry (i, j) of the table between them is active.
+An entry of a table is active if M + q > 0. The diagonal of the second derivative of phi counts the active entries that depend
+on a multiplier; between labels i and j of neighbouring nodes it is -1 if entry (i, j) of the table between them is active.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def is_active(m, base, x, lam, t, i, j):
 
 @kernel
 def degrees(E, m, base, x, D):
-    """D = the diagonal of the second derivative: active entries that each multiplier moves."""
+    """D = the diagonal of the second derivative: the number of active entries that depend on each multiplier."""
     lam = x[(E + 1) * m]
     for k in range(D.size):
         D[k] = 0.0
@@ -79,7 +79,7 @@ def eliminate(E, m, base, x, g, ridge, D, live, count, S, V, y):
                     here[r, c] -= V[t - 1, k, r] * V[t - 1, k, c]
             for k in range(count[t - 1] if t > 1 else 0):
                 y[t, r] += V[t - 1, k, r] * y[t - 1, k]
-        if t == 1:  # lam was eliminated first: it moves all entries of table 0
+        if t == 1:  # lam was eliminated first: all entries of table 0 depend on it
             for r in range(size):
                 V[0, 0, r] = 0.0
                 for i in range(m):
@@ -97,7 +97,7 @@ def eliminate(E, m, base, x, g, ridge, D, live, count, S, V, y):
 
 @kernel
 def substitute(E, m, g, ridge, D, live, count, S, V, y, step):
-    """step = the solution, from the end of the chain to its beginning."""
+    """step = the solution, by back substitution from the end of the chain."""
     last = (E + 1) * m
     for k in range(step.size):
         step[k] = 0.0

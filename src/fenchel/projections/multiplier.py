@@ -2,12 +2,12 @@
 
 F is increasing and piecewise linear; each coordinate has two breakpoints. A bracket (a, b) around the root is narrowed
 until no breakpoint is strictly inside. Coordinates without a breakpoint inside are decided: they are summed once, as
-`base + slope nu`, and dropped. Ties vanish together, because only breakpoints *strictly* inside count.
+`base + slope nu`, and dropped. Ties are decided together, because only breakpoints *strictly* inside count.
 
-One pass (`scan`) evaluates F at two pivots and copies, on speculation, the coordinates with a breakpoint between them. If the
-root is not there, a second pass keeps those of the other side. The first pivots come from a random sample, which leaves
-about a tenth of the coordinates; the next ones from the chord of F, which by then is nearly straight; and after a
-poor cut they are breakpoints of two random coordinates, so that the expected work is linear whatever the weights are.
+One pass (`scan`) evaluates F at two pivots and copies, speculatively, the coordinates with a breakpoint between them. If the
+root is not there, a second pass copies those of the other side. The first pivots come from a random sample, which leaves
+about a tenth of the coordinates; the next ones from the chord of F, which by then is nearly linear. If they keep too many
+coordinates, the next pivots are breakpoints of two random coordinates, so that the expected time is always linear.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from fenchel.compile.kernel import kernel
 from fenchel.projections.blocks import BLOCK, Columns, part, product_error, two_sum
 
 HUGE = float(np.finfo(float).max)
-EXACT = 512  # when at most so many (and 1/64 of all) are left, they are summed without rounding error
+EXACT = 512  # when at most so many coordinates (and 1/64 of all) are left, they are summed without rounding errors
 SAMPLE = 8192
-ALONE = 8000  # a sample does not pay for fewer coordinates
-SPREAD = 3.0  # standard deviations between the sample's F and the pivots
+MIN_SAMPLED = 8000  # with fewer coordinates a sample does not pay
+SAMPLE_DEVIATIONS = 3.0  # the distance of the pivots from the sample's root, in standard deviations of F
 SEED = 20261115
 
 
@@ -39,8 +39,8 @@ def canonical(m, lower, upper, sigma, inv_d2):
 def scan_block(m, lower, upper, sigma, inv_d2, p, q, keep):
     """F(p), F(q), and base and slope of the coordinates without a breakpoint in (p, q); `keep` marks the others.
 
-    No division, so that the loop vectorises: rounded x = m + nu g is monotone in nu, so equal clipped values at p and q
-    mean a constant in between, and two unclipped values a straight line.
+    Without divisions, so that the loop vectorises: the rounded x = m + nu g is monotone in nu, so equal clipped values at p and
+    q mean that the coordinate is constant in between, and two unclipped values that it is linear.
     """
     f_p = 0.0
     f_q = 0.0
@@ -65,9 +65,9 @@ def scan_block(m, lower, upper, sigma, inv_d2, p, q, keep):
 
 @kernel
 def keep_block(m, lower, upper, sigma, inv_d2, keep, picked, rows, kept):
-    """Append the marked coordinates to the first `kept` columns of `rows`; the new number of them."""
+    """Append the marked coordinates to the first `kept` columns of `rows`; returns the new number of columns."""
     end = np.uint64(0)  # unsigned, or every store would first test for a negative index
-    for i in range(m.size):  # no branch on the mark, which nothing could predict
+    for i in range(m.size):  # without a branch on the mark, which could not be predicted
         picked[end] = np.uint64(i)
         end += np.uint64(keep[i])
     for j in range(end):
@@ -118,10 +118,10 @@ def breakpoint_inside(rows, j, a, b):
 
 
 @kernel
-def settle(rows, count, a, b, sums):
-    """Move the columns without a breakpoint strictly inside (a, b) to `sums`; the number of the others.
+def move_decided(rows, count, a, b, sums):
+    """Move the columns without a breakpoint strictly inside (a, b) to `sums`; returns the number of the others.
 
-    `scan` differs from this by rounding, but where many breakpoints tie with a or b that would keep all of them for ever.
+    `scan` differs from this test only by rounding, but if many breakpoints tie with a or b it could keep all of them forever.
     """
     kept = np.int64(0)
     for j in range(count):
@@ -143,14 +143,13 @@ def settle(rows, count, a, b, sums):
 def narrow(m, lower, upper, sigma, inv_d2, z, p, q, exact, decided, more, keep, picked, ones, rows):
     """A bracket (a, b) of the root without a breakpoint strictly inside, and the number of coordinates touched.
 
-    p and q are the first pivots; with (-inf, inf) the first pass only copies. `decided` is the sums between a and b, and
-    must be 0 at the start; up to `exact` coordinates are summed without rounding error. The other arrays are for work:
-    made by the caller, because that compiles faster.
+    p and q are the first pivots; with (-inf, inf) the first pass only copies. `decided` holds the sums between a and b, and
+    must be 0 initially; up to `exact` coordinates are summed without rounding errors. The other arrays are workspace,
+    allocated by the caller because that compiles faster.
     """
     a, b, touched, seed, count = -np.inf, np.inf, 0, SEED, m.size
-    while (
-        count > 0
-    ):  # a poor cut is followed by one at a breakpoint, so that fewer are inside: at most 4 n + log n rounds
+    # A round that keeps too many is followed by one with a breakpoint as pivot, which keeps fewer: at most 4 n + log n rounds.
+    while count > 0:
         base, slope = decided[0], decided[2]
         while True:  # at most twice: then p = a or q = b
             f_p, f_q, kept = scan(m, lower, upper, sigma, inv_d2, p, q, exact, more, keep, picked, rows)
@@ -166,17 +165,17 @@ def narrow(m, lower, upper, sigma, inv_d2, z, p, q, exact, decided, more, keep, 
         a, b = p, q
         poor = 2 * kept > count
         count = kept
-        while count > 0:  # at most twice: after `settle` all have a breakpoint inside
+        while count > 0:  # at most twice: after `move_decided` all columns have a breakpoint inside
             seed = seed * 48271 % 2147483647
             p, q = breakpoint_inside(rows, seed % count, a, b), breakpoint_inside(rows, seed // 3 % count, a, b)
             if p == p and q == q:
                 break
             touched += count
-            count = settle(rows, count, a, b, more)
+            count = move_decided(rows, count, a, b, more)
         p, q = min(p, q), max(p, q)
         if not poor and b - a < np.inf and 0.0 < f_q - f_p < np.inf:
             middle = a + (b - a) * ((z - f_p) / (f_q - f_p))
-            width = 2.0 * (b - a) / np.sqrt(count)  # that of the noise of `count` breakpoints around a straight line
+            width = 2.0 * (b - a) / np.sqrt(count)  # the typical deviation of F with `count` breakpoints from its chord
             p, q = max(a, middle - width), min(b, middle + width)
         add(decided, more[0], more[2])
         decided[1] += more[1]
@@ -196,15 +195,15 @@ def search(
     return a, b, decided.tolist(), touched
 
 
-def some_inside(a: float, b: float) -> float:
-    """A finite number in [a, b], an end if there is one."""
+def finite_point(a: float, b: float) -> float:
+    """A finite number in [a, b], one of the ends if possible."""
     return b if b < math.inf else (a if a > -math.inf else 0.0)
 
 
 def first_pivots(columns: Columns, z: float) -> tuple[float, float, int]:
-    """Two numbers between which the root lies very probably, and the number of coordinates looked at for that."""
+    """Two numbers between which the root very probably lies, and the number of coordinates read to find them."""
     n = columns[0].size
-    if n < ALONE:
+    if n < MIN_SAMPLED:
         return -math.inf, math.inf, 0
     size = min(SAMPLE, int(0.5 * n ** (2 / 3)))
     drawn = np.random.default_rng(SEED).integers(n, size=size)
@@ -213,25 +212,25 @@ def first_pivots(columns: Columns, z: float) -> tuple[float, float, int]:
     )
     share = z * (size / n)
     a, b, _, touched = search(sample, share)
-    with np.errstate(all="ignore"):  # bad input is found, and named, at the end
-        values = sigma * np.clip(m + some_inside(a, b) * (sigma * inv_d2), lower, upper)
-        error = SPREAD * math.sqrt(size) * float(np.std(values))
+    with np.errstate(all="ignore"):  # invalid input is reported at the end
+        values = sigma * np.clip(m + finite_point(a, b) * (sigma * inv_d2), lower, upper)
+        error = SAMPLE_DEVIATIONS * math.sqrt(size) * float(np.std(values))
     p, _, _, left = search(sample, share - error)
     _, q, _, right = search(sample, share + error)
     return p, q, touched + left + right
 
 
 def find_multiplier(columns: Columns, z: float) -> tuple[float, float, int]:
-    """(nu, nu_low, number of coordinates touched): the root is nu + nu_low. Ends for every input, also for NaN.
+    """(nu, nu_low, number of coordinates touched): the root is nu + nu_low. Terminates for every input, also with NaN.
 
-    The columns are m, lower, upper, sigma, 1 / d^2, the constant ones widened to a block. If z is not attainable, nu is
-    the outermost breakpoint and the sum stays away from z.
+    The columns are m, lower, upper, sigma, 1 / d^2; constants are expanded to a block. If z is not attainable, nu is the
+    outermost breakpoint and the sum differs from z.
     """
     p, q, drawn = first_pivots(columns, z)
     a, b, (base, base_low, slope, slope_low), touched = search(columns, z, p, q, min(EXACT, columns[0].size // 64))
     touched += drawn
     if not slope > 0.0:
-        return some_inside(a, b), 0.0, touched
+        return finite_point(a, b), 0.0, touched
     missing, error = two_sum.py_func(z, -base)
     nu = missing / slope
     product = nu * slope

@@ -1,7 +1,7 @@
-"""Move to alpha = clip(m + nu g) with one rounding per coordinate, and measure sum sigma_i alpha_i to the last bit.
+"""Compute alpha = clip(m + nu g) with one rounding per coordinate, and sum sigma_i alpha_i exactly up to its last rounding.
 
-m + nu g cancels when |m| is far above the width of the box (|m| ~ 1e13 in a box of width 1e-3 loses everything), so the
-product and the sum carry their rounding errors (Dekker, Knuth) until the last operation.
+m + nu g cancels when |m| is far larger than the width of the box (with |m| ~ 1e13 and a width of 1e-3 all digits are lost), so
+the rounding errors of the product and the sum are carried along (Dekker, Knuth) until the last operation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def shift_block(m, sigma, inv_d2, nu, nu_low, out):
 def clip_block(x, lower, upper, sigma, products):
     """Clip x in place; products_i = sigma_i x_i; sum |products|.
 
-    The sum is NaN if x is not finite, a bound NaN or the box empty: the check of all arguments, while they are at hand.
+    The sum is NaN if x is not finite, a bound is NaN or the box is empty, which checks all arguments in the same pass.
     """
     size = 0.0
     for i in range(x.size):

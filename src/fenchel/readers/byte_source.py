@@ -1,8 +1,8 @@
-"""Bytes from a path or an open file, decompressed by what they are and cut into blocks of whole lines.
+"""Read bytes from a path or an open file, decompress them if necessary, and split them into blocks of whole lines.
 
-A compressed file is known by its first bytes, not by its name: gzip, bzip2 and xz. Memory is one block; a block grows
-only for a line that is longer than it, and no further than `LONGEST_LINE`. What expands to hundreds of times its size is no
-text of data, and is refused.
+Compressed files (gzip, bzip2 and xz) are recognised by their first bytes, not by their names. Memory is one block; a block
+grows only for a line that is longer than it, up to `LONGEST_LINE`. Data that expand to hundreds of times their size are
+not data in text form, and are refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 from fenchel.errors import InputError, ReadError
 
 LONGEST_LINE = 1 << 27
-BOMB_RATIO, BOMB_BYTES = 200, 1 << 21  # expanding this many times, and to more than so many bytes
+BOMB_RATIO, BOMB_BYTES = 200, 1 << 21  # a decompression bomb expands so many times, and to more than so many bytes
 FOREIGN = {b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip", b"PAR1": "Parquet", b"\x93NUM": "NumPy"}
 COMPRESSIONS: dict[bytes, tuple[str, Any]] = {
     b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
@@ -55,9 +55,9 @@ class Block(NamedTuple):
 
 
 class _Joined(io.RawIOBase):
-    """The bytes already looked at, followed by the rest of the file; closing it leaves the file open."""
+    """The bytes that were read ahead, followed by the rest of the file; closing it leaves the file open."""
 
-    def __init__(self, head: bytes, file: Any):
+    def __init__(self, head: bytes, file: BinaryIO):
         self._head = head
         self._file = file
         self.taken = 0  # bytes
@@ -78,7 +78,7 @@ class _Joined(io.RawIOBase):
 
 
 class _Watched(io.RawIOBase):
-    """What a decompressor gives, as long as it is not far more than it was given."""
+    """The output of a decompressor; raises if it is far larger than the input."""
 
     def __init__(self, inner: Any, joined: _Joined, name: str, compression: str):
         self._inner, self._joined, self._name, self._compression = inner, joined, name, compression
@@ -99,14 +99,14 @@ class _Watched(io.RawIOBase):
 
 
 def source_name(path: Any) -> str:
-    """The name that error messages begin with."""
+    """The name with which error messages begin."""
     name = getattr(path, "name", "<stream>") if hasattr(path, "read") else os.fspath(path)
     return os.fsdecode(name) if isinstance(name, (str, bytes)) else "<stream>"
 
 
 @contextmanager
 def open_bytes(path: str | os.PathLike[str] | BinaryIO) -> Iterator[ByteSource]:
-    """Open a path (or take an open binary file, which stays open) and look through gzip, bzip2 and xz."""
+    """Open a path (or take an open binary file, which stays open) and decompress gzip, bzip2 and xz."""
     name = source_name(path)
     if hasattr(path, "read"):
         yield _decompressed(path, name)
@@ -124,7 +124,7 @@ def _decompressed(file: Any, name: str) -> ByteSource:
     joined = _Joined(head, file)
     for magic, (compression, opener) in COMPRESSIONS.items():
         if head.startswith(magic):
-            inner = opener(io.BufferedReader(joined, 1 << 13))  # little ahead of what comes out
+            inner = opener(io.BufferedReader(joined, 1 << 13))  # a small buffer, so that `taken` matches the output
             return ByteSource(_Watched(inner, joined, name, compression), name, compression)
     if foreign := FOREIGN.get(head[:4]):
         raise ReadError(f"{name}:1:1: this is a {foreign} file, expected svmlight text (plain, gzip, bzip2 or xz)")
@@ -132,18 +132,18 @@ def _decompressed(file: Any, name: str) -> ByteSource:
 
 
 def line_blocks(source: ByteSource, block_bytes: int, longest: int | None = None) -> Iterator[Block]:
-    """Cut the stream into blocks of whole lines, none longer than `longest`; a block is valid until the next is asked for.
+    """Split the stream into blocks of whole lines, none longer than `longest`; a block is valid until the next is requested.
 
-    A last line without a newline is taken as it stands, because many writers leave the newline out, and logged,
-    because a plain text cut off inside its last number looks just like that.
+    A last line without a newline is accepted, because many writers omit the newline, but logged as a warning, because a plain
+    text that was truncated inside its last number looks the same.
     """
     data, kept, begin = bytearray(block_bytes + 1), 0, None
     while True:
-        room = len(data) - 1
-        filled = kept + _fill(source, memoryview(data)[kept:room])
+        space = len(data) - 1
+        filled = kept + _fill(source, memoryview(data)[kept:space])
         if begin is None:
             begin = 3 if data.startswith(BYTE_ORDER_MARK) and filled >= 3 else None
-        if filled < room:
+        if filled < space:
             break
         end = data.rfind(b"\n", 0, filled) + 1
         if end:
@@ -155,16 +155,16 @@ def line_blocks(source: ByteSource, block_bytes: int, longest: int | None = None
     if filled > (begin or 0):
         if data[filled - 1] != 10:
             _LOG.warning(
-                "%s: the last line has no newline; if the file was cut off, its last number is wrong", source.name
+                "%s: the last line has no newline; if the file was truncated, its last number is wrong", source.name
             )
             data[filled] = 10
             filled += 1
         yield Block(data, begin or 0, filled)
 
 
-def _fill(source: ByteSource, room: memoryview) -> int:
+def _fill(source: ByteSource, space: memoryview) -> int:
     filled = 0
-    while filled < len(room) and (count := source.stream.readinto(room[filled:])) != 0:
+    while filled < len(space) and (count := source.stream.readinto(space[filled:])) != 0:
         if count is None:
             raise InputError(
                 f"path: {source.name} is in non-blocking mode and has no bytes yet; open it in blocking mode"

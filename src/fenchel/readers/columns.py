@@ -1,7 +1,7 @@
 """Read CoNLL column files: a token per line, its columns separated by blanks or tabs, an empty line between sentences.
 
-gzip, bzip2 and xz are known by their first bytes. Only ASCII blanks and tabs separate columns: a no-break space belongs to its
-word. There are no comments: "#" is a token of many corpora. A malformed file is refused with `name:line:`.
+gzip, bzip2 and xz are recognised by their first bytes. Only ASCII blanks and tabs separate columns: a no-break space is part of
+its word. There are no comments: "#" is a token in many corpora. A malformed file is refused with `name:line:`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BLOCK = LONGEST_LINE = 1 << 20  # bytes
 
 
 class ColumnData(NamedTuple):
-    """`sentences[i][t]` are all columns of token t, its label among them; `labels[i][t]` is its label (None: not read)."""
+    """`sentences[i][t]` are all columns of token t, including its label; `labels[i][t]` is its label (None: not read)."""
 
     sentences: list[Sentence]
     labels: list[list[str]] | None
@@ -29,7 +29,7 @@ class ColumnData(NamedTuple):
 
 
 class _Texts(dict):
-    """One string per different field, decoded when it is first met: a corpus has few different words."""
+    """A cache of decoded fields: a corpus has few distinct words."""
 
     def __missing__(self, field: bytes) -> str:
         text = self[field] = field.decode("utf-8")
@@ -55,7 +55,7 @@ def read_columns(path: str | os.PathLike[str] | BinaryIO, label_column: int | No
 
 
 def _lines(source: ByteSource) -> Iterator[tuple[int, list[bytes]]]:
-    """(number of the first, lines), a block of them at a time in memory."""
+    """(number of the first line, lines), one block at a time."""
     number = 0
     try:
         for block in line_blocks(source, BLOCK, LONGEST_LINE):
@@ -68,7 +68,7 @@ def _lines(source: ByteSource) -> Iterator[tuple[int, list[bytes]]]:
         if not source.compression or getattr(error, "errno", None) is not None:
             raise
         raise ReadError(
-            f"{source.name}:{number + 1}: the {source.compression} data are damaged or cut off ({error})"
+            f"{source.name}:{number + 1}: the {source.compression} data are damaged or truncated ({error})"
         ) from error
 
 
@@ -114,7 +114,7 @@ def _label_column(label_column: Any, width: int, name: str) -> int:
     if not -width <= column < width:
         raise ReadError(f"{name}:1: label_column is {column}, but there are {_count(width)}")
     if width == 1:
-        raise ReadError(f"{name}:1: only one column; expected the label in a column of its own, after the word")
+        raise ReadError(f"{name}:1: only one column; expected the label in a separate column, after the word")
     return column % width
 
 

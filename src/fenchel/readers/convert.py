@@ -1,4 +1,4 @@
-"""From files of text and tables to rows on disk, a block at a time."""
+"""Convert text files and tables to rows on disk, a block at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fenchel.errors import InputError
 from fenchel.readers.table.read import Table
 from fenchel.readers.table.source import kind_of
 
-ROWS = 1 << 14  # that are in memory at a time
+ROWS = 1 << 14  # rows in memory at a time
 
 
 def convert(
@@ -30,8 +30,8 @@ def convert(
 ) -> Path:
     """Write the rows of an svmlight, CSV, TSV or Parquet file into a folder for `fenchel.open`.
 
-    The target column of a table may hold words: they become 0, 1, ... in the order of the alphabet. All other columns but
-    those in `drop` must hold numbers.
+    The target column of a table may hold words, which become 0, 1, ... in alphabetical order. All other columns, except those
+    in `drop`, must hold numbers.
     """
     kind = kind_of(path)
     if kind is None:

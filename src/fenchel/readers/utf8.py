@@ -1,4 +1,4 @@
-"""Is this UTF-8? One character at a time, inside a kernel."""
+"""Validate UTF-8 inside kernels, one character at a time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 @helper
 def utf8_length(buf, p):
-    """Bytes of the character at p, 0 if there is none (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF).
+    """The bytes of the character at p, 0 if it is invalid (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF).
 
-    Reads on only while bytes continue the character, so never past a newline.
+    Only bytes that continue the character are read, so never beyond a newline.
     """
     lead = buf[p]
     if lead < 0x80:

@@ -5,60 +5,60 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from typing import Any
 
 import scipy.sparse as sp
 
-from fenchel.errors import InputError, UnknownNameError
-from fenchel.regularizers.balanced_entropy import BalancedEntropy
+from fenchel.errors import InputError
+from fenchel.registry import Registry, classes_in, public_names, required
+from fenchel.regularizers.balanced_entropy import BalancedEntropy as BalancedEntropy
 from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.bounded import Bounded as Bounded
 from fenchel.regularizers.check import check, check_foreign
-from fenchel.regularizers.elastic_net import ElasticNet
-from fenchel.regularizers.entropy import Entropy
-from fenchel.regularizers.l1 import L1
-from fenchel.regularizers.l2 import L2
-from fenchel.regularizers.q_norm import QNorm
-from fenchel.regularizers.quadratic import Quadratic
-from fenchel.regularizers.unnormalised_entropy import UnnormalisedEntropy
-
-__all__ = [
-    "DEFAULT_ALPHA",
-    "L1",
-    "L2",
-    "REGULARIZERS",
-    "BalancedEntropy",
-    "ElasticNet",
-    "Entropy",
-    "QNorm",
-    "Quadratic",
-    "Regularizer",
-    "UnnormalisedEntropy",
-    "check",
-    "check_foreign",
-    "from_parameters",
-    "make",
-]
+from fenchel.regularizers.elastic_net import ElasticNet as ElasticNet
+from fenchel.regularizers.entropy import Entropy as Entropy
+from fenchel.regularizers.group_lasso import GroupLasso as GroupLasso
+from fenchel.regularizers.l1 import L1 as L1
+from fenchel.regularizers.l1_ball import L1Ball as L1Ball
+from fenchel.regularizers.l2 import L2 as L2
+from fenchel.regularizers.l2_ball import L2Ball as L2Ball
+from fenchel.regularizers.multi_task import MultiTask as MultiTask
+from fenchel.regularizers.no_penalty import NoPenalty as NoPenalty
+from fenchel.regularizers.nuclear_norm import NuclearNorm as NuclearNorm
+from fenchel.regularizers.q_norm import QNorm as QNorm
+from fenchel.regularizers.quadratic import Quadratic as Quadratic
+from fenchel.regularizers.shifted import Shifted as Shifted
+from fenchel.regularizers.simplex import Simplex as Simplex
+from fenchel.regularizers.slope import Slope as Slope
+from fenchel.regularizers.sparse_group_lasso import SparseGroupLasso as SparseGroupLasso
+from fenchel.regularizers.total_variation import TotalVariation as TotalVariation
+from fenchel.regularizers.unnormalised_entropy import UnnormalisedEntropy as UnnormalisedEntropy
 
 DEFAULT_ALPHA = 1e-4
 
 
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+def _accept(spec: Any) -> Regularizer:
+    if not isinstance(spec, Regularizer):
+        raise InputError(f"regularizer must be a name or a Regularizer object, got {spec!r}.")
+    return spec
 
 
-REGULARIZERS: dict[str, type[Regularizer]] = {
-    _snake_case(cls.__name__): cls
-    for cls in (L1, L2, BalancedEntropy, ElasticNet, Entropy, QNorm, Quadratic, UnnormalisedEntropy)
-}
-
-
-def _lookup(name: str) -> type[Regularizer]:
-    if name not in REGULARIZERS:
-        raise UnknownNameError("regularizer", name, REGULARIZERS)
-    return REGULARIZERS[name]
+REGULARIZERS: Registry[Regularizer] = Registry(
+    "regularizer", classes_in(globals(), lambda cls: issubclass(cls, Regularizer) and cls is not Regularizer), _accept
+)
+__all__ = public_names(
+    REGULARIZERS,
+    "DEFAULT_ALPHA",
+    "REGULARIZERS",
+    Regularizer,
+    check,
+    check_foreign,
+    "from_parameters",
+    "has_strength",
+    "make",
+)
 
 
 def make(spec: str | Regularizer, alpha: float | None = None) -> Regularizer:
@@ -69,20 +69,24 @@ def make(spec: str | Regularizer, alpha: float | None = None) -> Regularizer:
     >>> make(L2(3.0))
     L2(alpha=3.0)
     """
-    if isinstance(spec, Regularizer):
-        if alpha is not None:
-            raise InputError(f"alpha lives inside the regularizer object: leave alpha={alpha!r} out, or pass a name.")
-        return spec
-    if not isinstance(spec, str):
-        hint = f"; call it: {spec.__name__}(alpha)" if isinstance(spec, type) else ""
-        raise InputError(f"regularizer must be a name or a Regularizer object, got {spec!r}{hint}.")
-    kind = _lookup(spec)
-    required = [field.name for field in fields(kind) if field.default is MISSING and field.name != "alpha"]
-    if required:
-        raise InputError(
-            f"{spec!r} needs {', '.join(required)}: pass {kind.__name__}(alpha, {', '.join(required)}) instead."
-        )
-    return kind(DEFAULT_ALPHA if alpha is None else alpha)
+    if isinstance(spec, str):
+        if has_strength(REGULARIZERS.lookup(spec)):
+            return REGULARIZERS.make(spec, DEFAULT_ALPHA if alpha is None else alpha)
+        if alpha is not None and not required(REGULARIZERS[spec]):
+            raise InputError(f"{spec!r} is a constraint and has no strength: leave alpha={alpha!r} out.")
+        return REGULARIZERS.make(spec)
+    if isinstance(spec, Regularizer) and alpha is not None:
+        raise InputError(f"alpha lives inside the regularizer object: leave alpha={alpha!r} out, or pass a name.")
+    return REGULARIZERS.make(spec)
+
+
+def has_strength(kind: type[Regularizer]) -> bool:
+    """Whether alpha is a parameter of the class: not of constraint sets, nor of what has another regularizer inside.
+
+    >>> has_strength(L2), has_strength(REGULARIZERS["simplex"])
+    (True, False)
+    """
+    return any(field.name == "alpha" and field.init for field in fields(kind))
 
 
 def from_parameters(name: str, params: Mapping[str, Any]) -> Regularizer:
@@ -91,12 +95,21 @@ def from_parameters(name: str, params: Mapping[str, Any]) -> Regularizer:
     >>> from_parameters("l2", {"alpha": 0.5})
     L2(alpha=0.5)
     """
-    kind = _lookup(name)
-    known = {field.name for field in fields(kind)}
-    if set(params) != known:
+    kind = REGULARIZERS.lookup(name)
+    known = {field.name for field in fields(kind) if field.init}
+    absent = known - set(params)
+    if set(params) - known or absent - set(kind.omitted_if_none):
         raise InputError(f"{name} has the parameters {sorted(known)}, got {sorted(params)}.")
-    values: dict[str, Any] = {key: _sparse(val) if isinstance(val, Mapping) else val for key, val in params.items()}
-    return kind(**values)
+    return kind(**{key: _restored(value) for key, value in params.items()})
+
+
+def _restored(value: Any) -> Any:
+    """One parameter from its JSON terms."""
+    if not isinstance(value, Mapping):
+        return value
+    if set(value) == {"name", "parameters"} and isinstance(value["parameters"], Mapping):
+        return from_parameters(str(value["name"]), value["parameters"])
+    return _sparse(value)
 
 
 def _sparse(parts: Mapping[str, Any]) -> sp.csc_array:

@@ -9,11 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Regularizer, available_if
+from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.numerics import Vector, largest, positive, product, quiet, vector
 from fenchel.regularizers.prior import Prior, checked_prior, fit_prior, resolve_prior
 
 EPS = float(np.finfo(np.float64).eps)
+MOST_STEPS = 100  # of Newton's method; 5 to 10 are taken as a rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +103,31 @@ class BalancedEntropy(Regularizer):
         up, down = self._terms(v, p / float(np.max(p)))
         difference = (up + down) * np.tanh(v / self.alpha)  # up - down without cancellation
         return difference * (self.total / float(np.sum(up + down)))
+
+    @available_if(lambda self: self.total is None)
+    @quiet
+    def prox(self, w: ArrayLike, step: float) -> Vector:
+        """2p sinh(s) with 2p sinh(s) + step alpha s = w, without a total.
+
+        Newton's method from above for |w|: the left side is convex in s >= 0, so the steps never pass the root.
+        """
+        w = vector(w)
+        size, p, slope = np.abs(w), self._prior(w.size), step * self.alpha
+        s = np.minimum(np.arcsinh(size / (2.0 * p)), size / (slope + 2.0 * p))
+        for _ in range(MOST_STEPS):
+            following = s - (2.0 * p * np.sinh(s) + slope * s - size) / (2.0 * p * np.cosh(s) + slope)
+            if not np.any(following < s):
+                break
+            s = np.minimum(np.maximum(following, 0.0), s)
+        return np.copysign(2.0 * p * np.sinh(s), w)
+
+    @available_if(lambda self: self.total is None)
+    @quiet
+    def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:
+        """h / (h + step alpha) on the diagonal, h = sqrt(x^2 + 4p^2) at x = prox(w, step), without a total."""
+        x = self.prox(w, step)
+        h = np.hypot(x, 2.0 * self._prior(x.size))
+        return ProxJacobian(h / (h + step * self.alpha))
 
     @quiet
     def conjugate_hessian(self, v: ArrayLike, A: Vector) -> Vector:

@@ -15,6 +15,14 @@ dual_scale(v)                 the largest c in [0, 1] with R*(c v) < inf; by bis
 primal_from_dual(v)           w = grad R*(v); `Bundle` steps by `prox`, or by differences of `conjugate` and `value`
 gradient(w)                   grad R(w); methods that follow it do not fit
 conjugate_hessian(v, A)       A' (Hessian of R* at v) A; differences of `primal_from_dual`
+prox_jacobian(w, step)        an element J of the generalised Jacobian of `prox` at w, a `ProxJacobian`: diag(a) plus few
+                              outer products, with J @ x, columns() and restricted(columns); differences of `prox`
+separable                     True if R is a sum of functions of one w_j each; `prox` and `prox_jacobian` then take a step for
+                              each j, and J is diagonal. False is assumed
+unpenalised(dim)              N with R(w + N t) = R(w) for all t, d x k, orthogonal columns; None where there are none. R*(v)
+                              is inf unless N'v = 0, and the certificate moves dual points there
+perturbed(v, error)           points within `error` of v, one of them with about the largest R* there: for the rounding floor
+for_outputs(features, m)      the regularizer of the m coefficients of every feature; K, prior and weights are repeated
 ============================  ====================================================================================
 
 A regularizer that cannot do an optional thing does not have the method: solvers look for it with hasattr. Whatever it has,
@@ -26,6 +34,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -35,8 +44,39 @@ from numpy.typing import ArrayLike
 
 from fenchel.compile.dispatch import is_ours
 from fenchel.errors import InputError
+from fenchel.registry import snake_case
 from fenchel.regularizers import derived
 from fenchel.regularizers.numerics import Vector, positive
+
+
+class available_if:
+    """A method that exists only where `condition(self)` holds, so that hasattr tells solvers.
+
+    >>> class Half(Regularizer):
+    ...     value = conjugate = lambda self, w: 0.0
+    ...     @available_if(lambda self: self.alpha > 1)
+    ...     def gradient(self, w): return w
+    >>> hasattr(Half(2.0), "gradient"), hasattr(Half(1.0), "gradient")
+    (True, False)
+    """
+
+    def __init__(self, condition: Callable[[Any], bool]):
+        self.condition = condition
+
+    def __call__(self, method: Callable[..., Any]) -> Any:
+        self.method = method
+        self.__doc__ = method.__doc__
+        return self
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self.method
+        if not self.condition(instance):
+            raise AttributeError(f"{instance!r} has no {self.name}")
+        return self.method.__get__(instance, owner)
 
 
 def _content(value: Any) -> list[bytes]:
@@ -48,9 +88,22 @@ def _content(value: Any) -> list[bytes]:
         return [b"sparse", *(part.tobytes() for part in parts), *_content(value.data)]
     if isinstance(value, np.ndarray):
         return [b"array", repr(value.shape).encode(), np.ascontiguousarray(value, dtype="<f8").tobytes()]
+    if isinstance(value, Regularizer):
+        return [b"regularizer", value.fingerprint()]
     if isinstance(value, (int, float, np.number)):
         return [b"number", struct.pack("<d", value)]
     return [b"object", repr(value).encode()]  # of a user's own regularizer
+
+
+def inner_regularizers(reg: Regularizer) -> list[Regularizer]:
+    """The regularizers that this one is made of."""
+    return [value for field in fields(reg) if isinstance(value := getattr(reg, field.name), Regularizer)]
+
+
+def is_trusted(reg: Regularizer) -> bool:
+    """Whether a regularizer is Fenchel's own, and those that it is made of are too: another one's R* is tried before it is
+    believed."""
+    return is_ours(type(reg)) and (not isinstance(reg, Regularizer) or all(map(is_trusted, inner_regularizers(reg))))
 
 
 def _plain(value: Any) -> Any:
@@ -58,6 +111,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, sp.csc_array):
         parts = {"indptr": value.indptr, "indices": value.indices, "data": value.data}
         return {"shape": list(value.shape)} | {name: part.tolist() for name, part in parts.items()}
+    if isinstance(value, Regularizer):
+        return {"name": snake_case(type(value).__name__), "parameters": value.parameters()}
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -78,7 +133,9 @@ class Regularizer(ABC):
     alpha: float
 
     formula: ClassVar[str] = ""
+    omitted_if_none: ClassVar[tuple[str, ...]] = ("weights",)  # fields that a file and a fingerprint need not have
     smooth: ClassVar[bool] = False
+    separable: ClassVar[bool] = False
     strongly_convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -101,6 +158,15 @@ class Regularizer(ABC):
         """The largest c in [0, 1] with R*(c v) < inf: 1 where R* is finite everywhere."""
         return 1.0 if is_ours(type(self)) else derived.dual_scale(self, v)
 
+    def unpenalised(self, dim: int) -> sp.csc_array | None:
+        """N with R(w + N t) = R(w) for every t, so that R*(v) = inf unless N'v = 0; its columns are orthogonal."""
+        return None
+
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """One that fits `dim` features, for tables of what fits what."""
+        return cls(0.1)
+
     def start(self, dim: int) -> Vector:
         """A point where R is finite, to start a solver from."""
         return np.zeros(dim)
@@ -114,18 +180,46 @@ class Regularizer(ABC):
         """The same regularizer with another alpha."""
         return replace(self, alpha=alpha)
 
+    def perturbed(self, v: Vector, error: float) -> tuple[Vector, ...]:
+        """Points that are off v by `error` in every entry, among them one where R* is about as large as it can be there.
+
+        Of v, which is a sum with rounding errors. Most R* grow with v_j or with |v_j|.
+        """
+        return v + error, v + np.copysign(error, v)
+
+    def for_outputs(self, features: int, outputs: int) -> Regularizer:
+        """The regularizer of features * outputs variables, feature by feature, that treats each score alike."""
+        changes: dict[str, Any] = {}
+        K = getattr(self, "K", None)
+        if K is not None:
+            is_diagonal = np.ndim(K) == 1 and not sp.issparse(K)
+            changes["K"] = np.repeat(K, outputs) if is_diagonal else sp.kron(K, sp.eye(outputs), format="csr")
+        for name in ("prior", "weights"):
+            given = getattr(self, name, None)
+            if given is not None and np.ndim(given) == 1:
+                changes[name] = np.repeat(given, outputs)
+        return replace(self, **changes) if changes else self
+
     def parameters(self) -> dict[str, Any]:
         """All parameters in JSON terms; `from_parameters` is the exact inverse."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        return {name: _plain(value) for name, value in self._given()}
+
+    def _given(self) -> list[tuple[str, Any]]:
+        """(name, value) of every argument of the constructor, without those that may be absent and are."""
+        pairs = [(field.name, getattr(self, field.name)) for field in fields(self) if field.init]
+        return [pair for pair in pairs if pair[1] is not None or pair[0] not in self.omitted_if_none]
 
     def fingerprint(self) -> bytes:
         """Class name and a SHA-256 of every parameter's bits: equal exactly for equal regularizers."""
         digest = hashlib.sha256()
-        for field in fields(self):
-            for part in (field.name.encode(), *_content(getattr(self, field.name))):
+        for name, value in self._given():
+            for part in (name.encode(), *_content(value)):
                 digest.update(struct.pack("<q", len(part)))
                 digest.update(part)
         return type(self).__name__.encode() + b":" + digest.digest()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._given())})"
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other) or not isinstance(other, Regularizer):
@@ -137,4 +231,4 @@ class Regularizer(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles carry the parameters only: cached factorisations are rebuilt, some cannot be pickled.
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+        return type(self), tuple(getattr(self, field.name) for field in fields(self) if field.init)

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fenchel.compile.dispatch import is_ours
 from fenchel.errors import InputError
 from fenchel.regularizers import derived
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Regularizer, inner_regularizers, is_trusted
 from fenchel.regularizers.numerics import Vector
 
 
@@ -59,8 +58,9 @@ def _too_small(regularizer: Regularizer, v: Vector, bound: float, w: Vector | No
 
 
 def has_conjugate(regularizer: Regularizer) -> bool:
-    """Whether the class defines `conjugate`, so that it is not derived."""
-    return type(regularizer).conjugate is not Regularizer.conjugate
+    """Whether the class, and those of the regularizers inside, define `conjugate`, so that it is not derived."""
+    own = type(regularizer).conjugate is not Regularizer.conjugate
+    return own and all(map(has_conjugate, inner_regularizers(regularizer)))
 
 
 def certified_regularizer(regularizer: Regularizer, point: Vector) -> Any:
@@ -70,11 +70,11 @@ def certified_regularizer(regularizer: Regularizer, point: Vector) -> Any:
     >>> certified_regularizer(L2(0.5), np.zeros(2))
     L2(alpha=0.5)
     """
-    return regularizer if is_ours(type(regularizer)) else _Tested(regularizer, point)
+    return regularizer if is_trusted(regularizer) else _Tested(regularizer, point)
 
 
 def resting_on(words: str, regularizer: Regularizer) -> str:
     """What a dual value rests on, beside `words`, if the regularizer is a user's own: R* as given or derived."""
-    if is_ours(type(regularizer)):
+    if is_trusted(regularizer):
         return words
     return words + ("; R* as given" if has_conjugate(regularizer) else "; R* from prox")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.jacobian import ProxJacobian, with_clusters
 from fenchel.regularizers.numerics import Vector, largest, positive, product, quiet, rescale, vector
 from fenchel.regularizers.prior import Prior, checked_prior, fit_prior, relative_entropy, resolve_prior
 
@@ -109,6 +110,13 @@ class Entropy(Regularizer):
         # Adding a constant to w does not change x; with the maximum at 0 no quotient below overflows to +inf.
         shares = _omega_shares((w - np.max(w)) / t + self._shares(w.size)[1], self.total / t)
         return rescale(shares, self.total)
+
+    @quiet
+    def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:
+        """diag(h) - h h' / sum h with h = x / (x + step alpha) at x = prox(w, step): sum x is fixed."""
+        x = self.prox(w, step)
+        h = x / (x + step * self.alpha)
+        return with_clusters(h, np.zeros(h.size, dtype=np.intp), h, np.array([-1.0 / float(h.sum())]))
 
     @quiet
     def conjugate_hessian(self, v: ArrayLike, A: Vector) -> Vector:

@@ -1,43 +1,72 @@
-"""alpha |w|_1."""
+"""alpha sum_j c_j |w_j|."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.feature_weights import checked_weights, fit_weights, scale_into_box, unpenalised_axes
+from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.numerics import Vector, largest, product, quiet, soft_threshold, vector
 
 
 @dataclass(frozen=True, eq=False)
 class L1(Regularizer):
-    """R(w) = alpha |w|_1,   R*(v) = 0 if max_j |v_j| <= alpha, else inf.
+    """R(w) = alpha sum_j c_j |w_j|,   R*(v) = 0 if |v_j| <= alpha c_j for all j, else inf.
 
+    c = weights, one number >= 0 per feature (0: not penalised); None means 1 each.
     The bound is tested without tolerance, so that a finite conjugate is a proof; `dual_scale` respects it bit for bit.
 
     >>> L1(0.5).value([3.0, -4.0]), L1(0.5).conjugate([0.5, 0.0]), L1(0.5).dual_scale([1.0, -2.0])
     (3.5, 0.0, 0.25)
+    >>> L1(0.5, weights=[1.0, 0.0]).value([3.0, -4.0])
+    1.5
     """
 
     tex = r"\alpha \sum_j \lvert w_j \rvert"
+    weights: Any = None
+
     formula: ClassVar[str] = "alpha sum_j |w_j|"
+    separable: ClassVar[bool] = True
+    __repr__ = Regularizer.__repr__
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set(weights=checked_weights(self.weights))
+
+    def validate(self, dim: int) -> None:
+        """Raise InputError when there is not one weight per feature."""
+        super().validate(dim)
+        fit_weights(self.weights, dim)
+
+    def unpenalised(self, dim: int) -> sp.csc_array | None:
+        """The axes of the features of weight 0."""
+        return unpenalised_axes(self.weights, dim)
 
     @quiet
     def value(self, w: ArrayLike) -> float:
-        """alpha |w|_1."""
+        """alpha sum_j c_j |w_j|."""
+        if self.weights is not None:
+            return product(self.alpha, float(self.weights @ np.abs(vector(w))))
         return product(self.alpha, float(np.sum(np.abs(vector(w)))))
 
     def conjugate(self, v: ArrayLike) -> float:
-        """0 inside the box |v_j| <= alpha, inf outside."""
+        """0 inside the box |v_j| <= alpha c_j, inf outside."""
+        if self.weights is not None:
+            return 0.0 if np.all(np.abs(vector(v)) <= self.alpha * self.weights) else math.inf
         return 0.0 if largest(vector(v)) <= self.alpha else math.inf
 
     @quiet
     def dual_scale(self, v: ArrayLike) -> float:
-        """min(1, alpha / max_j |v_j|), rounded down until the floats c * v_j are inside."""
+        """min(1, min_j alpha c_j / |v_j|), rounded down until the scaled floats are inside."""
+        if self.weights is not None:
+            return scale_into_box(vector(v), self.alpha * self.weights)
         top = largest(vector(v))
         if top <= self.alpha:
             return 1.0
@@ -48,5 +77,17 @@ class L1(Regularizer):
 
     @quiet
     def prox(self, w: ArrayLike, step: float) -> Vector:
-        """sign(w) max(|w| - step alpha, 0)."""
-        return soft_threshold(vector(w), step * self.alpha)
+        """sign(w) max(|w| - step alpha c, 0)."""
+        return soft_threshold(vector(w), self._thresholds(step))
+
+    def _thresholds(self, step: float) -> Any:
+        return step * (self.alpha if self.weights is None else self.alpha * self.weights)
+
+    @quiet
+    def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:
+        """1 where |w_j| > step alpha c_j, else 0."""
+        w = vector(w)
+        active = np.abs(w) > self._thresholds(step)
+        if self.weights is not None:
+            active |= self.weights == 0.0
+        return ProxJacobian(active.astype(np.float64))

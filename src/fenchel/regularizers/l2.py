@@ -1,58 +1,122 @@
-"""alpha/2 w'w."""
+"""alpha/2 sum_j c_j w_j^2."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Regularizer, available_if
+from fenchel.regularizers.feature_weights import checked_weights, fit_weights, unpenalised_axes
+from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.numerics import Vector, half_square, quiet, vector
 
 
 @dataclass(frozen=True, eq=False)
 class L2(Regularizer):
-    """R(w) = alpha/2 w'w,   R*(v) = v'v / (2 alpha),   grad R*(v) = v / alpha.
+    """R(w) = alpha/2 sum_j c_j w_j^2,   R*(v) = sum_j v_j^2 / (2 alpha c_j),   grad R*(v) = v / (alpha c).
+
+    c = weights, one number >= 0 per feature; None means 1 each. Where c_j = 0 the feature is not penalised: R*(v) is inf
+    unless v_j = 0, and there is no grad R*.
 
     >>> L2(0.5).value([3.0, 4.0]), L2(0.5).conjugate([3.0, 4.0]), L2(0.5).primal_from_dual([1.0, 2.0])
     (6.25, 25.0, array([2., 4.]))
+    >>> L2(0.5, weights=[1.0, 0.0]).value([3.0, 4.0]), L2(0.5, weights=[1.0, 0.0]).conjugate([3.0, 4.0])
+    (2.25, inf)
     """
 
     tex = r"\frac{\alpha}{2} \sum_j w_j^2"
+    weights: Any = None
+
     formula: ClassVar[str] = "alpha/2 sum_j w_j^2"
+    separable: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     strongly_convex: ClassVar[bool] = True
 
-    def value(self, w: ArrayLike) -> float:
-        """alpha/2 w'w."""
-        return half_square(vector(w), self.alpha)
+    __repr__ = Regularizer.__repr__
 
-    def conjugate(self, v: ArrayLike) -> float:
-        """v'v / (2 alpha)."""
-        return half_square(vector(v), over=(self.alpha,))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set(weights=checked_weights(self.weights))
+        if not self._invertible:
+            self._set(strongly_convex=False)
+
+    @property
+    def _invertible(self) -> bool:
+        return self.weights is None or bool(np.all(self.weights > 0.0))
+
+    @property
+    def _strengths(self) -> Any:
+        """alpha c."""
+        return self.alpha if self.weights is None else self.alpha * self.weights
+
+    def validate(self, dim: int) -> None:
+        """Raise InputError when there is not one weight per feature."""
+        super().validate(dim)
+        fit_weights(self.weights, dim)
+
+    def unpenalised(self, dim: int) -> sp.csc_array | None:
+        """The axes of the features of weight 0."""
+        return unpenalised_axes(self.weights, dim)
 
     @quiet
+    def value(self, w: ArrayLike) -> float:
+        """alpha/2 sum_j c_j w_j^2."""
+        x = vector(w)
+        if self.weights is not None:
+            x = np.sqrt(self.weights) * x
+        return half_square(x, self.alpha)
+
+    @quiet
+    def conjugate(self, v: ArrayLike) -> float:
+        """sum_j v_j^2 / (2 alpha c_j); inf unless v_j = 0 where c_j = 0."""
+        x = vector(v)
+        if self.weights is not None:
+            free = self.weights == 0.0
+            if np.any(x[free] != 0.0):
+                return math.inf
+            x = x[~free] / np.sqrt(self.weights[~free])
+        return half_square(x, over=(self.alpha,))
+
+    def dual_scale(self, v: ArrayLike) -> float:
+        """1, or 0 if v_j is not 0 for a feature that is not penalised."""
+        if self._invertible:
+            return 1.0
+        return 0.0 if np.any(vector(v)[self.weights == 0.0] != 0.0) else 1.0
+
+    @available_if(lambda self: self._invertible)
+    @quiet
     def primal_from_dual(self, v: ArrayLike) -> Vector:
-        """v / alpha."""
-        return vector(v) / self.alpha
+        """v / (alpha c)."""
+        return vector(v) / self._strengths
 
     @quiet
     def gradient(self, w: ArrayLike) -> Vector:
-        """alpha w."""
-        return self.alpha * vector(w)
+        """alpha c w."""
+        return self._strengths * vector(w)
 
     def hessian(self, dim: int) -> Vector:
-        """alpha times the identity."""
-        return self.alpha * np.eye(dim)
+        """alpha diag(c)."""
+        return self.alpha * np.eye(dim) if self.weights is None else np.diag(self._strengths)
 
     @quiet
     def prox(self, w: ArrayLike, step: float) -> Vector:
-        """w / (1 + step alpha)."""
-        return vector(w) / (1.0 + step * self.alpha)
+        """w / (1 + step alpha c)."""
+        return vector(w) / (1.0 + step * self._strengths)
 
     @quiet
+    def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:
+        """1 / (1 + step alpha c) on the diagonal."""
+        return ProxJacobian(np.ones(np.shape(w)) / (1.0 + step * self._strengths))
+
+    @available_if(lambda self: self._invertible)
+    @quiet
     def conjugate_hessian(self, v: ArrayLike, A: Vector) -> Vector:
-        """A'A / alpha."""
+        """A' diag(1 / (alpha c)) A."""
+        if self.weights is not None:
+            A = A / np.sqrt(self.weights)[:, None]
         return (A.T @ A) / self.alpha

@@ -8,6 +8,7 @@ would claim too much. Mantissas and exponents are therefore multiplied apart and
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
@@ -124,6 +125,33 @@ def unit(x: Vector) -> tuple[Vector, float]:
     return (x / scale, scale) if scale > 0.0 else (x, 0.0)
 
 
+@quiet
+def norm(x: Vector) -> float:
+    """|x|_2, without overflow or underflow of the squares.
+
+    >>> norm(np.array([3e200, 0.0]))
+    3e+200
+    """
+    square = float(np.vdot(x, x))
+    if TINY < square < HUGE:
+        return math.sqrt(square)
+    shape, scale = unit(x)
+    return scale * math.sqrt(float(np.vdot(shape, shape)))
+
+
+def round_into(scale: float, is_inside: Callable[[float], bool]) -> float:
+    """A scale that is inside: the given one less as many roundings as it takes, 0 at last.
+
+    >>> round_into(1.0 / 3.0, lambda c: 3.0 * c < 1.0)
+    0.33333333333333326
+    """
+    shrinkage = 2.0**-52
+    while scale > 0.0 and not is_inside(scale):
+        scale = scale * (1.0 - shrinkage) if shrinkage < 1.0 else 0.0
+        shrinkage *= 2.0
+    return scale
+
+
 def half_square(x: Vector, *factors: float, over: tuple[float, ...] = ()) -> float:
     """1/2 |x|^2 prod(factors) / prod(over).
 
@@ -146,7 +174,7 @@ def _extreme_half_square(x: Vector, factors: tuple[float, ...], over: tuple[floa
 
 
 @quiet
-def soft_threshold(x: Vector, threshold: float) -> Vector:
+def soft_threshold(x: Vector, threshold: float | Vector) -> Vector:
     """sign(x) max(|x| - threshold, 0), the prox of threshold |x|_1.
 
     >>> soft_threshold(np.array([3.0, -0.5]), 1.0)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
 from fenchel.errors import InputError
 from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.jacobian import ProxJacobian, with_clusters
 from fenchel.regularizers.numerics import Vector, number, product, quiet, unit, vector
 
 HUGE = 1e300
+MOST_STEPS = 100  # of Newton's method; 5 to 10 are taken as a rule
+TINY = 1e-300
+LOG_RANGE = 200.0  # how far below |w|_q the logarithm of the norm of a prox is searched
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +38,11 @@ class QNorm(Regularizer):
     power: float = 2.0
 
     formula: ClassVar[str] = "alpha/power (sum_j |w_j|^q)^(power/q)"
+
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """One that fits `dim` features."""
+        return cls(0.1, 1.5)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,6 +82,46 @@ class QNorm(Regularizer):
         return _transfer(shape / root, self.q - 1.0, _power_of(scale, root, 1.0, self.power - 1.0, self.alpha))
 
     @quiet
+    def prox(self, w: ArrayLike, step: float) -> Vector:
+        """sign(w) x with x_j + step alpha N^(power-q) x_j^(q-1) = |w_j| and N = |x|_q.
+
+        At a given N the x of these equations has a norm above N below the root, and below N above it.
+        """
+        shape, scale = unit(vector(w))
+        if scale == 0.0:
+            return np.zeros(shape.size)
+        size, factor = np.abs(shape), np.float64(step * self.alpha) * np.float64(scale) ** (self.power - 2.0)
+
+        def at(log_norm: float) -> Vector:
+            along = factor * np.exp(np.float64(log_norm * (self.power - self.q)))
+            return _roots(size, float(np.clip(along, 0.0, HUGE)), self.q - 1.0)
+
+        def excess(log_norm: float) -> float:
+            return math.log(max(float(np.sum(at(log_norm) ** self.q)), TINY)) / self.q - log_norm
+
+        high = math.log(float(np.sum(size**self.q))) / self.q
+        low = high - 1.0
+        while excess(low) < 0.0 and low > high - LOG_RANGE:
+            low = high - 2.0 * (high - low)
+        x = at(brentq(excess, low, high + 1e-9, xtol=1e-15) if excess(low) > 0.0 else low)
+        return np.copysign(scale * x, shape)
+
+    @quiet
+    def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:
+        """The inverse of I + step times the Hessian of R at x = prox(w, step), which is a diagonal plus an outer product."""
+        x = self.prox(w, step)
+        norm = float(np.sum(np.abs(x) ** self.q)) ** (1.0 / self.q)
+        if norm == 0.0:
+            return ProxJacobian(np.zeros(x.size))
+        unit_x = np.abs(x) / norm
+        factor = step * self.alpha * norm ** (self.power - 2.0)
+        diagonal = 1.0 / (1.0 + factor * (self.q - 1.0) * unit_x ** (self.q - 2.0))
+        g = np.copysign(unit_x ** (self.q - 1.0), x)
+        coupling = factor * (self.power - self.q)
+        scale = -coupling / (1.0 + coupling * float(g @ (diagonal * g)))
+        return with_clusters(diagonal, np.zeros(x.size, dtype=np.intp), diagonal * g, np.array([scale]))
+
+    @quiet
     def conjugate_hessian(self, v: ArrayLike, A: Vector) -> Vector:
         """c ((p-1) B'DB + (s'-1) A'g g'A) with c = (N / alpha)^(s'-2) / alpha.
 
@@ -89,6 +139,22 @@ class QNorm(Regularizer):
         across = np.sqrt(weights)[:, None] * (A - np.outer(direction, along))
         inner = (across.T @ across) / (self.q - 1.0) + np.outer(along, along) / (self.power - 1.0)
         return inner * min(_power_of(scale, root, self.alpha, self._dual_power - 2.0, 1.0 / self.alpha), HUGE)
+
+
+@quiet
+def _roots(size: Vector, factor: float, exponent: float) -> Vector:
+    """x >= 0 with x + factor x^exponent = size, by Newton's method from above in x, or in x^exponent if that is convex."""
+    if factor < TINY:
+        return size
+    if exponent < 1.0:
+        return _roots(size / factor, 1.0 / factor, 1.0 / exponent) ** (1.0 / exponent)
+    x = np.minimum(size, (size / factor) ** (1.0 / exponent))
+    for _ in range(MOST_STEPS):
+        following = x - (x + factor * x**exponent - size) / (1.0 + factor * exponent * x ** (exponent - 1.0))
+        if not np.any(following < x):
+            break
+        x = np.maximum(np.minimum(following, x), 0.0)
+    return x
 
 
 @quiet

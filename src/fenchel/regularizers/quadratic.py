@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.errors import InputError
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Regularizer, available_if
+from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.numerics import Vector, positive, product, quiet, rescale, symmetric, unit, vector
 from fenchel.regularizers.positive_definite import Dense, Diagonal, Sparse, checked_matrix, form
 
@@ -33,6 +34,11 @@ class Quadratic(Regularizer):
     formula: ClassVar[str] = "alpha/2 sum_ij K_ij w_i w_j"
     smooth: ClassVar[bool] = True
     strongly_convex: ClassVar[bool] = True
+
+    @classmethod
+    def example(cls, dim: int) -> Self:
+        """One that fits `dim` features."""
+        return cls(0.1, np.ones(dim))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,6 +96,12 @@ class Quadratic(Regularizer):
         """(I + step alpha K)^-1 w."""
         shape, scale = unit(vector(w))
         return rescale(self._form.shifted_solve(shape, step * self.alpha), scale)
+
+    @available_if(lambda self: np.ndim(self.K) == 1)
+    @quiet
+    def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:
+        """1 / (1 + step alpha K_jj) on the diagonal, for a diagonal K."""
+        return ProxJacobian(np.broadcast_to(1.0 / (1.0 + step * self.alpha * self.K), np.shape(w)))
 
     @quiet
     def conjugate_hessian(self, v: ArrayLike, A: Vector) -> Vector:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.numerics import Vector, largest, product, quiet, vector
 from fenchel.regularizers.prior import Prior, checked_prior, fit_prior, relative_entropy, resolve_prior
 
@@ -97,3 +98,9 @@ class UnnormalisedEntropy(Regularizer):
         """A' diag(p e^(v / alpha)) A / alpha."""
         root = np.sqrt(np.minimum(self.primal_from_dual(v), 1e300))[:, None] * A
         return (root.T @ root) / self.alpha
+
+    @quiet
+    def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:
+        """x / (x + step alpha) on the diagonal, at x = prox(w, step)."""
+        x = self.prox(w, step)
+        return ProxJacobian(x / (x + step * self.alpha))

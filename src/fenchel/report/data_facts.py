@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel.losses import task
+from fenchel.models.base import labels_shown
 from fenchel.structured import is_structured
+
+if TYPE_CHECKING:
+    from fenchel.problems.scalar import Problem
 
 
 def task_of(loss: Any, labels: Sequence[Any] | None) -> str:
@@ -21,13 +25,6 @@ def task_of(loss: Any, labels: Sequence[Any] | None) -> str:
     if labels is not None and said != "novelty":
         return "two classes"
     return {"binary": "two classes", "ordinal": "ranking"}.get(said, said)
-
-
-def labels_shown(labels: Sequence[Any] | None) -> str | None:
-    """The labels, of many the first ones."""
-    if labels is None:
-        return None
-    return ", ".join(str(label) for label in labels[:8]) + (f", … ({len(labels)})" if len(labels) > 8 else "")
 
 
 def data_facts(problem: Any, labels: Sequence[Any] | None = None) -> dict[str, Any]:
@@ -53,7 +50,7 @@ def data_facts(problem: Any, labels: Sequence[Any] | None = None) -> dict[str, A
     return facts | _class_counts(problem, labels)
 
 
-def _class_counts(problem: Any, labels: Sequence[Any] | None) -> dict[str, Any]:
+def _class_counts(problem: Problem, labels: Sequence[Any] | None) -> dict[str, Any]:
     """Rows per label; of one label against the rest there is nothing to count, only the labels."""
     if problem.is_structured or np.ndim(problem.y) != 1:
         return {}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.multiclass import is_vector_loss
 from fenchel.report.subject import Run
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 Z95 = 1.959963984540054
 MOST_LABELS = 12
@@ -31,7 +34,7 @@ class Evaluation(NamedTuple):
     note: str | None = None
 
 
-def evaluate(run: Run, X: Any, y: Any, groups: Any = None) -> Evaluation:
+def evaluate(run: Run, X: Any, y: Any, groups: np.ndarray | None = None) -> Evaluation:
     """The evaluation that fits the task; `groups` are the queries of a ranking."""
     if run.task == "structured":
         return _structured(run, X, y)
@@ -52,7 +55,7 @@ def evaluate(run: Run, X: Any, y: Any, groups: Any = None) -> Evaluation:
     return _regression(run, X, target.astype(float))
 
 
-def _classes(run: Run, X: Any, y: np.ndarray) -> Evaluation:
+def _classes(run: Run, X: np.ndarray | sp.csr_matrix, y: np.ndarray) -> Evaluation:
     assert run.scores is not None and run.labels is not None
     labels = list(run.labels)
     place = {label: k for k, label in enumerate(labels)}
@@ -173,7 +176,7 @@ def equal_groups(values: np.ndarray, bins: int = BINS, least: int = 10) -> list[
     return [part for part in np.split(order, starts[1:]) if part.size]
 
 
-def _regression(run: Run, X: Any, y: np.ndarray) -> Evaluation:
+def _regression(run: Run, X: np.ndarray | sp.csr_matrix, y: np.ndarray) -> Evaluation:
     assert run.predict is not None
     predicted = np.asarray(run.predict(X), dtype=float)
     residual = y - predicted
@@ -225,7 +228,7 @@ def _ranking(z: np.ndarray, y: np.ndarray, groups: Any) -> Evaluation:
     return Evaluation(y.size, numbers)
 
 
-def _novelty(run: Run, X: Any) -> Evaluation:
+def _novelty(run: Run, X: np.ndarray | sp.csr_matrix) -> Evaluation:
     assert run.predict is not None and run.scores is not None
     z, predicted = np.ravel(run.scores(X)), np.asarray(run.predict(X))
     return Evaluation(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fenchel import losses, measures, multiclass, regularizers
 from fenchel.report.markup import Markup, clean, element, shown
 from fenchel.report.mathml import NAMES, math
+
+if TYPE_CHECKING:
+    from fenchel.regularizers import Regularizer
 
 _CLASSES: list[Any] = [
     cls
@@ -43,12 +46,12 @@ def objective(family: str, intercept: bool) -> Markup:
     return math(tex % ((", b", ", b", " + b") if intercept else ("", "", "")) if "%s" in tex else tex, block=True)
 
 
-def penalty(family: str, regularizer: Any) -> Markup:
+def penalty(family: str, regularizer: Regularizer) -> Markup:
     """R, of what is minimised."""
     return math(PENALTIES[family], block=True) if family in PENALTIES else formula(regularizer)
 
 
-def formula(thing: Any) -> Markup:
+def formula(thing: object) -> Markup:
     """The formula of a loss or regularizer with its parameters; of one that is not ours, what its docstring says first."""
     name = type(thing).__name__
     own = type(thing).__module__.startswith("fenchel.")
@@ -65,7 +68,7 @@ def formula(thing: Any) -> Markup:
     return element("div", parts, formula(inner) if name.startswith("Moreau") else None)
 
 
-def _given(thing: Any) -> Markup | None:
+def _given(thing: object) -> Markup | None:
     """The parameters, such as α = 0.01."""
     parts: list[Any] = []
     for name, value in parameters(thing).items():

@@ -21,7 +21,7 @@ class Markup(str):
     __slots__ = ()
 
 
-def clean(value: Any, longest: int = LONGEST) -> str:
+def clean(value: object, longest: int = LONGEST) -> str:
     """What a reader sees of a value: cut, and without characters that are invisible or change the direction of text.
 
     >>> clean("a\\x1b[31mb"), clean("abcdef", longest=3)
@@ -47,7 +47,7 @@ def inside(parts: Iterable[Any] | Any) -> Markup:
     return Markup(escape(clean(parts), quote=True))
 
 
-def code(value: Any) -> Markup:
+def code(value: object) -> Markup:
     """A <code> element, with more room than other text."""
     return element("code", Markup(escape(clean(value, LONGEST_CODE), quote=True)))
 
@@ -128,7 +128,7 @@ def more(summary: Any, *parts: Any) -> Markup:
     return element("details", element("summary", summary), *parts)
 
 
-def data_block(name: str, value: Any) -> Markup:
+def data_block(name: str, value: object) -> Markup:
     """JSON in the page, in which no character can end or begin an element.
 
     >>> data_block("numbers", {"a": "</script>", "b": float("inf")})
@@ -140,7 +140,7 @@ def data_block(name: str, value: Any) -> Markup:
     return Markup(f'<script type="application/json" id="{escape(name, quote=True)}">{text}</script>')
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> Any:
     """JSON has no infinity and no NaN: null."""
     if isinstance(value, Mapping):
         return {clean(key): _finite(inner) for key, inner in value.items()}

@@ -9,7 +9,7 @@ from fenchel.report.markup import Markup, element
 
 NAMES = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "tau": "τ", "rho": "ρ", "pi": "π", "phi": "φ",
-    "ell": "ℓ", "infty": "∞", "dots": "…",
+    "ell": "ℓ", "infty": "∞", "dots": "…", "iota": "ι", "sigma": "σ",
 }  # fmt: skip
 OPERATORS = {
     "le": "≤", "ge": "≥", "ne": "≠", "in": "∈", "notin": "∉", "cdot": "·", "langle": "⟨", "rangle": "⟩", "lVert": "‖",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from fenchel.report.chart import STYLES, Axes, Curve, chart, legend
 from fenchel.report.evaluation import MOST_LABELS, Evaluation, evaluate
 from fenchel.report.markup import SCROLLS, Markup, element, inside, more, number, shown, table
 from fenchel.report.subject import Run
+
+if TYPE_CHECKING:
+    from fenchel.report.chart import Tables
 
 CALIBRATION = "Calibration: does what is predicted with 70 % come true in 70 % of the rows?"
 
@@ -91,7 +94,7 @@ def _calibration(runs: Any, found: Any, tables: Any, charts: Any) -> list[Markup
 
 
 def _drawn(
-    key: str, title: str, curves: Sequence[Curve], axes: Axes, tables: Any, charts: Any, line: str | None
+    key: str, title: str, curves: Sequence[Curve], axes: Axes, tables: Tables, charts: Any, line: str | None
 ) -> list[Markup]:
     picture = chart(key, curves, tables, axes) if curves else None
     if picture is None:
@@ -102,7 +105,7 @@ def _drawn(
     return [_figure(title, entries, picture.svg, more("The numbers", [_as_table(curve, tables) for curve in curves]))]
 
 
-def _as_table(curve: Curve, tables: Any) -> Markup:
+def _as_table(curve: Curve, tables: Tables) -> Markup:
     columns = tables[curve.table]
     count = len(columns[curve.x])
     step = max(1, count // 20)

@@ -85,7 +85,9 @@ def _columns(choice: PathChoice, order: np.ndarray) -> dict[str, list[float]]:
     return columns
 
 
-def _weights(choice: PathChoice, order: np.ndarray, names: Any, tables: Any, charts: Any) -> Markup | None:
+def _weights(
+    choice: PathChoice, order: np.ndarray, names: Sequence[str] | None, tables: Any, charts: Any
+) -> Markup | None:
     """The weights that are largest at the chosen point (else at the weakest penalty)."""
     problem = choice.path[0].problem
     if problem.is_vector or not problem.is_linear:

@@ -59,7 +59,7 @@ def _posed_with_kernel(run: Run, rest: str) -> str:
 POSED = {"kernel": _posed_with_kernel}  # the other families are posed as a Problem
 
 
-def _qualified(thing: Any) -> str:
+def _qualified(thing: object) -> str:
     """repr with the module in which a user finds the class."""
     home = next((h for h in HOMES if type(thing).__module__.startswith(f"fenchel.{h}")), None)
     return f"fenchel.{home}.{thing!r}" if home else repr(thing)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fenchel.errors import InputError
-from fenchel.losses.task import innermost, response_of
-from fenchel.measures import is_measure
-from fenchel.models.kernel import KernelModel
+from fenchel.models.base import BaseModel
 from fenchel.models.model import Model
-from fenchel.models.parts import class_scores, classes_known, regularizer_of
-from fenchel.models.structured import StructuredModel
-from fenchel.report.data_facts import data_facts, labels_shown, task_of
+from fenchel.report.data_facts import data_facts, task_of
 from fenchel.result import Certificate, Result, Status, TracePoint
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True)
@@ -88,20 +87,18 @@ class Fit(NamedTuple):
     ('no', 'yes')
     """
 
-    model: Model | StructuredModel | KernelModel
+    model: BaseModel
     results: Sequence[Result]
 
 
-def run_of(given: Any, name: str, feature_names: Sequence[str] | None = None) -> Run:
+def run_of(given: object, name: str, feature_names: Sequence[str] | None = None) -> Run:
     """The run that is meant by a Result, a model or a fitted estimator of `fenchel`."""
     if isinstance(given, Result):
         return _of_result(given, name, feature_names)
     if isinstance(given, Fit):
         return _of_fit(given, name, feature_names)
-    if isinstance(given, Model | KernelModel):
+    if isinstance(given, BaseModel) and hasattr(given, "certificates"):
         return _of_model(given, name, feature_names)
-    if isinstance(given, StructuredModel):
-        return _of_structured(given, name)
     if hasattr(given, "certificate_") and hasattr(given, "status_"):
         from fenchel.report.estimator_subject import run_of_estimator
 
@@ -112,47 +109,17 @@ def run_of(given: Any, name: str, feature_names: Sequence[str] | None = None) ->
 
 
 def _of_result(result: Result, name: str, feature_names: Sequence[str] | None) -> Run:
-    problem = result.problem
-    task = task_of(problem.loss, labels=None)
-    plain = problem.is_linear
-    weights = np.atleast_2d(result.coef) if plain else None
-    bias = np.atleast_1d(np.asarray(result.intercept, dtype=float)) if problem.has_intercept else None
-    labels: tuple[Any, ...] | None = (-1, 1) if task == "two classes" else None
-    if task == "classes":
-        labels = tuple(range(classes_known(problem.loss) or len(result.coef)))
+    problem, solves = result.problem, (solve_of(result),)
+    if problem.is_linear:
+        labels = (-1, 1) if task_of(problem.loss, labels=None) == "two classes" else None
+        known = None if problem.is_measure else labels  # labels of a measure need a threshold, which a Result has not
+        run = _of_model(Model.from_result(result, labels=known, keep_dual=False), name, feature_names)
+        return replace(run, solves=solves, facts=data_facts(problem), labels=labels or run.labels, versions={})
     return Run(
-        name, problem.family, task, problem.loss, regularizer_of(problem), problem.has_intercept, (solve_of(result),),
-        weights, bias, labels, names_for(weights, feature_names), data_facts(problem),
-        **(linear_functions(problem.loss, task, result.coef, result.intercept, labels) if plain else {}),
+        name, problem.family, task_of(problem.loss, None), problem.loss, problem.regularizer, problem.has_intercept, solves,
+        None, np.atleast_1d(np.asarray(result.intercept, dtype=float)) if problem.has_intercept else None, None,
+        names_for(None, feature_names), data_facts(problem),
     )  # fmt: skip
-
-
-def linear_functions(loss: Any, task: str, coef: Any, intercept: Any, labels: Any) -> dict[str, Any]:
-    """How weights score rows, and what the scores mean; labels of a measure need a threshold, which a Result has not."""
-
-    def raw(X: Any) -> np.ndarray:
-        X = X if hasattr(X, "tocsr") else np.asarray(X, dtype=float)
-        return np.asarray(X @ np.asarray(coef).T) + intercept
-
-    def scores(X: Any) -> np.ndarray:
-        z = raw(X)
-        return class_scores(loss, z) if z.ndim == 2 else z
-
-    def predict(X: Any) -> np.ndarray:
-        z = scores(X)
-        if labels is not None:
-            return np.array(labels)[np.argmax(z, axis=1) if z.ndim == 2 else (z > 0.0).astype(int)]
-        if task == "novelty":
-            return np.where(z >= 1.0, 1, -1)
-        return np.exp(z) if response_of(innermost(loss)) == "exp" else z
-
-    def probabilities(X: Any) -> np.ndarray:
-        p = loss.probability(raw(X))
-        return p if p.ndim == 2 else np.column_stack([1.0 - p, p])
-
-    has = hasattr(loss, "probability") and labels is not None
-    known = not is_measure(loss)
-    return {"scores": scores, "predict": predict if known else None, "probabilities": probabilities if has else None}
 
 
 def solve_of(result: Result) -> Solve:
@@ -163,31 +130,27 @@ def solve_of(result: Result) -> Solve:
     )  # fmt: skip
 
 
-def _of_model(model: Model | KernelModel, name: str, feature_names: Sequence[str] | None) -> Run:
+def _of_model(model: Any, name: str, feature_names: Sequence[str] | None) -> Run:
     several = len(model.certificates) > 1
     parts = zip(model.certificates, model.statuses, model.solvers, model.digests, strict=True)
     solves = tuple(
         Solve(str(model.labels[k]) if several and model.labels else "", c, status, model.tol, solver, digest)
         for k, (c, status, solver, digest) in enumerate(parts)
     )
-    task = task_of(model.loss, model.labels)
-    weights = np.atleast_2d(model.coef) if isinstance(model, Model) else None
-    facts = {"Rows": model.n, "Features": model.d, "Labels": labels_shown(model.labels)}
-    if isinstance(model, KernelModel):
-        facts |= {
-            "Kernel": f"{model.kernel!r} {model.kernel_params or ''}".strip(),
-            "Rows with weight": model.support.size,
-        }
-    facts |= {"Row weights": "yes" if model.weighted else None, "Offset": "yes" if model.offset else None}
-    bias = np.atleast_1d(np.asarray(model.intercept, dtype=float)) if model.fit_intercept else None
+    weights = np.atleast_2d(model.coef) if model.is_linear else None
+    names = getattr(model, "feature_names", None) if weights is not None and feature_names is None else feature_names
+    free = getattr(model, "fit_intercept", False)
+    bias = np.atleast_1d(np.asarray(model.intercept, dtype=float)) if free else None
+    task = "ranking" if model.is_ranking else task_of(model.loss, model.labels)
     return Run(
-        name, model.family, task, model.loss, model.regularizer, model.fit_intercept, solves, weights, bias, model.labels,
-        None if weights is None else names_for(weights, model.feature_names if feature_names is None else feature_names),
-        facts, versions=model.versions, **_model_functions(model),
+        name, model.family, task, model.loss, model.regularizer, free, solves, weights, bias,
+        model.labels, names_for(weights, names), model.facts(), versions=model.versions, **_model_functions(model),
     )  # fmt: skip
 
 
-def _model_functions(model: Model | KernelModel) -> dict[str, Any]:
+def _model_functions(model: Any) -> dict[str, Any]:
+    if model.is_structured:
+        return {"predict": model.predict}
     has = hasattr(model.loss, "probability") and model.labels is not None
     known = not model.is_measure or model.thresholds is not None
     return {
@@ -206,16 +169,6 @@ def _of_fit(fit: Fit, name: str, feature_names: Sequence[str] | None) -> Run:
         replace(solve_of(result), name=solve.name) for result, solve in zip(fit.results, run.solves, strict=True)
     )
     return replace(run, solves=solves, facts=data_facts(fit.results[0].problem, run.labels))
-
-
-def _of_structured(model: StructuredModel, name: str) -> Run:
-    solve = Solve("", model.certificate, model.status, model.tol, model.solver, model.digest)
-    facts = {"Examples": model.n, "Coefficients": model.d, "Labels": labels_shown(model.labels)}
-    facts |= {"Weights of examples": "yes" if model.weighted else None}
-    return Run(
-        name, "structured", "structured", model.loss, model.regularizer, False, (solve,), None, None, model.labels, None,
-        facts, predict=model.predict, versions=model.versions,
-    )  # fmt: skip
 
 
 def names_for(weights: np.ndarray | None, names: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fenchel.report.chart import STYLES, Axes, Curve, Picture, chart, legend
 from fenchel.report.markup import Markup, element, inside, more, number, shown, table
 from fenchel.report.subject import Run, Solve
 from fenchel.result import TracePoint
+
+if TYPE_CHECKING:
+    from fenchel.report.chart import Tables
 
 AXES = {"iterations": "iterations", "passes": "passes over the data", "seconds": "seconds"}
 MOST_POINTS = 240  # of one curve
@@ -141,7 +144,7 @@ def _pictures(
 
 
 def _gaps(
-    series: Sequence[Series], axis: str, log: bool, tables: Any, key: str
+    series: Sequence[Series], axis: str, log: bool, tables: Tables, key: str
 ) -> tuple[str, Any, Any, Picture | None]:
     if len(series) == 1:
         k = series[0].key
@@ -161,7 +164,7 @@ def _gaps(
 
 
 def _values(
-    series: Sequence[Series], axis: str, log: bool, tables: Any, key: str
+    series: Sequence[Series], axis: str, log: bool, tables: Tables, key: str
 ) -> tuple[str, Any, Any, Picture | None]:
     near = [not math.isnan(v) for one in series for v in one.columns["near_primal"]]
     cut = "near_" if not all(near) and sum(near) > 2 * len(series) else ""

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 STALL_CHECKS = 15  # evaluations of the gap, among the iterations without progress, before a solve counts as stalled
 STALL_FACTOR = 0.95
+# A primal value that falls by this fraction is progress too, also if the gap does not show it: dual points can lag far behind.
+PRIMAL_PROGRESS = 1e-5
+SILENT_PRIMAL_PROGRESS = 1e-9  # the same for a solver that claims no dual values
 # Of the passes that the next solver would need: what a solver may take before it must look like ending sooner.
 TRIAL = 0.3
 KEPT = ("began", "primal", "dual", "evaluated", "progress", "halved")  # of a pace, in a checkpoint
@@ -30,7 +33,12 @@ class Pace:
         self.began = passes
         self.primal, self.dual = math.inf, -math.inf
         self.evaluated = 0
-        self.progress = (iteration, 0, math.inf)  # iteration, evaluations and measure when there was progress last
+        self.progress = (
+            iteration,
+            0,
+            math.inf,
+            math.inf,
+        )  # iteration, evaluations, gap, primal value at the last progress
         self.halved = (iteration, math.inf)  # iteration and gap when it had halved last
         self.gaps: list[tuple[float, float]] = []  # passes used so far, gap
 
@@ -59,15 +67,16 @@ class Pace:
             self.halved = (iteration, gap)
 
     def stalled(self, iteration: int) -> bool:
-        """No progress of the gap (of the primal value, if no dual one is claimed) over many iterations: as many as the
-        solver asks for, or half as many as were made before."""
+        """No progress of the gap or of the primal value over many iterations: as many as the solver asks for, or half as many
+        as were made before."""
         if not math.isfinite(self.primal):
             return False
         claims = math.isfinite(self.dual)
-        measure = max(self.primal - self.dual, 0.0) if claims else self.primal
-        where, evaluated, level = self.progress
-        if measure < STALL_FACTOR * level if claims else measure < level - 1e-9 * abs(level):
-            self.progress = (iteration, self.evaluated, measure)
+        gap = max(self.primal - self.dual, 0.0) if claims else math.inf
+        where, evaluated, level, primal = self.progress
+        least = PRIMAL_PROGRESS if claims else SILENT_PRIMAL_PROGRESS
+        if gap < STALL_FACTOR * level or self.primal < primal - least * abs(self.primal):
+            self.progress = (iteration, self.evaluated, gap, self.primal)
             return False
         enough = self.evaluated - evaluated > STALL_CHECKS
         return enough and iteration - where > max(self.waits, where // 2)

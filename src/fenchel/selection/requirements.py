@@ -1,4 +1,4 @@
-"""What solvers need, in words: what is missing, why it is needed, who could do it."""
+"""Requirements of solvers, as sentences: what is missing, why it is needed, and which solvers could do it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from fenchel.regularizers import L1, L2, ElasticNet, Quadratic
 from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_ascent.mirror_form import has_form
 from fenchel.solvers.newton_cg.vector_system import has_curvature
+from fenchel.solvers.proximal_point_newton.prox_operator import has_jacobian
+from fenchel.solvers.proximal_point_newton.settings import SETTINGS as POINT_NEWTON
 from fenchel.structured.marginals import parts_of
 
 if TYPE_CHECKING:
@@ -30,19 +32,26 @@ class Requirement(NamedTuple):
     missing: str
 
 
-STEEPEST = 1e6  # slopes beyond count as unbounded: a loss without `dual_domain` shows only those at scores up to 2^60
+STEEPEST = 1e6  # larger slopes count as unbounded: without `dual_domain`, only slopes at scores up to 2^60 are known
 
 
 def _is(regularizer: Regularizer, *kinds: type) -> bool:
-    """Whether it is one of these; a user's class derived from one may be another function."""
-    return type(regularizer) in kinds
+    """Whether it is one of these with equal weights; a subclass may define another function."""
+    return type(regularizer) in kinds and getattr(regularizer, "weights", None) is None
 
 
 def _steepest_slope(problem: Problem) -> float:
-    """The largest |u| in the dual domains of some targets, the extreme ones among them."""
+    """The largest |u| in the dual domains of some targets, including the extreme ones."""
     if hasattr(problem.loss, "largest_slope"):
         return problem.loss.largest_slope()
     return max(abs(end) for target in problem.some_targets() for end in dual_domain(problem.loss, target))
+
+
+def _has_second_derivative(problem: Problem) -> bool:
+    """Whether Newton's method knows how to take it."""
+    if problem.is_measure:
+        return problem.smooth_loss and hasattr(problem.loss, "hessian_product")
+    return problem.smooth_loss if problem.is_scalar else has_curvature(problem.loss)
 
 
 LOSS: dict[str, Requirement] = {
@@ -59,7 +68,7 @@ LOSS: dict[str, Requirement] = {
         "loss `{name}` has no `dual_prox` (the exact step on all scores of a row)",
     ),
     "curvature": Requirement(
-        lambda problem: problem.smooth_loss if problem.is_scalar else has_curvature(problem.loss),
+        _has_second_derivative,
         "the second derivative of loss `{name}` is not known (the method solves with it)",
     ),
     "differentiable": Requirement(
@@ -80,6 +89,15 @@ REGULARIZER: dict[str, Requirement] = {
         lambda problem: hasattr(problem.regularizer, "prox"),
         "regularizer `{name}` has no `prox` (the method's step is a proximal step on it)",
     ),
+    "prox_jacobian": Requirement(
+        lambda problem: has_jacobian(problem.regularizer, problem.d),
+        "the prox of regularizer `{name}` couples the weights, and there are more than "
+        f"{POINT_NEWTON.max_coupled_features} features (the method factors its Jacobian)",
+    ),
+    "penalised": Requirement(
+        lambda problem: not problem.is_scalar or problem.regularizer.unpenalised(problem.d) is None,
+        "regularizer `{name}` leaves coefficients unpenalised (the method's dual points would all give the bound -inf)",
+    ),
     "primal_from_dual": Requirement(
         lambda problem: hasattr(problem.regularizer, "primal_from_dual"),
         "regularizer `{name}` has no `primal_from_dual` (it maps the dual variables to weights)",
@@ -94,7 +112,7 @@ REGULARIZER: dict[str, Requirement] = {
     ),
     "quadratic": Requirement(
         lambda problem: _is(getattr(problem.regularizer, "inner", problem.regularizer), L2, Quadratic),
-        "regularizer `{name}` is not quadratic (the method takes its second derivative for constant)",
+        "regularizer `{name}` is not quadratic (the method needs a constant second derivative)",
     ),
     "few_features": Requirement(
         lambda problem: problem.d <= MOST_FEATURES,
@@ -102,11 +120,11 @@ REGULARIZER: dict[str, Requirement] = {
     ),
     "transfer": Requirement(
         lambda problem: has_form(problem.regularizer),
-        "regularizer `{name}` has no transfer function that dual steps know (it turns dual variables into weights)",
+        "regularizer `{name}` has no mirror map for dual steps (it turns dual variables into weights)",
     ),
     "separable_quadratic": Requirement(
         lambda problem: _is(problem.regularizer, L2, ElasticNet),
-        "regularizer `{name}` has no quadratic part that treats every weight alike",
+        "regularizer `{name}` has no quadratic part that is the same for every weight",
     ),
     "soft_threshold": Requirement(
         lambda problem: _is(problem.regularizer, L1, ElasticNet),
@@ -120,7 +138,13 @@ REGULARIZER: dict[str, Requirement] = {
 PROBLEM: dict[str, Requirement] = {
     "no_intercept": Requirement(
         lambda problem: not problem.fit_intercept,
-        "the intercept is free (the method keeps no balance of the dual variables)",
+        "the intercept is free (the method does not keep the dual variables balanced)",
+    ),
+    "smoothed_by_parts": Requirement(
+        lambda problem: (
+            hasattr(problem.regularizer, "hessian") or (problem.regularizer.separable and not problem.smooth_loss)
+        ),
+        "the regularizer is not quadratic, and it is not separable or the loss is smooth (the method smooths both, or none)",
     ),
     "marginals": Requirement(
         lambda problem: not problem.is_structured or parts_of(problem.model) is not None,
@@ -132,7 +156,7 @@ PROBLEM: dict[str, Requirement] = {
 KINDS = {
     "scalar": "loss `{name}` is of one score per row (the method steps on several scores at once)",
     "vector": "loss `{name}` is of several scores per row (the method is written for one)",
-    "own vector": "loss `{name}` of several scores is not one of Fenchel's (the method's dual variables can only be judged "
+    "own vector": "loss `{name}` of several scores is not one of Fenchel's (the method's dual variables can be certified only "
     "with a conjugate that is known to be right)",
     "free vector": "several intercepts are free (the method cannot balance the dual variables of several scores)",
     "set": "loss `{name}` is of all scores together (the method needs a loss for each row)",
@@ -146,7 +170,7 @@ REMOTE = "the rows are on a cluster ({why})"
 
 
 def missing(solver: Solver | type[Solver], problem: Problem, remote: bool = False) -> list[str]:
-    """What the problem lacks for this solver, as sentences; `remote`: its rows are on a cluster."""
+    """The unmet requirements of this solver, as sentences; `remote`: the rows are on a cluster."""
     return [sentence.format(name=type(thing).__name__) for sentence, thing in _lacks(solver, problem, remote)]
 
 

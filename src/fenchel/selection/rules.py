@@ -13,6 +13,7 @@ from fenchel.data.mapped import release
 from fenchel.errors import IncompatibleError
 from fenchel.kernels.passes import mean_square
 from fenchel.losses.protocol import curvature
+from fenchel.regularizers import Slope
 from fenchel.selection import requirements
 from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_ascent.initial_epochs import dual_start_pays
@@ -61,6 +62,12 @@ LOOSE_ROUGH, MAX_FACTOR_COST = (
 LOOSE, SOME = 0.045, 1000  # |x|^2 / (n alpha) on average over some rows, for a factor of one pass: dual steps are few
 NOT_FAR, FAR_ROUGH = 20.0, 100.0  # |x|^2 / (n alpha) of wide sparse rows up to which few epochs do it; do it roughly
 PATIENT = 3.0  # times what semismooth Newton costs as a rule: what dual steps are thought to cost where it needs longer
+PROXIMAL_SYSTEMS, PASSES_PER_SYSTEM, SYSTEM_NS = 10.0, 3.0, 3e5  # of proximal points with Newton steps, about
+EPOCH_NS = 5e4  # of dual steps, beside the work on rows
+ROWS_PER_FEATURE = 2.0  # from where on semismooth Newton was measured to be up to 10 times as fast as proximal points
+# Several scores: cutting planes took 0.02 s where steps on rows took more than 1 s (iris, top-2, alpha 1e-4).
+MAX_PLANE_VARIABLES, PLANES_PER_VARIABLE = 300, 4.0
+SMALL = 40_000  # values of X up to which proximal points with Newton steps take some 30 ms at most
 TINY_FACTOR = 100  # features: such problems take milliseconds, and Newton's answers have the most digits
 
 
@@ -114,11 +121,16 @@ def _cheap_factor(problem: Problem) -> bool:
 
 def _wide_and_flat(problem: Problem) -> bool:
     """A factor would cost more than the dual epochs, and rows may have no curvature (squared hinge, Huber, ...)."""
-    if not problem.is_scalar or not problem.smooth_loss:
+    if not problem.is_scalar or not problem.smooth_loss or _by_prox(problem):
         return False
     costs = costs_of(problem)
+    return costs.factor > EXPENSIVE * costs.product and _flat_ends(problem)
+
+
+def _flat_ends(problem: Problem) -> bool:
+    """Whether the loss has no curvature far from the target (squared hinge, Huber, ...)."""
     ends = (curvature(problem.loss, z, float(y)) for y in problem.y[:FEW] for z in (-FAR, FAR))
-    return costs.factor > EXPENSIVE * costs.product and any(end == 0.0 for end in ends)
+    return problem.smooth_loss and any(end == 0.0 for end in ends)
 
 
 def _wide_and_sparse(problem: Problem) -> bool:
@@ -143,8 +155,18 @@ def _pairs(problem: Problem) -> bool:
     return problem.fit_intercept and not problem.smooth_loss and problem.n > problem.d
 
 
+def _few_variables(problem: VectorProblem) -> bool:
+    """Several scores, a nonsmooth loss, and so few variables that cutting planes soon describe the risk."""
+    return problem.is_vector and not problem.smooth_loss and problem.d <= MAX_PLANE_VARIABLES and problem.n >= problem.d
+
+
+def _planes(problem: VectorProblem) -> float:
+    """What cutting planes would cost, about, in passes over the data."""
+    return PLANES_PER_VARIABLE * problem.d
+
+
 def _truncated_newton(problem: VectorProblem) -> bool:
-    if problem.is_scalar:
+    if problem.is_scalar or problem.is_measure:
         return True
     if problem.free and not problem.smooth_loss:  # nobody else balances dual variables at nonsmooth points
         return True
@@ -152,12 +174,66 @@ def _truncated_newton(problem: VectorProblem) -> bool:
     return features <= most and (problem.smooth_loss or problem.n >= ROWS_PER_VARIABLE * problem.d)
 
 
+def _flat_and_small(problem: Problem) -> bool:
+    """L1 or ElasticNet, little data, and a smooth loss that is flat or linear somewhere: working sets can then take long."""
+    if not _sparse_answer(problem) or not problem.smooth_loss or problem.n * problem.d > SMALL:
+        return False
+    at_targets = (curvature(problem.loss, float(y), float(y)) for y in problem.y[:FEW])
+    return _flat_ends(problem) or any(middle == 0.0 for middle in at_targets)
+
+
+def _tall_and_sparse_answer(problem: Problem) -> bool:
+    """L1 or ElasticNet with rows enough: factors with a row for each feature are cheaper than steps in all dual variables."""
+    return _sparse_answer(problem) and problem.n >= ROWS_PER_FEATURE * problem.d
+
+
+def _several_proximal_newtons(problem: Problem) -> float:
+    """After how many passes semismooth Newton hands over to proximal points."""
+    return 3.0 * PATIENT * _proximal_newton_passes(problem)
+
+
+def _sparse_answer(problem: Problem) -> bool:
+    """L1 or ElasticNet: dual steps and cutting planes converge slowly at small alpha."""
+    return problem.is_scalar and requirements.REGULARIZER["soft_threshold"].met(problem)
+
+
+def _by_prox(problem: Problem) -> bool:
+    """Neither quadratic nor with L1: entropies, q-norms, groups, constraints, and regularizers of one's own; or there are
+    unpenalised coefficients. With sorted coefficients, the prox has so many pieces that gradient steps are faster."""
+    if not problem.is_scalar or _sparse_answer(problem):
+        return False
+    if type(problem.regularizer) is Slope and problem.smooth_loss:
+        return False
+    return not hasattr(problem.regularizer, "hessian") or not requirements.REGULARIZER["penalised"].met(problem)
+
+
+def _proximal_newton_passes(problem: Problem) -> float:
+    """What proximal points with Newton steps would cost, about, in passes over the data."""
+    costs = costs_of(problem)
+    factor = NEWTON_CG.factor_ns_per_product * min(problem.n, problem.d) ** 3 / 3.0
+    return PROXIMAL_SYSTEMS * (
+        PASSES_PER_SYSTEM + (SYSTEM_NS + factor + ACTIVE * costs.gram) / (EPOCH_NS + costs.product)
+    )
+
+
 def _always(problem: Problem) -> bool:
     return True
 
 
 RULES: list[Rule] = [
+    Rule(
+        "proximal_point_newton",
+        _flat_and_small,
+        "rows whose loss is flat leave no curvature to Newton steps in columns",
+    ),
     Rule("working_set", _always, "few of the columns matter, and Newton steps on those are cheap"),
+    Rule(
+        "semismooth_newton",
+        _tall_and_sparse_answer,
+        "few features, so Newton steps on the smoothed problem are cheap",
+        _several_proximal_newtons,
+    ),
+    Rule("proximal_point_newton", _sparse_answer, "neither part need be smooth, and Newton steps are few"),
     Rule(
         "dual_ascent",
         _wide_and_flat,
@@ -197,10 +273,14 @@ RULES: list[Rule] = [
         "steps on one example's labels need one call of its oracle, and none where known labels will do",
     ),
     Rule("block_ascent", _wide_scores, "at least as many features as rows, so few exact dual steps do it"),
+    Rule("dual_ascent", _by_prox, "a dual step costs one row and never loses ground", _proximal_newton_passes),
+    Rule("proximal_point_newton", _by_prox, "Newton steps on duals of proximal steps, where dual steps come to little"),
     Rule("lbfgs", _always, "loss and regularizer are differentiable"),
     Rule("dual_ascent", _always, "a dual step costs one row and never loses ground", _newton_passes),
     Rule("semismooth_newton", _always, "Newton steps, where dual steps come to little"),
     Rule("pairwise_ascent", _pairs, "steps on pairs of rows keep the free intercept's constraint"),
+    Rule("block_ascent", _few_variables, "a step on all scores of a row is exact and never loses ground", _planes),
+    Rule("bundle", _few_variables, "few variables, so few cutting planes, where steps on rows come to little"),
     Rule("block_ascent", _always, "a step on all scores of a row is exact and never loses ground"),
     Rule("proximal_gradient", _always, "the loss is differentiable and the regularizer has a prox"),
     Rule(

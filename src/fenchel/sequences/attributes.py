@@ -1,4 +1,4 @@
-"""From named attributes of tokens, as users of CRFsuite write them, to rows of one sparse matrix.
+"""Convert named attributes of tokens, in the style of CRFsuite, to rows of one sparse matrix.
 
 A token is a dictionary or a list, set or tuple of attributes:
 
@@ -38,7 +38,7 @@ def has_names(token: object) -> bool:
 
 
 class _Numbers(dict):
-    """A new number for every new name."""
+    """A dictionary that assigns the next number to every new name."""
 
     def __missing__(self, name: str) -> int:
         number = self[name] = len(self)
@@ -46,14 +46,14 @@ class _Numbers(dict):
 
 
 class _Known(dict):
-    """-1 for a name that is not known."""
+    """A dictionary that returns -1 for unknown names."""
 
     def __missing__(self, name: str) -> int:
         return -1
 
 
 class Attributes:
-    """Columns of named attributes, numbered as they are first met; those seen less than `min_count` times are left out.
+    """Columns of named attributes in order of first occurrence; those seen less than `min_count` times are left out.
 
     >>> attributes = Attributes()
     >>> rows, first = attributes.fit_transform([[{"word": "the"}, {"word": "dog", "length": 3}]])
@@ -85,9 +85,9 @@ class Attributes:
     def fit_transform(self, sequences: Sequence[Sequence[Any]]) -> tuple[sp.csr_matrix, np.ndarray]:
         """(rows, first) with a column for each name: token t of sequence i is row first[i] + t."""
         numbers = _Numbers()
-        walk = _Walk(numbers)
-        first = walk.all(sequences)
-        rows = walk.rows(len(numbers))
+        collector = _Collector(numbers)
+        first = collector.all(sequences)
+        rows = collector.rows(len(numbers))
         self.names, self._numbers = list(numbers), _Known(numbers)
         if self.min_count > 1:
             kept = np.flatnonzero(np.bincount(rows.indices, minlength=len(numbers)) >= self.min_count)
@@ -100,13 +100,13 @@ class Attributes:
         """(rows, first) in the columns that were learnt; other attributes are left out."""
         if self._numbers is None:
             self._numbers = _Known((name, number) for number, name in enumerate(self.names))
-        walk = _Walk(self._numbers)
-        first = walk.all(sequences)
-        return walk.rows(len(self.names)), first
+        collector = _Collector(self._numbers)
+        first = collector.all(sequences)
+        return collector.rows(len(self.names)), first
 
 
-class _Walk:
-    """One pass over the tokens: columns and values one after another, and where each row ends."""
+class _Collector:
+    """Collects columns, values and row ends in one pass over the tokens."""
 
     def __init__(self, numbers: dict[str, int]):
         self.number = numbers.__getitem__
@@ -126,7 +126,7 @@ class _Walk:
         return np.array(first, dtype=np.int64)
 
     def _plain(self, token: dict) -> bool:
-        """What `_token` does, for the commonest kinds of names and values; False if there are others, nothing being added."""
+        """A fast version of `_token` for the most common types; returns False, and adds nothing, if there are others."""
         names, values = [], []
         for name, value in token.items():
             kind = type(value)

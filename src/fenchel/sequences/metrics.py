@@ -1,4 +1,4 @@
-"""How good predicted sequences, chunks and alignments are; `fenchel.metrics` offers these by name."""
+"""Metrics of predicted sequences, chunks and alignments; `fenchel.metrics` provides them by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Chunk = tuple[int, int, int, str]
 
 
 class ChunkScores(NamedTuple):
-    """Precision, recall and F1 of chunks, and the counts that they are made of."""
+    """Precision, recall and F1 of chunks, and the counts from which they are computed."""
 
     precision: float
     recall: float
@@ -31,8 +31,8 @@ def chunk_scores(y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str]
     """Precision = correct / predicted, recall = correct / true, F1 = 2 precision recall / (precision + recall).
 
     A chunk is correct if its first token, its last token and its type are. Labels are "O" or a tag, "-" and a type: "B-NP"
-    begins a chunk, "I-NP" continues one, or begins one where there is none of its type to continue, as the CoNLL evaluation
-    has it. "E"/"L" (last token) and "S"/"U" (chunk of one token) are understood. Shares of nothing are 0.
+    begins a chunk, and "I-NP" continues one, or begins one if there is none of its type, as in the CoNLL evaluation.
+    "E"/"L" (last token) and "S"/"U" (chunk of one token) are also supported. A fraction with denominator 0 is 0.
 
     >>> chunk_scores([["B-NP", "I-NP", "O"], ["B-VP"]], [["B-NP", "I-NP", "I-NP"], ["I-VP"]])[:3]
     (0.5, 0.5, 0.5)
@@ -56,7 +56,7 @@ def chunk_f1(y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str]]) -
 
 
 def token_error(y_true: Sequence[Sequence[Any]], y_pred: Sequence[Sequence[Any]]) -> float:
-    """The share of tokens of all sequences whose label is wrong (the Hamming loss).
+    """The fraction of tokens of all sequences whose label is wrong (the Hamming loss).
 
     >>> token_error([["a", "b"], ["a", "a"]], [["a", "a"], ["a", "a"]])
     0.25
@@ -66,7 +66,7 @@ def token_error(y_true: Sequence[Sequence[Any]], y_pred: Sequence[Sequence[Any]]
 
 
 def sequence_error(y_true: Sequence[Sequence[Any]], y_pred: Sequence[Sequence[Any]]) -> float:
-    """The share of sequences in which a label is wrong (the 0/1 loss).
+    """The fraction of sequences in which a label is wrong (the 0/1 loss).
 
     >>> sequence_error([["a", "b"], ["a", "a"]], [["a", "a"], ["a", "a"]])
     0.5

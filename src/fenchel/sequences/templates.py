@@ -1,4 +1,4 @@
-"""Feature templates, as users of CRF++ and Wapiti know them, and the attributes of tokens that they make.
+"""Feature templates in the format of CRF++ and Wapiti, and the attributes of tokens that they generate.
 
     # a comment
     U05:%x[-1,0]/%x[0,0]      the word before and the word: row relative to the token, column of the file
@@ -60,7 +60,7 @@ class Templates:
 
     @classmethod
     def parse(cls, text: str, name: str = "template") -> Templates:
-        """The templates of a text; `name` is what errors begin with."""
+        """Parse a text of templates; error messages begin with `name`."""
         lines = []
         for number, raw in enumerate(text.splitlines(), start=1):
             line = raw.strip()
@@ -95,20 +95,20 @@ class Templates:
         return any(item.edge and item.macros for item in self.items)
 
     def require(self, width: int, label_column: int | None = None) -> None:
-        """Raise if a template needs a column that is not there, or the label's."""
+        """Raise if a template needs a column that does not exist, or the label column."""
         for line, item in zip(self.lines, self.items, strict=True):
             for macro in item.macros:
                 if macro.column >= width:
                     raise InputError(f"template {line!r} needs column {macro.column}: columns are 0 to {width - 1}")
                 if macro.column == label_column:
-                    raise InputError(f"template {line!r} looks at column {macro.column}, which is the label")
+                    raise InputError(f"template {line!r} uses column {macro.column}, which is the label")
 
     def apply(self, sentence: Sequence[Sequence[str]]) -> list[list[str]]:
         """The attributes of every token."""
         return self._apply([item for item in self.items if not item.edge], sentence)
 
     def apply_edges(self, sentence: Sequence[Sequence[str]]) -> list[list[str]]:
-        """The attributes of every pair of neighbouring tokens, which macros see from the second of them."""
+        """The attributes of every pair of neighbouring tokens; rows in macros are relative to the second token."""
         return self._apply([item for item in self.items if item.edge and item.macros], sentence)[1:]
 
     def _apply(self, items: list[Template], sentence: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -178,7 +178,7 @@ def _macro(found: re.Match[str], where: str) -> Macro:
 
 
 def _cells(macro: Macro, sentence: Sequence[Sequence[str]]) -> list[str]:
-    """What a macro reads at every token."""
+    """The values of a macro at every token."""
     size, row = len(sentence), macro.row
     own = [token[macro.column] for token in sentence]
     before = [f"_B{t + row}" for t in range(min(-row, size))]  # _B-1 is the place before the first token
@@ -210,7 +210,7 @@ def _match(macro: Macro) -> Callable[[str], str]:
     return matched
 
 
-# By the kind of a macro: the function of a cell that it stands for, None for the cell itself.
+# For each kind of macro, the function that is applied to a cell; None for the cell itself.
 _READERS: dict[str, Callable[[Macro], Callable[[str], str] | None]] = {"x": _cell, "t": _test, "m": _match}
 
 

@@ -1,4 +1,4 @@
-"""What a solver is: a frozen dataclass whose `iterates` is a generator that knows no tolerance, clock or printing."""
+"""The interface of a solver: a frozen dataclass whose `iterates` is a generator without tolerance test, clock or output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Needs(NamedTuple):
-    """What a solver asks of a problem, as data; `fenchel.selection.requirements` knows what the words mean."""
+    """The requirements of a solver on a problem, as data; `fenchel.selection.requirements` defines their meaning."""
 
     loss: tuple[str, ...] = ()
     regularizer: tuple[str, ...] = ()
@@ -23,10 +23,10 @@ class Needs(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where to begin: coefficients, intercept and, for dual solvers, dual variables (None: not known).
+    """The starting point: coefficients, intercept and, for dual solvers, dual variables (None: unknown).
 
-    `memory` is what an earlier iterate of the same solver said it needs to go on: its first iterate is then that one again.
-    `tol` is the relative gap that is asked for: a solver may plan by it when to look; whether it is reached is not its to say.
+    `memory` is the `memory` of an earlier iterate of the same solver, which continues from it: its first iterate is that one.
+    `tol` is the requested relative gap. A solver may use it to plan its evaluations; the loop decides whether it is reached.
     """
 
     coef: np.ndarray
@@ -36,7 +36,7 @@ class Start(NamedTuple):
     tol: float = 1e-6
 
 
-# One score per row, several of them, a loss of all scores together, of structured outputs (maximum, or log of a sum)
+# One score per row; several scores; a loss of all scores together; structured outputs (maximum, or logarithm of a sum)
 EVERY_KIND = ("scalar", "vector", "set", "structured", "structured log")
 
 
@@ -45,23 +45,26 @@ class Solver:
     """Base of all solvers. Parameters are the dataclass's fields."""
 
     needs: ClassVar[Needs] = Needs()
-    kinds: ClassVar[tuple[str, ...]] = (
-        "scalar",
-    )  # of problems; "free vector" is a vector of scores with free intercepts, "own vector" one whose loss is the user's own
-    cost: ClassVar[str]  # of one iteration, in words
-    convergence: ClassVar[str]  # at which it is known to converge, in words; constants that depend on the data left out
-    waits: ClassVar[int] = 100  # iterations without progress after which a solve counts as stalled, at least
+    # Kinds of problems; "free vector": several scores with free intercepts; "own vector": several scores with a custom loss.
+    kinds: ClassVar[tuple[str, ...]] = ("scalar",)
+    cost: ClassVar[str]  # the cost of an iteration, in words
+    convergence: ClassVar[str]  # the known rate of convergence, in words, without constants that depend on the data
+    waits: ClassVar[int] = 100  # the least number of iterations without progress after which a solve counts as stalled
     halves: ClassVar[int] = (
-        0  # iterations in which its gap halves, or `auto` goes on to the next solver (0: any number)
+        0  # if its gap does not halve in so many iterations, `auto` tries the next solver (0: never)
     )
-    rebuilds: ClassVar[bool] = False  # its dual points are made by repeating the run, and cost as much
-    remote: ClassVar[tuple[str, ...]] = ()  # kinds of problems of which it asks for sums only: rows may be on a cluster
-    at_home: ClassVar[str] = "the method looks at them one by one"  # why it needs the rows here, where it is not remote
-    sparse_duals: ClassVar[bool] = False  # it may be given a dual point to start from as a CSR matrix
+    rebuilds: ClassVar[bool] = False  # whether dual points are computed by repeating the run, at the same cost
+    remote: ClassVar[
+        tuple[str, ...]
+    ] = ()  # the kinds for which it needs only sums over rows, which may be on a cluster
+    at_home: ClassVar[str] = "the method reads them one by one"  # why it needs the rows locally, if it is not remote
+    sparse_duals: ClassVar[bool] = False  # whether it accepts a CSR matrix as the dual point to start from
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 
-    leg_growth: ClassVar[float] = 1.5  # between the cuts of a solve with checkpoints; 2 where a restart forgets much
+    segment_growth: ClassVar[float] = (
+        1.5  # growth of the segments of a solve with checkpoints; 2 where a restart loses much
+    )
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
-        """Yield iterates for ever (or until the method has nothing more to give)."""
+        """Yield iterates forever, or until the method cannot improve any more."""
         raise NotImplementedError("abstract: a solver defines iterates(oracle, start)")

@@ -1,13 +1,14 @@
-"""Dual coordinate ascent within blocks of rows, for rows that lie apart (CoCoA+).
+"""Dual coordinate ascent within blocks of rows, for rows on several machines (CoCoA+).
 
 Problem      max over u of -sum_i p_i (loss*(u_i) - u_i offset_i) - R*(v), v = -sum_i p_i u_i x_i; R* has a quadratic bound
 Update       v / strength goes to all blocks. Each makes `epochs` epochs of exact dual coordinate steps on its own rows, as if
              its change of v counted c times, and sends back the change d_k. With d = sum_k d_k, and the loss part of D
              concave, t = ((loss part's gain) - strength <w, d>) / (strength |d|^2), at most 1, maximizes a lower
              bound of D: v <- v + t d, and each block keeps the fraction t of its change. The dual value never falls.
-             c follows |d|^2 / sum_k |d_k|^2, how much the blocks do the same: 1 (not at all) to their number (CoCoA+ takes
-             the number). Blocks that answer each other's last change make w oscillate: the point between the last two is
-             evaluated too. One round moves d numbers to and from each worker, whatever the epochs.
+             c follows |d|^2 / sum_k |d_k|^2, a measure of how much the changes of the blocks overlap: between 1 (not at all)
+             and the number of blocks (which CoCoA+ takes). When blocks react to each other's last change, w oscillates, so
+             the midpoint of the last two points is evaluated too. One round sends d numbers to and from each worker,
+             whatever the number of epochs.
 Certificate  the dual variables, which stay with the blocks
 Reference    Ma, Smith, Jaggi, Jordan, Richtarik, Takac (2015), "Adding vs. averaging in distributed primal-dual optimization"
 """
@@ -57,7 +58,7 @@ class Cocoa(Solver):
     slow: ClassVar[bool] = True
     cost: ClassVar[str] = "some epochs of dual steps in every block, one message of d numbers to and from each worker"
     convergence: ClassVar[str] = (
-        "as dual ascent where blocks have little in common; slower by a factor of up to the number of blocks"
+        "as dual ascent if blocks are weakly coupled; otherwise slower, by a factor of up to the number of blocks"
     )
 
     def __post_init__(self) -> None:

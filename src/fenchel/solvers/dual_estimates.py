@@ -3,8 +3,8 @@
 With u the slopes at (w, b), g = sum p u x, and F = sum p loss: -sum p (loss*(u) - u offset) = F - <w, g> - b sum p u.
 If the intercept is free, u must first be shifted by r = sum p u to be balanced; to first order that adds r times the mean
 of <x, w> + b to the loss part (the offset enters twice and cancels), and it turns g into g - r xbar exactly. Where R* is an
-indicator, u is scaled by c <= 1, which keeps at least c times the loss part when losses are not negative. Estimates, not
-proofs: the certificate is recomputed.
+indicator, u is scaled by c <= 1, which keeps at least c times the loss part when losses are nonnegative. Along unpenalised
+directions g becomes 0; what that changes elsewhere cancels to first order. These are estimates: the certificate is recomputed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fenchel.regularizers.feature_weights import penalised_part
+
 if TYPE_CHECKING:
     from fenchel.oracles.scalar import Oracle
 
@@ -20,10 +22,11 @@ if TYPE_CHECKING:
 def dual_estimate(oracle: Oracle, w: np.ndarray, b: float, risk: float, g: np.ndarray, slopes: float) -> float:
     """The dual value to expect at the slopes of (w, b)."""
     problem = oracle.problem
+    g = penalised_part(problem.regularizer, g)
     losses, g = oracle.balanced_claim(w, risk - float(w @ g) - b * slopes, g)
     if problem.fit_intercept:
         mean, _ = oracle.means
         losses += slopes * (float(mean @ w) + b) - slopes * slopes
-        g = g - slopes * mean
+        g = penalised_part(problem.regularizer, g - slopes * mean)
     scale = problem.regularizer.dual_scale(-g)
     return scale * losses - problem.regularizer.conjugate(-scale * g)

@@ -1,4 +1,4 @@
-"""When a solver that steps row by row evaluates P and D."""
+"""The schedule on which solvers that step row by row evaluate P and D."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 def checks() -> Iterator[bool]:
-    """For epoch after epoch, whether P and D are evaluated: at growing intervals, so that evaluations stay inexpensive.
+    """For each epoch, whether P and D are evaluated after it: at growing intervals, so that evaluations stay inexpensive.
 
     >>> from itertools import islice
     >>> [int(due) for due in islice(checks(), 9)]

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class PairwiseAscent(Solver):
     """Steps on pairs of rows (SMO) for every loss, with L2, Quadratic or ElasticNet.
 
-    `waiting` rows of each direction wait for a partner. Without a free intercept there is no constraint to keep, and the
-    steps are those of `DualAscent`, of single rows.
+    Up to `waiting` rows of each direction wait for a partner. Without a free intercept there is no constraint, and the steps
+    are those of `DualAscent`, on single rows.
 
     >>> import fenchel
     >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="hinge", alpha=0.1, fit_intercept=True)
@@ -63,7 +63,7 @@ class PairwiseAscent(Solver):
 
 
 class Pairs(State):
-    """Dual ascent's state without its penalty on the intercept, and the rows that wait for a partner."""
+    """The state of dual ascent without a penalty on the intercept, and the rows that wait for a partner."""
 
     def __init__(self, oracle: Oracle, start: Start, waiting: int):
         super().__init__(oracle, start)

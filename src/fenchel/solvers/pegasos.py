@@ -3,7 +3,7 @@
 Problem      min over w of sum p max(0, margin - y <x, w>) + alpha/2 |w|^2, no intercept
 Update       w <- (1 - 1/t) w - (1 / (alpha t)) sum p u x, u the slopes at w: of all rows, or of `batch` rows drawn with
              probability p (then the mean of u x). Optionally w is scaled into the ball alpha |w|^2 <= risk(0),
-             which holds the optimum: there P = D, and D <= risk(0) - alpha/2 |w|^2.
+             which contains the optimum: there P = D, and D <= risk(0) - alpha/2 |w|^2.
 Certificate  free: the average of the slopes, scaled as w is, is the dual point of w. With all rows it is feasible; that
              of drawn rows may leave the box and is clipped
 Reference    Shalev-Shwartz, Singer and Srebro (2007)
@@ -35,8 +35,8 @@ class Pegasos(Solver):
     Parameters
     ----------
     batch : rows per step; None takes all of them. With a batch, one iteration is n / batch steps.
-    project : whether w is kept in the ball that holds the optimum.
-    seed : of the draw.
+    project : whether w is kept in the ball that contains the optimum.
+    seed : seed of the random draws.
 
     >>> import fenchel
     >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="hinge", alpha=0.1)
@@ -51,7 +51,7 @@ class Pegasos(Solver):
     convergence: ClassVar[str] = "expected suboptimality O(log(steps)/(alpha steps))"
     slow: ClassVar[bool] = True
     waits: ClassVar[int] = 2000
-    leg_growth: ClassVar[float] = 2.0
+    segment_growth: ClassVar[float] = 2.0
     needs: ClassVar[Needs] = Needs(loss=("hinge",), regularizer=("l2",), problem=("no_intercept",))
 
     def __post_init__(self) -> None:
@@ -101,7 +101,7 @@ def all_rows(oracle: Oracle, start: Start, radius: float) -> Iterator[Iterate]:
 
 
 def drawn_rows(oracle: Oracle, start: Start, radius: float, batch: int, rng: np.random.Generator) -> Iterator[Iterate]:
-    """Pegasos-1 and mini-batches; measured after ever longer intervals, since measuring costs as much as an epoch."""
+    """Pegasos-1 and mini-batches; P and D are evaluated at growing intervals, since that costs as much as an epoch."""
     problem = oracle.problem
     p, alpha = problem.weights, problem.regularizer.alpha
     yield begin(oracle, start)

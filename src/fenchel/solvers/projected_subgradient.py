@@ -2,7 +2,7 @@
 
 Problem      min over w of F(w) + alpha/2 |w|^2, F the risk with the intercept minimised out
 Update       w <- w - s/alpha (a + alpha w), a a subgradient of F at w, with the step s = 2 / (t + 1) or s = 1 / t; then w
-             is scaled into the ball alpha |w|^2 <= F(0), which holds the optimum of a loss that is never negative:
+             is scaled into the ball alpha |w|^2 <= F(0), which contains the optimum for a nonnegative loss:
              alpha/2 |w*|^2 <= P* = D* <= F(0) - alpha/2 |w*|^2
 Certificate  free: w = -sum p u x / alpha for an average u of the slopes, hence feasible; scaling w scales u towards 0,
              which is feasible too. (The steps are those of the Frank-Wolfe method for the dual problem)
@@ -41,7 +41,7 @@ SCHEDULES: dict[str, Callable[[int], float]] = {"2/(t+1)": increasing_average, "
 
 @dataclass(frozen=True)
 class ProjectedSubgradient(Solver):
-    """The plainest baseline, for every loss with bounded slopes, with L2; one pass over the data per iteration.
+    """The simplest baseline, for every loss with bounded slopes, with L2; one pass over the data per iteration.
 
     schedule is the weight of the newest slopes in step t = 1, 2, ...: "2/(t+1)" (gap O(1 / (alpha t))), or "1/t", the
     plain average of Pegasos and PG (O(log t / (alpha t))).
@@ -53,13 +53,13 @@ class ProjectedSubgradient(Solver):
     """
 
     schedule: str = "2/(t+1)"
-    at_home: ClassVar[str] = "the method is a baseline, written for rows that are here"
+    at_home: ClassVar[str] = "the method is a baseline that needs the rows in this process"
     cost: ClassVar[str] = "one pass over the data"
     convergence: ClassVar[str] = "suboptimality O(1/(alpha iterations))"
     slow: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector")
     waits: ClassVar[int] = 2000
-    leg_growth: ClassVar[float] = 2.0
+    segment_growth: ClassVar[float] = 2.0
     needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("l2",))
 
     def __post_init__(self) -> None:

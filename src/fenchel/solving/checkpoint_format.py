@@ -1,14 +1,13 @@
-"""The state of a solve as plain data: numbers, words, lists, arrays, CSR matrices and the few kinds of tuples that dual points
-are made of.
+"""The state of a solve as plain data: numbers, strings, lists, arrays, CSR matrices and the few types of tuples in dual points.
 
-`pack` turns it into what `model_format.encode` can write, `unpack` turns it back: the same numbers to the last bit, arrays of
-the same type and memory order, none of them shared with what was packed. Nothing in it can run.
+`pack` converts it for `files.container.encode`, and `unpack` restores it: bit-identical numbers, arrays of the same dtype and
+memory order that share no memory with the original. No code is stored or executed.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,14 +18,17 @@ from fenchel.oracles.structured import LabelRecipe
 from fenchel.problems.measure import Mixture
 from fenchel.structured.pool import Gibbs, Marginals, Pool
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 KINDS: tuple[Any, ...] = (Mixture, Pool, Gibbs, Marginals, PlaneRecipe, LabelRecipe, Mixed, Kept, Round)
 TUPLES: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
 DTYPES = {np.dtype(kind).str for kind in ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")}
 Arrays = dict[str, np.ndarray]
 
 
-def pack(state: Any) -> tuple[Any, Arrays]:
-    """(what JSON can hold, arrays): copies, so that a solver may go on changing its own.
+def pack(state: Mapping[str, object]) -> tuple[Any, Arrays]:
+    """(JSON-compatible data, arrays): copies, so that a solver may continue to modify its own.
 
     >>> plain, arrays = pack({"w": np.array([1.0, 2.0]), "gap": float("inf")})
     >>> plain["gap"], unpack(plain, arrays)["w"].tolist()
@@ -60,7 +62,7 @@ def _packed(value: Any, arrays: Arrays, seen: dict[int, dict[str, Any]]) -> Any:
 
 
 def _packed_array(value: np.ndarray, arrays: Arrays) -> dict[str, Any]:
-    """As a flat array of 8-byte numbers; BLAS adds up in another order if the memory order is another."""
+    """A flat array of 8-byte numbers; the memory order is stored, because BLAS adds in an order that depends on it."""
     order: Literal["C", "F"] = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
     kind = np.float64 if value.dtype.kind == "f" else np.int64
     name = str(len(arrays))
@@ -69,7 +71,7 @@ def _packed_array(value: np.ndarray, arrays: Arrays) -> dict[str, Any]:
 
 
 def unpack(plain: object, arrays: Arrays) -> Any:
-    """What was packed, tuples of no kind in particular as lists."""
+    """The inverse of `pack`, except that plain tuples become lists."""
     match plain:
         case {"$float": str(word)}:
             return float(word)

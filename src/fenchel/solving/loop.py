@@ -1,6 +1,6 @@
-"""One solve as it goes: iterates pulled and recorded, limits watched, certificates recomputed.
+"""The loop over the iterates of a solve: record them, check the limits, recompute certificates.
 
-A solver's numbers decide only *when* the certificate is recomputed. The status comes from the recomputed one.
+The values that a solver claims decide only *when* the certificate is recomputed. The status follows from the recomputed one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fenchel.compile.clock import CLOCK
 from fenchel.errors import InputError, SolveError
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
 from fenchel.selection.progress import Pace
-from fenchel.solving.state import made, recall, state_of
+from fenchel.solving.state import materialize, recall, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,7 @@ log = logging.getLogger("fenchel")
 
 
 class State(NamedTuple):
-    """What a callback sees after every iteration."""
+    """The argument of callbacks, which are called after every iteration."""
 
     iteration: int
     passes: float
@@ -45,9 +45,9 @@ class State(NamedTuple):
         return self.primal - self.dual
 
 
-NEAR_FLOOR = 100.0  # times the rounding floor, at which a gap that no longer shrinks is taken to have reached it
-GRACE = 0.2  # seconds by which an iteration may end too late
-RESERVE = 2.0  # times the last certificate's seconds that are kept for the next: it may have more to put together
+NEAR_FLOOR = 100.0  # a gap that no longer decreases has reached the rounding floor if it is at most this multiple of it
+GRACE = 0.2  # seconds by which an iteration may exceed max_time
+RESERVE = 2.0  # time reserved for the next certificate, relative to the last one: it may take longer
 
 
 class Run:
@@ -55,24 +55,25 @@ class Run:
 
     def __init__(self, problem, tol, max_iter, max_time, callback, oracle, writer=None):
         self.problem, self.tol, self.oracle, self.callback = problem, tol, oracle, callback
-        self.writer: CheckpointWriter | None = writer  # of checkpoints, if they are wanted
+        self.writer: CheckpointWriter | None = writer  # of checkpoints, if requested
         self.max_iter = np.inf if max_iter is None else max_iter
         self.max_time = np.inf if max_time is None else max_time
         self.compiled = CLOCK.read()  # before this solve
         self.began = CLOCK.other_time()
-        self.earlier = 0.0  # seconds of the solve that this one goes on from
+        self.earlier = 0.0  # seconds of the solve that this one resumes
         self.trace: list[TracePoint] = []
         self.iteration = 0
-        self.number = 0  # of the solver at work
-        self.best: Iterate | None = None  # lowest primal value claimed
+        self.number = 0  # of the current solver
+        self.best: Iterate | None = None  # the iterate with the lowest claimed primal value
         self.primal = np.inf
-        self.latest: Iterate | None = None  # of those that were evaluated, and its number
+        self.latest: Iterate | None = None  # the last iterate that was evaluated, and its number
         self.latest_at = 0
-        self.lower: Iterate | None = None  # highest dual value claimed
-        self.certified: tuple[Certificate, Iterate, np.ndarray] | None = None
+        self.lower: Iterate | None = None  # the iterate with the highest claimed dual value
+        self.certified: tuple[Certificate, Iterate, Any] | None = None
+        self.certified_best: Iterate | None = None  # the best iterate when it was certified
         self.certify_seconds = 0.0
         self.certified_at = 0.0
-        self.rested: Any = None  # the last rest in which the floor was looked at
+        self.rested: Any = None  # the last phase without progress in which the floor was checked
         self.names: list[str] = []
         self.reasons: list[str] = []
         self.settings: dict[str, Any] = {"max_iter": max_iter, "max_time": max_time, "solvers": ()}
@@ -81,11 +82,11 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Of the whole solve, without what compiling took; a limit is for this call alone."""
+        """Seconds of the whole solve, excluding compilation; max_time applies to this call alone."""
         return self.earlier + CLOCK.other_time() - self.began
 
-    def through(self, choices: Choices, begin: Start, resume: bool = False) -> Result:
-        """One solver after the other, as long as they end without an answer; or, to resume, from the one that was at work."""
+    def run_choices(self, choices: Choices, begin: Start, resume: bool = False) -> Result:
+        """Run one solver after the other until one succeeds; when resuming, begin with the one that was running."""
         self.oracle.require_minimum()
         self.choices, kept = choices, self.writer.read() if self.writer is not None and resume else None
         if kept is not None:
@@ -98,13 +99,13 @@ class Run:
             self.number += 1
         try:
             result = self.result(status)
-        except KeyboardInterrupt:  # during the last certificate: what is known so far needs one
+        except KeyboardInterrupt:  # during the last certificate, which the result needs
             result = self.result(Status.INTERRUPTED)
         self.keep_last(status)
         return result
 
     def with_solver(self, choice: Choice, begin: Start, kept: dict | None = None) -> Status:
-        """Run the solver until something says stop; `kept` is the state to go on from, if there is one."""
+        """Run a solver until it stops or is stopped; `kept` is the state to resume from, if there is one."""
         name = type(choice.solver).__name__
         self.settings["solvers"] += (choice.solver,)
         self.pace = Pace(choice.solver, self.iteration, self.oracle.passes, choice.passes)
@@ -121,7 +122,7 @@ class Run:
                 self.writer.begin(self.iteration)
         try:
             with deadline.until(self.left):
-                return self.legs(choice.solver, begin)
+                return self.run_segments(choice.solver, begin)
         except deadline.OutOfTime:
             return Status.MAX_TIME
         except KeyboardInterrupt:
@@ -131,24 +132,24 @@ class Run:
         except Exception as error:
             raise SolveError(f"{name} failed: {type(error).__name__}: {error}", self.partial()) from error
 
-    def legs(self, solver: Solver, begin: Start) -> Status:
-        """One run of the solver's generator, or, with checkpoints, one after the other."""
-        while (status := self.leg(solver, begin)) is None:
+    def run_segments(self, solver: Solver, begin: Start) -> Status:
+        """One run of the solver's generator, or, with checkpoints, one segment after the other."""
+        while (status := self.run_segment(solver, begin)) is None:
             assert self.writer is not None and self.latest is not None
-            kept = self.writer.cut(state_of(self, self.latest, self.latest_at), solver.leg_growth)
+            kept = self.writer.restart(state_of(self, self.latest, self.latest_at), solver.segment_growth)
             begin = recall(self, kept)
             self.pace.recall(kept["pace"])
         return status
 
-    def leg(self, solver: Solver, begin: Start) -> Status | None:
-        """One run; None if it was cut, and is to go on from there."""
+    def run_segment(self, solver: Solver, begin: Start) -> Status | None:
+        """One run of the generator; None if it was stopped to be restarted from there."""
         point = begin.dual_point
         if hasattr(point, "toarray") and not solver.sparse_duals:
             point = point.toarray()
         iterates = solver.iterates(self.oracle, begin._replace(tol=self.tol, dual_point=point))
         try:
             if begin.memory is not None:
-                next(iterates, None)  # the iterate that the checkpoint was made at, which is recorded
+                next(iterates, None)  # the iterate of the checkpoint, which is recorded already
             return self.pull(iterates, type(solver).__name__)
         finally:
             iterates.close()  # type: ignore[attr-defined]
@@ -174,17 +175,17 @@ class Run:
                 return Status.MAX_TIME  # the next iteration would end too late
             if self.pace.stalled(self.iteration) or self.is_at_floor() or self.is_overtaken():
                 return Status.STALLED
-            if self.writer is not None and self.cut_here(iterate, self.writer):
+            if self.writer is not None and self.restart_here(iterate, self.writer):
                 return None
             self.iteration += 1
         return Status.STALLED
 
     def is_at_floor(self) -> bool:
-        """Whether rounding forbids to promise tol, and the gap, not far from what rounding can contribute to it, has not
-        shrunk over a few evaluations: those that make sure elsewhere would be in vain."""
+        """Whether rounding errors make tol impossible to certify, and the gap is near the rounding floor and has not decreased
+        over a few evaluations: the further evaluations that `stalled` waits for would be in vain."""
         if self.rebuilds or self.best is None or not self.pace.rests():
             return False
-        if self.rested != (self.number, self.pace.progress):  # once in every rest
+        if self.rested != (self.number, self.pace.progress):  # once in every phase without progress
             self.rested = (self.number, self.pace.progress)
             self.certify_best()
             assert self.certified is not None
@@ -193,14 +194,14 @@ class Run:
         return False
 
     def cannot_promise(self) -> bool:
-        """Whether no solver could show more: the gap is below the floor, and tol is too."""
+        """Whether no solver could certify more: both the gap and tol are below the floor."""
         if self.certified is None:
             return False
         found = self.certified[0]
         return found.gap <= found.floor and found.floor > self.tol * abs(found.primal)
 
     def is_overtaken(self) -> bool:
-        """Whether another solver would be there sooner, and there is one."""
+        """Whether there is another solver that would finish sooner."""
         if not self.pace.too_slow(self.iteration, self.tol * abs(self.primal)):
             return False
         if self.choices.get(self.number + 1) is None:
@@ -208,17 +209,17 @@ class Run:
             return False
         return True
 
-    def cut_here(self, iterate: Iterate, writer: CheckpointWriter) -> bool:
-        """Write the checkpoint that is due, if any; True if the solver is to be cut after this iterate."""
+    def restart_here(self, iterate: Iterate, writer: CheckpointWriter) -> bool:
+        """Write a checkpoint if one is due; True if the solver must be restarted after this iterate."""
         if iterate.memory is not None:
             if writer.due():
                 writer.keep(lambda: state_of(self, iterate, self.iteration))
             return False
         writer.flush()
-        return iterate.primal is not None and writer.cut_due(self.iteration)
+        return iterate.primal is not None and writer.restart_due(self.iteration)
 
     def reached(self, iteration: int) -> Status | None:
-        """The status, if what was recalled is the end already."""
+        """The status, if the restored state is already final."""
         before, self.iteration = self.iteration, iteration
         if self.best is not None and self.gap() <= self.tol * abs(self.primal) and self.certify_best():
             return Status.CERTIFIED
@@ -228,31 +229,31 @@ class Run:
         return None
 
     def keep_last(self, status: Status) -> None:
-        """The last checkpoint of a solve that ended in order: nothing is lost, whoever goes on with a lower tol or later."""
+        """Write the final checkpoint of a solve that ended regularly, so that it can be resumed, also with another tol."""
         if self.writer is not None and self.latest is not None and status not in (Status.STALLED, Status.NONFINITE):
             latest, at = self.latest, self.latest_at
             if status is Status.MAX_ITER and latest.memory is None:
-                at = self.iteration  # also those that were not evaluated have been done
+                at = self.iteration  # iterations that were not evaluated count, too
             self.writer.keep(lambda: state_of(self, latest, at))
 
     def should_time_certificate(self) -> bool:
-        """At half of the time allowed, to learn what a certificate costs: an early one may have been much cheaper."""
+        """Whether to compute a certificate at half of max_time, to measure its cost: an early one may have been cheaper."""
         half = self.earlier + 0.5 * self.max_time
         return self.best is not None and self.certified_at < half < self.seconds
 
     def last_certificate(self) -> float:
-        """Seconds to be kept for it, and for the last checkpoint."""
+        """Seconds to reserve for the last certificate and the last checkpoint."""
         kept = self.writer.cost if self.writer is not None else 0.0
         return (
             RESERVE * self.certify_seconds + (1.7 * (self.seconds - self.solver_began) if self.rebuilds else 0.0) + kept
         )
 
     def left(self) -> float:
-        """Seconds after which the iteration under way is given up: it may be a little late, being worth more when it ends."""
+        """Seconds after which the current iteration is aborted; it may be a little late, since a finished one is worth more."""
         return self.max_time + GRACE - (self.seconds - self.earlier) - self.last_certificate()
 
     def record(self, iterate: Iterate) -> None:
-        """Into the trace, and among the best."""
+        """Add an iterate to the trace, and update the best ones."""
         if iterate.primal is None:
             return
         self.latest, self.latest_at = iterate, self.iteration
@@ -261,7 +262,7 @@ class Run:
         if np.isfinite(iterate.primal) and iterate.primal < self.primal and self.sound(iterate):
             self.best, self.primal = iterate, iterate.primal
         if self.lower is not None and self.lower.dual > self.primal + 1e-9 * abs(self.primal):
-            self.lower = None  # no bound lies above a value that is attained: that claim was false
+            self.lower = None  # a lower bound cannot exceed an attained value: that claim was false
         if np.isfinite(iterate.dual) and (self.lower is None or iterate.dual > self.lower.dual):
             self.lower = iterate
 
@@ -269,7 +270,7 @@ class Run:
         return self.best is not None and self.sound(iterate) and iterate.primal == iterate.primal
 
     def sound(self, iterate: Iterate) -> bool:
-        """Coefficients that compiled code may walk and that mean something."""
+        """Whether coefficients and intercept have the right shape and are finite."""
         coef = iterate.coef
         return coef.shape == (self.problem.d,) and bool(np.isfinite(coef).all() and np.isfinite(iterate.intercept))
 
@@ -279,14 +280,15 @@ class Run:
         return self.primal - self.lower.dual
 
     def due(self, iterate: Iterate) -> bool:
-        """Recompute when the claimed gap is small enough, or, for solvers that claim none, when it has become cheap."""
+        """Whether to recompute the certificate: if the claimed gap is small enough, or, for solvers that claim none, if it
+        takes a small fraction of the time."""
         if self.best is None:
             return False
         gap, goal = self.gap(), self.tol * abs(self.primal)
         if np.isfinite(gap) and not np.isnan(iterate.dual):
             if gap > goal:
                 return False
-            # A claim that failed is believed again only when it has become much better, or after some time.
+            # After a claim has failed, the next one is checked only if it is much better, or after some time.
             return gap <= 0.5 * self.certified_gap or self.since_certified() > 5.0 * self.certify_seconds
         return iterate.primal is not None and self.since_certified() > 9.0 * self.certify_seconds
 
@@ -298,20 +300,35 @@ class Run:
         began = CLOCK.other_time()
         best = self.best
         assert best is not None
-        u = self.dual_point()
-        found, point = certifier_of(self.problem).certificate(self.problem, best.coef, best.intercept, u)
-        if self.lower is not None and found.dual < self.lower.dual:  # a claim too good: the truth counts from now on
+        found, shown, point = self.certificate_of(best, self.dual_point())
+        if self.lower is not None and found.dual < self.lower.dual:  # the claim was too high: use the recomputed value
             self.lower = self.lower._replace(dual=found.dual, dual_point=point)
             self.pace.dual = min(self.pace.dual, found.dual)
         self.certified_gap = self.gap()
         old = self.certified
-        if old is not None and old[0].dual > found.dual:  # every dual point ever certified remains a bound
+        if old is not None and old[0].dual > found.dual:  # the bound of every certified dual point remains valid
             found = Certificate(found.primal, old[0].dual, found.basis, max(found.floor, old[0].floor))
             point = old[2]
-        self.certified = (found, best, point)
+        self.certified, self.certified_best = (found, shown, point), best
         self.certify_seconds = max(0.7 * self.certify_seconds, CLOCK.other_time() - began)
         self.certified_at = self.seconds
         return found.holds(self.tol)
+
+    def certificate_of(self, best: Iterate, u: Any) -> tuple[Certificate, Iterate, Any]:
+        """(certificate, its iterate, dual point), with the middle one of equally good intercepts, unless the certificate shows
+        that it is worse. The solver itself continues with its own intercept."""
+        certificate = certifier_of(self.problem).certificate
+        coef, b = self.oracle.middle_intercept(best.coef, best.intercept)
+        if b == best.intercept and coef is best.coef:
+            found, point = certificate(self.problem, coef, b, u)
+            return found, best, point
+        middle, point = certificate(self.problem, coef, b, u)
+        if middle.primal <= self.primal + middle.floor:
+            return middle, best._replace(coef=coef, intercept=b), point
+        found, _ = certificate(self.problem, best.coef, best.intercept, u)
+        if middle.primal <= found.primal + found.floor:
+            return middle, best._replace(coef=coef, intercept=b), point
+        return found, best, point
 
     def dual_point(self) -> np.ndarray:
         """The best dual point known: the one with the highest claimed value, else the slopes at the best iterate."""
@@ -320,7 +337,7 @@ class Run:
         source = self.lower if self.lower is not None else self.best
         assert source is not None
         if source.dual_point is not None:
-            return made(source.dual_point)
+            return materialize(source.dual_point)
         return certifier_of(self.problem).slopes_at(self.problem, source.coef, source.intercept)
 
     def stop_asked(self, iterate: Iterate, name: str) -> bool:
@@ -346,13 +363,14 @@ class Run:
         return self.result(Status.STALLED) if self.best is not None else None
 
     def result(self, status: Status) -> Result:
-        """Certify what there is; the recomputed certificate has the last word on the status."""
+        """The result, with a certificate of the best iterate; the recomputed certificate decides about the status."""
         if self.best is None:
             coef = self.problem.regularizer.start(self.problem.d)
             self.best = Iterate(coef, 0.0, np.inf, -np.inf)
-        if self.certified is None or self.certified[1] is not self.best or self.gap() < 0.5 * self.certified_gap:
+        if self.certified is None or self.certified_best is not self.best or self.gap() < 0.5 * self.certified_gap:
             self.certify_best()
-        found, iterate, point = self.centred()
+        assert self.certified is not None
+        found, iterate, point = self.certified
         if found.holds(self.tol):
             status = Status.CERTIFIED
         coef, intercept = self.problem.present(iterate.coef, iterate.intercept)
@@ -367,22 +385,8 @@ class Run:
         log.info("%s", result)
         return result
 
-    def centred(self) -> tuple[Certificate, Iterate, Any]:
-        """What was certified, with the middle one of intercepts that are equally good, unless the certificate there shows it
-        to be worse. The run itself stays as it is: a checkpoint goes on from the solver's own."""
-        assert self.certified is not None
-        found, iterate, point = self.certified
-        if not np.isfinite(found.primal):
-            return self.certified
-        coef, b = self.oracle.middle_intercept(iterate.coef, iterate.intercept)
-        if b == iterate.intercept and coef is iterate.coef:
-            return self.certified
-        there, point = certifier_of(self.problem).certificate(self.problem, coef, b, point)
-        worse = there.primal > found.primal + found.floor or (found.holds(self.tol) and not there.holds(self.tol))
-        return self.certified if worse else (there, iterate._replace(coef=coef, intercept=b), point)
-
     def compile_seconds(self) -> float:
-        """Spent on kernels since the solve began, which are not among its seconds."""
+        """Seconds spent compiling kernels during the solve, which its `seconds` exclude."""
         now = CLOCK.read()
         seconds, kernels = now.seconds - self.compiled.seconds, now.kernels - self.compiled.kernels
         if kernels:

@@ -1,4 +1,4 @@
-"""The only loop, over solvers; `solving/loop.py` has the one over iterates: record, stop, recompute the certificate, report."""
+"""`fenchel.solve`: validate the arguments, choose solvers, and run them in `solving/loop.py`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from fenchel.data.row_blocks import at_most
+from fenchel.data.row_blocks import limit_threads
 from fenchel.errors import InputError
 from fenchel.oracles import oracle_of
 from fenchel.result import Result
 from fenchel.solving.loop import Run, State
 
 if TYPE_CHECKING:
+    import os
+
     from fenchel.problems.scalar import Problem
+    from fenchel.solving.checkpoint import Checkpoint
 
 if TYPE_CHECKING:  # solvers and oracles are imported by the first solve that needs them
     from fenchel.selection.rules import Choices
@@ -43,18 +46,19 @@ def solve(
     solver : "auto", a name, or a solver object with its parameters.
     tol : the relative gap (P - D) / |P| that the certificate must show.
     max_iter, max_time : limits (seconds include the certificate, but not the compilation of kernels, which only the first
-        solve of its kind needs: `Result.compile_seconds`); None means none. A solve always ends: when the gap no longer
-        shrinks the status is STALLED.
+        solve of its kind needs: `Result.compile_seconds`); None means no limit. A solve always ends: when the gap no longer
+        decreases, the status is STALLED.
     callback : called with a `State` after every iteration; a true return value stops the solve.
     start : a Result, or (coef, intercept), or (coef, intercept, dual_point), to start from.
-    engine : where the rows live; default `fenchel.engines.Local()`, all cores of this machine.
-    checkpoint : a path, or `fenchel.Checkpoint(path, seconds=60)`: where the state of the solve is written every so many
-        seconds (and at most a few percent of the time), and when it ends. A killed solve loses no more than that, or, with
-        a solver that goes on from its last restart (`fenchel.solving.checkpoint`), a third of its iterations (slow ones: half).
-    resume : go on from the checkpoint, if there is one: to the same bits as a solve with `checkpoint` that was never
-        stopped. A damaged file is skipped with a warning in the log; one of another problem, solver or version is a
-        CheckpointError.
-        `max_iter` counts the iterations before, `max_time` does not count the seconds before; `start` is then not used.
+    engine : where the rows are and how sums over them are computed; default `fenchel.engines.Local()`, all cores of this
+        machine.
+    checkpoint : a path, or `fenchel.Checkpoint(path, seconds=60)`: the file to which the state of the solve is written every
+        so many seconds (and for at most a few percent of the time), and at its end. A killed solve loses no more than that, or,
+        with a solver that is restarted (`fenchel.solving.checkpoint`), a third of its iterations (slow solvers: half).
+    resume : whether to continue from the checkpoint, if there is one, with results bit-identical to those of an uninterrupted
+        solve with `checkpoint`. A damaged file is ignored with a warning in the log; one of another problem, solver or version
+        raises a CheckpointError. `max_iter` includes the earlier iterations, `max_time` excludes the earlier seconds; `start`
+        is ignored.
 
     Returns
     -------
@@ -71,21 +75,23 @@ def solve(
     _validate(tol, max_iter, max_time, callback)
     engine = getattr(problem, "home", None) if engine is None else engine
     with (
-        at_most(getattr(engine, "threads", None)),
-        one_blas_thread(),  # also for what comes before: idle BLAS threads occupy a core for some 20 ms
-        np.errstate(all="ignore"),  # what overflows is found by its value, here and in the certificate
+        limit_threads(getattr(engine, "threads", None)),
+        one_blas_thread(),  # from the beginning, because idle BLAS threads occupy a core for some 20 ms
+        np.errstate(all="ignore"),  # overflow is detected by its result, here and in the certificate
     ):
-        by_tol = tol if checkpoint is None else 0.0  # who resumes may ask for another, and must find the same solvers
+        by_tol = tol if checkpoint is None else 0.0  # resuming with another tol must choose the same solvers
         choices = _choices(problem, solver, getattr(engine, "remote", False), by_tol)
         writer = _checkpoint_writer(checkpoint, problem, solver, choices)
         run = Run(problem, tol, max_iter, max_time, callback, oracle_of(problem, engine), writer)
         try:
-            return run.through(choices, _start(problem, start), resume)
+            return run.run_choices(choices, _start(problem, start), resume)
         finally:
             run.oracle.close()
 
 
-def _checkpoint_writer(checkpoint: Any, problem: Problem, solver: str | Solver, choices: Choices) -> Any:
+def _checkpoint_writer(
+    checkpoint: Checkpoint | str | os.PathLike[str] | None, problem: Problem, solver: str | Solver, choices: Choices
+) -> Any:
     if checkpoint is None:
         return None
     from fenchel.solving.checkpoint import CheckpointWriter
@@ -106,19 +112,19 @@ def _choices(problem: Problem, solver: str | Solver, remote: bool, tol: float) -
         requirements.require_fit(chosen, problem, remote)
         source = iter([rules.Choice(chosen, "asked for")])
     choices = rules.Choices(source)
-    choices.get(0)  # if nobody can solve the problem, that is said before anything else is done
+    choices.get(0)  # raises now if no solver fits the problem
     return choices
 
 
 @cache
 def _controller() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401  its BLAS is one of its own, and must be there to be found
+    import scipy.linalg  # noqa: F401  SciPy may load its own BLAS, which must be loaded to be found
 
     return ThreadpoolController()
 
 
 def one_blas_thread() -> Any:
-    """Small matrices gain nothing from BLAS threads and lose much when cores are in use; our threads walk row blocks."""
+    """Limit BLAS to one thread: small matrices gain nothing from more, and the cores are used for row blocks."""
     return _controller().limit(limits=1, user_api="blas")
 
 

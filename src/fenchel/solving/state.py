@@ -1,4 +1,4 @@
-"""What of a run goes into a checkpoint, and back."""
+"""Convert the state of a run to a checkpoint and back."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def state_of(run: Run, iterate: Iterate, iteration: int) -> dict[str, Any]:
-    """All that is needed to go on after the iterate of this number: the solver's memory if it has one, else the point."""
+    """The state from which to continue after this iterate: the solver's memory if it has one, else the point."""
     start = {"coef": iterate.coef, "intercept": iterate.intercept}
     if iterate.memory is not None:
         start["memory"] = iterate.memory()
     else:
-        start["dual_point"] = made(iterate.dual_point)
+        start["dual_point"] = materialize(iterate.dual_point)
     if run.lower is not None:
-        run.dual_point()  # made once
+        run.dual_point()  # computed once
     return {
         "number": run.number, "iteration": iteration, "start": start, "pace": run.pace.kept(),
         "best": _plain(run.best), "lower": _plain(run.lower), "trace": np.array(run.trace).reshape(-1, 5),
@@ -30,7 +30,7 @@ def state_of(run: Run, iterate: Iterate, iteration: int) -> dict[str, Any]:
 
 
 def recall(run: Any, kept: dict[str, Any]) -> Start:
-    """Make a run what it was: where to go on. Certificates are not part of a state."""
+    """Restore a run from a checkpoint and return where its solver starts. Certificates are never stored."""
     from fenchel.solvers.base import Start
 
     run.iteration = kept["iteration"] + 1
@@ -43,14 +43,14 @@ def recall(run: Any, kept: dict[str, Any]) -> Start:
     return Start(**kept["start"])
 
 
-def made(point: object) -> Any:
-    """A dual point, made now if it is a function that makes it.
+def materialize(point: object) -> Any:
+    """The dual point itself; `point` may be a function that computes it.
 
-    >>> made(lambda: 1.0), made(2.0)
+    >>> materialize(lambda: 1.0), materialize(2.0)
     (1.0, 2.0)
     """
     return point() if callable(point) else point
 
 
 def _plain(iterate: Iterate | None) -> list[Any] | None:
-    return None if iterate is None else [*iterate[:4], made(iterate.dual_point)]
+    return None if iterate is None else [*iterate[:4], materialize(iterate.dual_point)]

@@ -1,6 +1,6 @@
 """Models of structured outputs: sequences, matchings, label sets, and your own.
 
-`fenchel.structured.protocol` says what a model is. `Problem(examples, labels, loss=model)` takes any of them.
+`fenchel.structured.protocol` defines the interface of a model. `Problem(examples, labels, loss=model)` takes any of them.
 """
 
 from __future__ import annotations
@@ -9,47 +9,29 @@ from importlib import import_module
 from typing import Any
 
 from fenchel.errors import InputError
+from fenchel.registry import Registry, public_names
 from fenchel.structured.pool import Gibbs, Marginals, Pool
 
-__all__ = [
-    "MODELS",
-    "Chain",
-    "Gibbs",
-    "Marginals",
-    "Matching",
-    "Multiclass",
-    "PairwiseLabels",
-    "Pool",
-    "Tree",
-    "check",
-    "encode",
-    "is_structured",
-]
-
-# Looked up when first used: most solves need none of them.
+# Imported at the first use: most solves need none of them.
 _HOMES = {
-    "check": "soundness",
     "Chain": "chain",
     "Matching": "matching",
     "Multiclass": "multiclass",
     "PairwiseLabels": "pairwise_labels",
     "Tree": "tree_model",
 }
-_NAMES = {
-    "chain": "Chain",
-    "matching": "Matching",
-    "multiclass": "Multiclass",
-    "pairwise_labels": "PairwiseLabels",
-    "tree": "Tree",
-}
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    if name == "MODELS":
-        return {key: __getattr__(cls) for key, cls in _NAMES.items()}
+    if name == "check":
+        return import_module(f"{__name__}.soundness").check
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+MODELS: Registry[Any] = Registry("structured model", _HOMES, load=__getattr__)
+__all__ = public_names(MODELS, "MODELS", Gibbs, Marginals, Pool, "check", "encode", "is_structured")
 
 
 def __dir__() -> list[str]:
@@ -57,14 +39,14 @@ def __dir__() -> list[str]:
 
 
 def is_structured(loss: Any) -> bool:
-    """True for a model of structured outputs, ours or a user's."""
+    """True for a model of structured outputs, Fenchel's own or a user's."""
     if isinstance(loss, (str, type)):
         return False
     return hasattr(loss, "encode") or all(hasattr(loss, name) for name in ("features", "cost", "max_oracle"))
 
 
 def encode(model: Any, examples: Any, labels: Any) -> Any:
-    """The examples and their labels as kernels walk them."""
+    """The encoded examples and labels, as kernels take them."""
     if hasattr(model, "encode"):
         return model.encode(examples, labels)
     from fenchel.structured.parameters import same_count
@@ -76,10 +58,9 @@ def encode(model: Any, examples: Any, labels: Any) -> Any:
     if getattr(model, "loss", "hinge") == "log":
         raise InputError(
             f"{type(model).__name__} has loss='log', but a log-loss needs `log_partition`, the log of a sum over all labels "
-            "with its "
-            "gradient, which a model in plain Python does not have: leave `loss` out (the structured hinge needs "
-            "`max_oracle` only), "
-            "use Chain, Tree, Matching, PairwiseLabels or Multiclass, or write `encode` (fenchel.structured.protocol)"
+            "with its gradient, which a model in plain Python does not have: leave `loss` out (the structured hinge needs "
+            "`max_oracle` only), use Chain, Tree, Matching, PairwiseLabels or Multiclass, or write `encode` "
+            "(fenchel.structured.protocol)"
         )
     encoded = PythonModel(model, examples, labels)
     check(encoded, examples, labels)

@@ -1,4 +1,4 @@
-"""All labels of small examples, one by one: what oracles and sums of encoded models are compared with in tests."""
+"""Enumeration of all labels of small examples, with which tests compare the oracles and sums of encoded models."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Chain:
             raise InputError(f"the log-loss has no cost to rescale with: beta must be 0, got {self.beta!r}")
 
     def encode(self, examples: Any, labels: Any) -> EncodedChain:
-        """The examples as kernels walk them: features stored once, position after position."""
+        """The encoded examples: features are stored once, position after position."""
         if isinstance(examples, Stored):
             rows, features, edges, count, first = self._stored(examples)
             labels = stored_labels(examples, first) if labels is None else list(labels)
@@ -121,7 +121,7 @@ class Chain:
         """The labels with the largest score, for many sequences."""
         model = self._unlabelled(w, examples)
         labels = np.zeros(int(model.first[-1]), dtype=np.int32)
-        best_paths(model, np.ascontiguousarray(w, dtype=np.float64), model.room, labels)
+        best_paths(model, np.ascontiguousarray(w, dtype=np.float64), model.workspace_size, labels)
         return np.split(labels, model.first[1:-1])
 
     def marginals(self, w: np.ndarray, x: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -129,7 +129,7 @@ class Chain:
         model = self._unlabelled(w, [x])
         T, m = int(model.first[-1]), model.m
         nodes, pairs = np.empty(T * m), np.empty(max(T - 1, 0) * m * m)
-        path_marginals(model, np.ascontiguousarray(w, dtype=np.float64), model.room, nodes, pairs)
+        path_marginals(model, np.ascontiguousarray(w, dtype=np.float64), model.workspace_size, nodes, pairs)
         return nodes.reshape(T, m), pairs.reshape(-1, m, m)
 
     def _unlabelled(self, w: np.ndarray, examples: Any) -> EncodedChain:

@@ -1,12 +1,12 @@
 """Encoded examples of chains.
 
-Scores of example i with T positions lie in S as
+The workspace S of example i with T positions holds
 
     safe, top | M: m m | P: tables of m m | U: T m | F: T m | V: T m + T | Q: tables of m m
 
-and at the very end M transposed. M = exp(P - top) of the transitions is made once per pass (`begin_pass`). U: scores of
-labels at positions, with label bias, start and end in them. P: scores of pairs, one table for all positions, or T - 1 if
-transitions depend on features. The rest is scratch.
+and at the very end M transposed. M = exp(P - top) of the transitions is computed once per pass (`begin_pass`). U: scores of
+labels at positions, including label bias, start and end. P: scores of pairs, one table for all positions, or T - 1 tables if
+transitions depend on features. The rest is scratch space.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from fenchel.compile.dispatch import helper
 from fenchel.data.rows import row_column, row_entry, row_span
-from fenchel.structured.chain_gradient import add_marginals, add_pair, add_position, drain_pair, drain_position
+from fenchel.structured.chain_gradient import add_marginals, add_pair, add_position, pop_pair, pop_position
 from fenchel.structured.chain_layout import column_scores, weights_touched
 from fenchel.structured.chain_paths import best_counted_path, best_path
 from fenchel.structured.chain_sums import exp_table, log_sums, scaled_edge_sums, scaled_sums, shift
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 @helper
 def tables(model, T):
-    """How many tables of pair scores an example has."""
+    """The number of tables of pair scores of an example."""
     return 1 if model.edge_features == 0 else max(T - 1, 1)
 
 
 @helper
 def unary_place(model, T):
-    """Where U begins in S."""
+    """The index at which U begins in S."""
     return 2 + model.m * model.m * (1 + tables(model, T))
 
 
 @helper
-def spread_pairs(model, w, P):
+def fill_transitions(model, w, P):
     """P = the scores of transitions, 0 where they have no weight."""
     for q in range(P.size):
         P[q] = 0.0
@@ -86,7 +86,7 @@ class EncodedChain(NamedTuple):
         return np.diff(self.first)
 
     @property
-    def room(self) -> int:
+    def workspace_size(self) -> int:
         T, m = int(np.max(self.sizes)), self.m
         return unary_place(self, T) + 3 * T * m + T + (tables(self, T) + 1) * m * m
 
@@ -126,7 +126,7 @@ class EncodedChain(NamedTuple):
     def begin_pass(self, w, S):
         m = self.m
         P = S[2 + m * m : 2 + 2 * m * m]
-        spread_pairs(self, w, P)
+        fill_transitions(self, w, P)
         M, transposed = S[2 : 2 + m * m], S[S.size - m * m :]
         top, safe = exp_table(P, M)
         S[0], S[1] = safe, top
@@ -151,7 +151,7 @@ class EncodedChain(NamedTuple):
                 U[(T - 1) * m + c] += w[at.end + c]
         for t in range(tables(self, T)):
             P = S[2 + (t + 1) * m * m : 2 + (t + 2) * m * m]
-            spread_pairs(self, w, P)
+            fill_transitions(self, w, P)
             if t < T - 1 and self.edge_features > 0:
                 row = first - i + t
                 start, stop = row_span(self.edges, row)
@@ -180,7 +180,7 @@ class EncodedChain(NamedTuple):
             best_path(U, P, step, m, gold, unit, F, out)
         cost = label_cost(self, i, out)
         if cost + plane_factor(self, cost) * label_margin(self, w, S, i, out) < 0.0:
-            for t in range(T):  # the rounding of large scores
+            for t in range(T):  # a negative plane is due to the rounding of large scores
                 out[t] = gold[t]
 
     def label_cost(self, i, label):
@@ -219,7 +219,7 @@ class EncodedChain(NamedTuple):
                 if t < T - 1 and (new != old or to != was):
                     add_pair(self, i, t, c, b, sign, out)
 
-    def drain_label(self, i, label, out):
+    def pop_square_norm(self, i, label, out):
         first, T, total = self.first[i], label.size, 0.0
         for t in range(T):
             new, old = np.int64(label[t]), np.int64(self.y[first + t])
@@ -227,9 +227,9 @@ class EncodedChain(NamedTuple):
             for side in range(2):
                 c, b = (new, to) if side == 0 else (old, was)
                 if new != old:
-                    total += drain_position(self, i, t, c, out)
+                    total += pop_position(self, i, t, c, out)
                 if t < T - 1 and (new != old or to != was):
-                    total += drain_pair(self, i, t, c, b, out)
+                    total += pop_pair(self, i, t, c, b, out)
         return total
 
     def log_partition(self, w, S, i, a, out):

@@ -1,4 +1,4 @@
-"""Feature vectors of chains, added to w-shaped arrays: of one label, of expectations."""
+"""Add feature vectors of chains to arrays shaped like w: those of one label, and expected ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fenchel.structured.chain_layout import column_add, column_place
 
 @helper
 def pair_place(model, a, b):
-    """Where the transition from a to b lies in w; -1 if it has no weight."""
+    """The index in w of the transition from a to b; -1 if it has no weight."""
     code, low, high = a * model.m + b, 0, model.pairs.size
     while low < high:  # pairs are sorted
         middle = (low + high) // 2
@@ -54,8 +54,8 @@ def add_pair(model, i, t, c, b, a, out):
 
 
 @helper
-def drained(out, place):
-    """The square of out at a place, which becomes 0."""
+def pop_square(out, place):
+    """Set out[place] to 0; returns its square."""
     if place < 0:
         return 0.0
     square = out[place] * out[place]
@@ -64,31 +64,31 @@ def drained(out, place):
 
 
 @helper
-def drain_position(model, i, t, c, out):
-    """The sum of squares of out where `add_position` adds; these become 0."""
+def pop_position(model, i, t, c, out):
+    """Set out to 0 where `add_position` adds; returns the sum of squares."""
     at, row, total = model.at, model.first[i] + t, 0.0
     start, stop = row_span(model.rows, row)
     for k in range(start, stop):
-        total += drained(out, column_place(model.layout, row_column(model.rows, k), c))
+        total += pop_square(out, column_place(model.layout, row_column(model.rows, k), c))
     if at.bias >= 0:
-        total += drained(out, at.bias + c)
+        total += pop_square(out, at.bias + c)
     if at.start >= 0 and t == 0:
-        total += drained(out, at.start + c)
+        total += pop_square(out, at.start + c)
     if at.start >= 0 and row == model.first[i + 1] - 1:
-        total += drained(out, at.end + c)
+        total += pop_square(out, at.end + c)
     return total
 
 
 @helper
-def drain_pair(model, i, t, c, b, out):
-    """The sum of squares of out where `add_pair` adds; these become 0."""
-    total = drained(out, pair_place(model, c, b))
+def pop_pair(model, i, t, c, b, out):
+    """Set out to 0 where `add_pair` adds; returns the sum of squares."""
+    total = pop_square(out, pair_place(model, c, b))
     if model.edge_features > 0:
         row, m = model.first[i] - i + t, model.m
         start, stop = row_span(model.edges, row)
         for k in range(start, stop):
             column = np.int64(row_column(model.edges, k))
-            total += drained(out, model.at.edges + (column * m + c) * m + b)
+            total += pop_square(out, model.at.edges + (column * m + c) * m + b)
     return total
 
 

@@ -1,4 +1,4 @@
-"""From lists of sequences, or rows on disk, to rows, one after the other."""
+"""Convert lists of sequences, or rows on disk, to one matrix with the positions of all sequences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stored_positions(stored: Any) -> tuple[Any, int, np.ndarray]:
     first = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [groups.size]]).astype(np.int64)
     names, times = np.unique(groups[first[:-1]], return_counts=True)
     if np.any(times > 1):
-        raise InputError(f"the rows of sequence {names[times > 1][0]} are not one behind the other in {stored.folder}")
+        raise InputError(f"the rows of sequence {names[times > 1][0]} are not consecutive in {stored.folder}")
     rows = accept_matrix(stored)[1]
     return rows, stored.shape[1], read_only(first)
 

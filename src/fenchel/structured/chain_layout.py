@@ -1,4 +1,4 @@
-"""Where the weight of a feature for a label lies in w: for all pairs of them, or for those seen in training."""
+"""The layout of the emission weights in w: for all pairs of feature and label, or for those seen in training."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def column_add(layout, j, x, p, out):
 
 @method()
 def column_place(layout, j, c):
-    """Where the weight of feature j for label c lies; -1 if there is none."""
+    """The index of the weight of feature j for label c; -1 if there is none."""
 
 
 class Full(NamedTuple):
@@ -98,7 +98,7 @@ def observed(rows: Any, features: int, y: np.ndarray, m: int) -> Observed:
     codes = columns.astype(np.int64) * m + np.repeat(y, np.diff(indptr).astype(np.int64))
     codes = np.unique(codes[values != 0.0])
     start = np.searchsorted(codes, np.arange(features + 1, dtype=np.int64) * m)
-    narrow = np.uint16 if m <= 1 << 16 else np.uint32  # what is read at every feature should stay in the cache
+    narrow = np.uint16 if m <= 1 << 16 else np.uint32  # arrays that are read for every feature should stay in the cache
     short = np.uint32 if codes.size < 1 << 32 else np.uint64
     return Observed(read_only(start.astype(short)), read_only((codes % m).astype(narrow)))
 
@@ -112,7 +112,7 @@ def observed_pairs(y: np.ndarray, first: np.ndarray, m: int) -> np.ndarray:
 
 
 def weights_touched(rows: Any, layout: Full | Observed) -> int:
-    """How many weights the scores of all positions are sums of."""
+    """The number of weights that are added in the scores of all positions."""
     if isinstance(layout, Full):
         return size(rows) * layout.m
     labels = np.diff(layout.start).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Best paths of a chain: plain, and for every number of wrong positions.
+"""Best paths of a chain: overall, and for every number of wrong positions.
 
 Scores are flat: U[t m + c] of label c at position t; P[t step + a m + b] of a followed by b between positions t and t + 1.
 A step of 0 means that all pairs of positions share one table.
@@ -16,7 +16,7 @@ from fenchel.structured.chain_sums import fill
 def best_path(U, P, step, m, gold, extra, F, out):
     """out = argmax of the sum of scores, plus `extra` for every position that differs from gold; F: T m numbers of scratch.
 
-    F_t[b] = U_t[b] + extra [b wrong] + max_a (F_{t-1}[a] + P[a, b]); the way back finds its maximum again.
+    F_t[b] = U_t[b] + extra [b wrong] + max_a (F_{t-1}[a] + P[a, b]); the backward pass recomputes the maximising labels.
     """
     T = out.size
     for t in range(T):
@@ -50,7 +50,7 @@ def best_path(U, P, step, m, gold, extra, F, out):
 def best_counted_path(U, P, step, m, gold, unit, beta, out):
     """out = argmax over paths of L + L^beta (score - score of gold), L = unit (positions that differ from gold).
 
-    D[t, b, h] is the best score of positions 0 .. t that ends in b with h of them wrong; for each h the plane grows with it.
+    D[t, b, h] is the best score of positions 0 .. t that ends in b with h of them wrong; for fixed h the plane grows with D.
     """
     T = out.size
     D = np.full((T, m, T + 1), -np.inf)
@@ -82,7 +82,7 @@ def best_counted_path(U, P, step, m, gold, unit, beta, out):
 
 @kernel
 def _count_on(before, now, U, P, at, m, gold, t):
-    """One position further: now[b, h] from before[a, h or h - 1]."""
+    """Advance by one position: compute now[b, h] from before[a, h or h - 1]."""
     for b in range(m):
         wrong = 1 if b != gold else 0
         row = now[b]

@@ -1,4 +1,4 @@
-"""What a trained chain says about sequences."""
+"""Predictions of a trained chain: best paths and marginals."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fenchel.structured.protocol import part_scores
 
 
 @kernel
-def best_paths(model, w, room, labels):
+def best_paths(model, w, workspace_size, labels):
     """The labels with the largest score, of all examples, flat."""
-    m, S = model.m, np.empty(room)
+    m, S = model.m, np.empty(workspace_size)
     step = m * m if model.edge_features > 0 else 0
     for i in range(model.first.size - 1):
         first, T = model.first[i], model.first[i + 1] - model.first[i]
@@ -25,9 +25,9 @@ def best_paths(model, w, room, labels):
 
 
 @kernel
-def path_marginals(model, w, room, nodes, pairs):
+def path_marginals(model, w, workspace_size, nodes, pairs):
     """The marginals of the one example's labels and pairs of labels."""
-    m, S, T = model.m, np.empty(room), model.first[1]
+    m, S, T = model.m, np.empty(workspace_size), model.first[1]
     part_scores(model, w, 0, S)
     at = unary_place(model, T)
     scores = np.empty(max(T - 1, 1) * m * m)

@@ -1,13 +1,14 @@
 """Sums over all paths of a chain: log partition function and marginals.
 
-Scores lie as in `chain_paths`. First every position's largest score is taken off (`shift`), so that exp never overflows. Then
+Scores are stored as in `chain_paths`. First the largest score of every position is subtracted (`shift`), so that exp never
+overflows. Then
 
 scaled_sums    forward and backward in probabilities, each position's scaled to sum 1: a multiplication per pair of labels
 log_sums       forward and backward in logarithms: an exponential per pair of labels, for scores of any size
 
-Scaled sums lose nothing as long as the scores of pairs differ by at most RANGE. What a position loses because it is below
-1e-308 of the position's sum is, one position later, below 1e-308 exp(RANGE) of what is kept *in every label*, and so for
-ever after; and each position's sum is at least exp(-RANGE).
+Scaled sums are accurate as long as the scores of pairs differ by at most RANGE. A term that underflows, below 1e-308 of the
+position's sum, is at all later positions below 1e-308 exp(RANGE) of what remains *in every label*; and each position's sum is
+at least exp(-RANGE).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ROUND = 1.5 * 2.0**52  # adding and subtracting it rounds to an integer
 
 @helper
 def fill(x, value):
-    """x = value: much quicker to compile than a slice assignment."""
+    """x = value; much faster to compile than a slice assignment."""
     for k in range(x.size):
         x[k] = value
 
@@ -41,7 +42,7 @@ def exp_table(P, M):
 
 @kernel(fastmath=True)
 def shift(U, m, gold):
-    """Take the largest score of each position off; returns sum_t (that score - the gold label's)."""
+    """Subtract the largest score of each position; returns sum_t (that score - the gold label's)."""
     total = 0.0
     for t in range(gold.size):
         row = U[t * m : (t + 1) * m]
@@ -56,9 +57,9 @@ def shift(U, m, gold):
 
 @kernel
 def exp_all(x, scratch):
-    """x = exp(x) for x <= 0, in operations that work on several numbers at once; below exp(-708) it stays there.
+    """x = exp(x) for x <= 0, by operations that vectorise; at least exp(-708).
 
-    exp(x) = 2^n exp(r), |r| <= log(2) / 2, the second factor by its series. Not fastmath: r needs its operations in this order.
+    exp(x) = 2^n exp(r), |r| <= log(2) / 2, the second factor by its series. Not fastmath: r needs this order of operations.
     """
     bits = scratch.view(np.int64)
     for k in range(x.size):
@@ -97,7 +98,7 @@ def add_rows(out, x, stride, R, count, m):
 def scaled_sums(U, M, transposed, m, F, V, Q):
     """log sum over paths of exp(U + log M) with one table M for all pairs of positions.
 
-    U becomes the marginals of labels, Q those of pairs, summed over positions. V has room for T m + T numbers.
+    U becomes the marginals of labels, Q those of pairs, summed over positions. V holds T m + T numbers.
     F_t = e_t (F_{t-1} M) / scale_t with e = exp(U); V_t = e_t B_t / scale_t; B_{t-1} = M V_t; pair marginals F_{t-1} M V_t.
     """
     T = U.size // m
@@ -150,7 +151,7 @@ def scaled_edge_sums(U, M, m, F, V):
 
 @kernel(fastmath=True)
 def _forward(U, M, step, m, F, scale):
-    """F = the scaled forward sums, scale what they were multiplied by; returns the log of the sum over paths. U are exps."""
+    """F = the scaled forward sums, scale = their factors; returns the log of the sum over paths. U holds exponentials."""
     value, product = 0.0, 1.0
     for t in range(U.size // m):
         row, own = F[t * m : (t + 1) * m], U[t * m : (t + 1) * m]

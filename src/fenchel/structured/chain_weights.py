@@ -19,7 +19,7 @@ class ChainWeights(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where the parts of w begin (-1: there is no such part) and its length."""
+    """The indices at which the parts of w begin (-1: there is no such part) and the length of w."""
 
     bias: int
     pairs: int
@@ -30,7 +30,7 @@ class Places(NamedTuple):
 
 
 def places(emissions: int, pairs: int, m: int, edge_features: int, bias: bool, ends: bool) -> Places:
-    """Where the parts of w begin."""
+    """The indices at which the parts of w begin."""
     at_pairs = emissions + bias * m
     at_start = at_pairs + pairs
     at_edges = at_start + 2 * m * ends

@@ -1,4 +1,4 @@
-"""Which models have marginals as dual points."""
+"""The models whose dual points can be marginals."""
 
 from __future__ import annotations
 

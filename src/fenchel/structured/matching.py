@@ -64,7 +64,7 @@ class Matching:
         return EncodedMatchings(edges, first, places, rows, columns, y, features, bool(self.partial), *costs)
 
     def _gold(self, i: int, label: object, shape: tuple[int, int]) -> np.ndarray:
-        wanted = _wish(f"the label of example {i}", label, shape)
+        wanted = _edge_matrix(f"the label of example {i}", label, shape)
         rows, columns = shape
         for side, counts in (("column", wanted.sum(axis=0)), ("row", wanted.sum(axis=1))):
             if counts.max() > 1:
@@ -89,13 +89,13 @@ class Matching:
         array([-1,  0,  1], dtype=int32)
         """
         shape = _edges(0, x)[1]
-        wanted = _wish("the label", label, shape)
-        worth = np.zeros(shape) if weights is None else np.asarray(weights, dtype=np.float64)
-        if worth.shape != shape or not np.isfinite(worth).all():
-            raise InputError(f"weights must be finite, of shape {shape}, got shape {worth.shape}")
-        spread = float(np.ptp(worth)) or 1.0
-        worth = (worth - worth.min()) / (spread * (1.0 + min(shape)))  # all of them together weigh less than an edge
-        benefit = wanted + (np.where(wanted, worth, -1.0) if self.partial else worth)
+        wanted = _edge_matrix("the label", label, shape)
+        weight = np.zeros(shape) if weights is None else np.asarray(weights, dtype=np.float64)
+        if weight.shape != shape or not np.isfinite(weight).all():
+            raise InputError(f"weights must be finite, of shape {shape}, got shape {weight.shape}")
+        scale = float(np.ptp(weight)) or 1.0
+        weight = (weight - weight.min()) / (scale * (1.0 + min(shape)))  # all weights together are less than an edge
+        benefit = wanted + (np.where(wanted, weight, -1.0) if self.partial else weight)
         out = np.empty(shape[0], dtype=np.int32)
         heaviest(benefit.ravel(), *shape, bool(self.partial), out)
         return out
@@ -130,8 +130,8 @@ def _edges(i: int, x: Sequence[Any]) -> tuple[Any, tuple[int, int]]:
     return array.reshape(-1, array.shape[2]), array.shape[:2]
 
 
-def _wish(name: str, label: Any, shape: tuple[int, int]) -> np.ndarray:
-    """The edges of a label as a matrix of truth values, whether they are a matching or not."""
+def _edge_matrix(name: str, label: Any, shape: tuple[int, int]) -> np.ndarray:
+    """The edges of a label as a boolean matrix, whether they are a matching or not."""
     rows, columns = shape
     y = np.asarray(label.toarray() if sp.issparse(label) else label)
     if y.shape == shape and is_number_or_bool(y) and np.isin(y, (0, 1)).all():

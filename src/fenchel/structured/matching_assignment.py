@@ -1,4 +1,4 @@
-"""The assignment problem: the matching of most benefit, by shortest augmenting paths (Jonker and Volgenant 1987)."""
+"""The assignment problem: the matching of largest benefit, by shortest augmenting paths (Jonker and Volgenant 1987)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fenchel.compile.kernel import kernel
 def assign(benefit, rows, columns, out):
     """out[r] = c for the matching of min(rows, columns) edges with the largest sum of benefit[r columns + c], else -1.
 
-    False, and out is not to be used, if a benefit is not finite or sums of them overflow. O(min^2 max) operations.
+    Returns False, and out is undefined, if a benefit is not finite or sums of them overflow. O(min^2 max) operations.
 
     >>> import numpy as np
     >>> out = np.zeros(2, dtype=np.int32)
@@ -23,7 +23,7 @@ def assign(benefit, rows, columns, out):
     along, across = (columns, 1) if wide else (1, columns)
     u, v, shortest = np.zeros(few), np.zeros(many), np.empty(many)
     path, mate, owner = np.empty(many, np.int64), np.full(few, -1, np.int64), np.full(many, -1, np.int64)
-    order = np.arange(many)  # columns that the search has left come first, those that it has reached last
+    order = np.arange(many)  # columns that the search has not reached yet come first, those that it has reached last
     for row in range(few):
         shortest[:] = np.inf
         left, lowest, i, sink = many, 0.0, row, -1
@@ -56,7 +56,7 @@ def assign(benefit, rows, columns, out):
 
 @kernel
 def flip(path, mate, owner, row, sink):
-    """Edges along the augmenting path from row to sink change sides."""
+    """Flip the edges along the augmenting path from row to sink."""
     i = -1
     while i != row:  # up the tree of shortest paths, whose root is row
         i = path[sink]
@@ -66,7 +66,7 @@ def flip(path, mate, owner, row, sink):
 
 @kernel
 def heaviest(benefit, rows, columns, partial, out):
-    """`assign` with benefits that may be negative; partial: only edges of benefit above 0 are kept, their number is free."""
+    """`assign` with benefits that may be negative; if partial, only edges of positive benefit are kept, in any number."""
     if not partial:
         return assign(benefit, rows, columns, out)
     kept = np.empty(rows * columns)

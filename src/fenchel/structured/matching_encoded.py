@@ -38,7 +38,7 @@ class EncodedMatchings(NamedTuple):
         return self.features
 
     @property
-    def room(self) -> int:
+    def workspace_size(self) -> int:
         return int(np.max(np.diff(self.first)))
 
     @property
@@ -78,9 +78,9 @@ class EncodedMatchings(NamedTuple):
             if gold[r] >= 0:
                 benefit[r * columns + gold[r]] -= self.false_positive + self.false_negative
         if strange >= 0 or not heaviest(benefit, rows, columns, self.partial, out):
-            diagonal(rows, columns, max(strange, 0), out)  # whoever adds up its score sees that it is no number
+            diagonal(rows, columns, max(strange, 0), out)  # a label whose score is not finite, which the caller detects
         elif label_cost(self, i, out) + label_margin(self, w, S, i, out) < 0.0:
-            for r in range(rows):  # the rounding of large scores
+            for r in range(rows):  # a negative plane is due to the rounding of large scores
                 out[r] = gold[r]
 
     def label_cost(self, i, label):
@@ -110,7 +110,7 @@ class EncodedMatchings(NamedTuple):
                 if gold >= 0:
                     axpy(self.edges, np.uint64(line + gold), -a, out)
 
-    def drain_label(self, i, label, out):
+    def pop_square_norm(self, i, label, out):
         total = 0.0
         for r in range(self.rows[i]):
             gold, line = self.y[self.places[i] + r], self.first[i] + r * self.columns[i]

@@ -1,4 +1,4 @@
-"""Many classes as the smallest structured model."""
+"""Multiclass classification, the smallest structured model."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class EncodedClasses(NamedTuple):
         return self.features * self.m
 
     @property
-    def room(self) -> int:
+    def workspace_size(self) -> int:
         return self.m
 
     @property
@@ -126,7 +126,7 @@ class EncodedClasses(NamedTuple):
             out[at + label[0]] += x
             out[at + self.y[i]] -= x
 
-    def drain_label(self, i, label, out):
+    def pop_square_norm(self, i, label, out):
         total = 0.0
         start, stop = row_span(self.rows, i)
         for k in range(start, stop):

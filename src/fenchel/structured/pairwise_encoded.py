@@ -46,7 +46,7 @@ class EncodedSets(NamedTuple):
         return (self.features + 1) * self.m + self.m * (self.m - 1) // 2
 
     @property
-    def room(self) -> int:
+    def workspace_size(self) -> int:
         return self.m
 
     @property
@@ -91,11 +91,11 @@ class EncodedSets(NamedTuple):
             u[c] = S[c] + self.unit * (1 - 2 * self.y[i, c])
         best_set(u, Q, self.nodes, out)
         if label_cost(self, i, out) + label_margin(self, w, S, i, out) < 0.0:
-            for c in range(m):  # the rounding of large scores, or the limit
+            for c in range(m):  # a negative plane is due to the rounding of large scores, or to the limit of nodes
                 out[c] = self.y[i, c]
 
     def plane_ceiling(self, w, S, i):
-        """What no plane of example i exceeds at w, where `nodes` may not be enough to find the largest one."""
+        """An upper bound of all planes of example i at w; needed if `nodes` may be too few to find the largest one."""
         if self.nodes == 0:
             return -np.inf
         m, gold = self.m, 0.0
@@ -138,7 +138,7 @@ class EncodedSets(NamedTuple):
             for c in range(m):
                 out[row + c] += x * (label[c] - self.y[i, c])
 
-    def drain_label(self, i, label, out):
+    def pop_square_norm(self, i, label, out):
         total, m = 0.0, self.m
         for j in range(self.features * m, out.size):
             total += out[j] * out[j]

@@ -1,4 +1,4 @@
-"""Sets of labels with a weight for every pair."""
+"""Label sets (multilabel classification) with a weight for every pair of labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fenchel.structured.parameters import known_loss
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MOST_SUMMED = 20  # labels: the sum over 2^20 sets takes about 20 ms an example, and 12 MB
+MAX_SUMMED_LABELS = 20  # labels: the sum over 2^20 sets takes about 20 ms an example, and 12 MB
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class PairwiseLabels:
 
     The max-oracle is exact for any m: branch and bound, which took under 0.5 ms on random problems of 20 labels, but in the
     worst case, many labels with large pair weights of both signs, takes a time exponential in m. `nodes` limits it per call;
-    the certificate then counts with a bound of what it may have missed. loss="log" sums over all 2^m sets, for m up to 20.
+    the certificate then bounds what the oracle may have missed. loss="log" sums over all 2^m sets, for m up to 20.
 
     >>> import fenchel
     >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
@@ -55,9 +55,9 @@ class PairwiseLabels:
         matrix, rows = accept_matrix(examples, "examples")
         y = _label_matrix(labels, matrix.shape[0])
         m = y.shape[1]
-        if self.loss == "log" and m > MOST_SUMMED:
+        if self.loss == "log" and m > MAX_SUMMED_LABELS:
             raise InputError(
-                f"loss='log' sums over all 2^m label sets, m = {m} labels are too many (up to {MOST_SUMMED}). Use loss='hinge'"
+                f"loss='log' sums over all 2^m label sets, m = {m} is too many (up to {MAX_SUMMED_LABELS}). Use loss='hinge'"
             )
         unit = 1.0 / m if self.normalise else 1.0
         return EncodedSets(rows, read_only(y), matrix.shape[1], m, unit, int(self.nodes or 0))
@@ -76,9 +76,9 @@ class PairwiseLabels:
         array([0.5, 0.5])
         """
         u, Q = self._scores(w, x)
-        if u.size > MOST_SUMMED:
+        if u.size > MAX_SUMMED_LABELS:
             raise InputError(
-                f"marginals sum over all 2^m label sets: {u.size} labels are too many (up to {MOST_SUMMED})"
+                f"marginals sum over all 2^m label sets: {u.size} labels are too many (up to {MAX_SUMMED_LABELS})"
             )
         pairs = np.zeros((u.size, u.size))
         sums_of_sets(u, Q, pairs)

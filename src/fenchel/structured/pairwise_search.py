@@ -6,17 +6,17 @@ import numpy as np
 
 from fenchel.compile.kernel import kernel
 
-MOST_CHANGES = 10  # per label: a climb changes most labels once
-SWEEPS = 3  # against one: equal on easy random problems, about twice as fast on hard ones of 30 and 40 labels
+MAX_CHANGES_PER_LABEL = 10  # of the local search, which changes most labels once
+SWEEPS = 3  # compared with one: equal on easy random problems, about twice as fast on hard ones of 30 and 40 labels
 
 
 @kernel
 def best_set(u, Q, limit, out):
-    """(value, ceiling): out = the best y, its value, and what no y exceeds. Q symmetric, diagonal 0.
+    """out = the best y; returns (its value, an upper bound of the values of all y). Q is symmetric with diagonal 0.
 
-    The two are equal, and y is optimal, unless `limit` nodes (0: no limit) were not enough. A node settles the labels whose
-    best value the others cannot change (persistency), then bounds what is left by `bound`. The open nodes are a stack: of two
-    children the one without the label waits below the other.
+    The two are equal, and y is optimal, unless `limit` nodes (0: no limit) were not enough. A node fixes the labels whose
+    best value the others cannot change (persistency), then bounds the rest by `bound`. The open nodes form a stack: of two
+    children, the one without the label lies below the other.
     """
     m, nodes = u.size, 0
     best = climb(u, Q, out)
@@ -28,7 +28,7 @@ def best_set(u, Q, limit, out):
     while top >= 0 and (limit == 0 or nodes < limit):  # a node has two children and at most m levels are below
         nodes += 1
         y, gain = ys[top], gains[top]
-        values[top] += settle(Q, y, gain)
+        values[top] += fix_persistent(Q, y, gain)
         left = free_labels(y, free)
         ceilings[top] = values[top] + bound(Q, gain, free[:left], best - values[top])
         if left == 0 and values[top] > best:
@@ -41,7 +41,7 @@ def best_set(u, Q, limit, out):
         for k in range(m):
             ys[top + 1, k], gains[top + 1, k] = y[k], gain[k]
         k = most_coupled(Q, free[:left])
-        values[top + 1] = values[top] + choose(Q, ys[top + 1], gains[top + 1], k, 1)
+        values[top + 1] = values[top] + set_label(Q, ys[top + 1], gains[top + 1], k, 1)
         ceilings[top + 1] = ceilings[top]
         y[k] = 0
         top += 1
@@ -63,8 +63,8 @@ def free_labels(y, free):
 
 
 @kernel
-def choose(Q, y, gain, k, value):
-    """Set label k; gain: what each label is worth given those that are set. Returns what was won."""
+def set_label(Q, y, gain, k, value):
+    """Set label k; `gain` holds the gain of each label given those that are set. Returns the increase of the value."""
     y[k] = value
     if value == 0:
         return 0.0
@@ -74,8 +74,8 @@ def choose(Q, y, gain, k, value):
 
 
 @kernel
-def settle(Q, y, gain):
-    """Set free labels as long as their best value does not depend on the other free ones; returns what was won."""
+def fix_persistent(Q, y, gain):
+    """Set free labels while their best value does not depend on the other free ones; returns the increase of the value."""
     won, changed = 0.0, True
     while changed:  # a label is set in every round
         changed = False
@@ -87,14 +87,14 @@ def settle(Q, y, gain):
                         low += min(Q[k, j], 0.0)
                         high += max(Q[k, j], 0.0)
                 if high <= 0.0 or low >= 0.0:
-                    won += choose(Q, y, gain, k, 0 if high <= 0.0 else 1)
+                    won += set_label(Q, y, gain, k, 0 if high <= 0.0 else 1)
                     changed = True
     return won
 
 
 @kernel
 def most_coupled(Q, free):
-    """The free label whose pairs with the others weigh most."""
+    """The free label with the largest sum of absolute pair weights with the others."""
     k, most = free[0], -1.0
     for i in free:
         weight = 0.0
@@ -107,10 +107,10 @@ def most_coupled(Q, free):
 
 @kernel
 def bound(Q, gain, free, enough):
-    """At least the most that the free labels can add; no effort is spent once it is down to `enough`.
+    """An upper bound of what the free labels can add; it is no longer improved once it is at most `enough`.
 
     Q y y' <= t y + (Q - t) y' with any t in [0, Q] for Q > 0, and <= t (1 - y - y') with any t in [0, -Q] for Q < 0. With
-    c the coefficients of the y, the bound is sum max(c, 0) + sum of the second t; sweeps choose each t best, given the others.
+    c the coefficients of the y, the bound is sum max(c, 0) + sum of the second t; sweeps optimise each t.
     Their limit is near the roof dual, the bound of the linear relaxation.
     """
     size, constant, above = free.size, 0.0, 0.0
@@ -141,16 +141,16 @@ def bound(Q, gain, free, enough):
 
 @kernel
 def climb(u, Q, out):
-    """A set that no change of one label improves, unless that takes too many changes; returns its value."""
+    """Local search: a set that no change of one label improves, unless that takes too many changes; returns its value."""
     gain, value = u.copy(), 0.0
     out[:] = 0
-    for _ in range(MOST_CHANGES * u.size):  # any set will do to begin with: `best_set` goes on from there
+    for _ in range(MAX_CHANGES_PER_LABEL * u.size):  # `best_set` may start from any set
         best, at = 0.0, -1
         for k in range(u.size):
             step = gain[k] if out[k] == 0 else -gain[k]
             if step > best:
                 best, at = step, k
-        if at < 0 or not value + best > value:  # below rounding, steps could go round in circles
+        if at < 0 or not value + best > value:  # gains below rounding errors could lead to cycles
             break
         sign = 1.0 if out[at] == 0 else -1.0
         value += best

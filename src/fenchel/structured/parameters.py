@@ -1,4 +1,4 @@
-"""Checks that structured models share."""
+"""Validation shared by structured models."""
 
 from __future__ import annotations
 

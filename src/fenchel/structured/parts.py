@@ -1,4 +1,4 @@
-"""Labels made of parts: the marginals of a distribution over labels, of which there are too many to write down.
+"""Labels made of parts: the marginals of a distribution over labels, which are too many to enumerate.
 
 For models in which score and cost of a label are sums over its parts, c_i + F_i'w over all parts of example i, the average of
 phi_i(y) and L_i(y) under a distribution of labels needs only the probability mu of each part: F_i mu and <c_i, mu>. The set of
@@ -10,11 +10,11 @@ clique_scores(parts, w, cost, i, S, o) o = F_i'w + cost c_i
 add_cliques(parts, i, mu, a, S, out)   out += a (F_i mu - phi_i(gold)); returns <c_i, mu>
 project_cliques(parts, i, theta)       theta becomes the nearest marginals
 gibbs_cliques(parts, i, theta)         theta becomes the marginals of p(y) proportional to exp(sum of theta over its parts)
-recover_cliques(parts, i, mu)          mu, any finite numbers, becomes marginals; those of a distribution stay as they are
+recover_cliques(parts, i, mu)          mu, any finite numbers, becomes marginals; exact marginals are not changed
 label_reach(parts, i)                  a bound on |phi_i(y) - phi_i(gold)| over all labels
 =====================================  ============================================================================
 
-and, in Python only, `sizes` (numbers of parts) and `room` (numbers that S must hold).
+and, in Python only, `sizes` (numbers of parts) and `workspace_size` (the length of S).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def gibbs_cliques(parts, i, theta):
 
 @method(inline=False)
 def recover_cliques(parts, i, mu):
-    """mu = marginals near it, exactly; any finite numbers will do."""
+    """mu = exact marginals near it; mu may be any finite numbers."""
 
 
 @method(inline=False)

@@ -1,7 +1,7 @@
 """Parts of `Chain`: pairs of labels of neighbouring positions.
 
 The parts of a sequence of T positions are T - 1 tables of m x m numbers (for T = 1 the m labels). Score and cost of position t
-belong to table t, those of the last position to the last table: to each exactly once.
+belong to table t, those of the last position to the last table, so that each is counted exactly once.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class ChainParts(NamedTuple):
         return np.where(T == 1, m, (T - 1) * m * m)
 
     @property
-    def room(self) -> int:
-        return self.chain.room
+    def workspace_size(self) -> int:
+        return self.chain.workspace_size
 
     def parts_size(self, i):
         T, m = positions(self, i), self.chain.m

@@ -22,8 +22,8 @@ class ClassParts(NamedTuple):
         return np.full(self.classes.n, self.classes.m)
 
     @property
-    def room(self) -> int:
-        return self.classes.room
+    def workspace_size(self) -> int:
+        return self.classes.workspace_size
 
     def parts_size(self, i):
         return self.classes.m

@@ -1,4 +1,4 @@
-"""Distributions over few labels: the simplex."""
+"""Distributions over a few labels: operations on the simplex."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gibbs_simplex(theta):
 
 @kernel
 def recover_simplex(mu):
-    """mu = what is positive of it, scaled to sum 1."""
+    """mu = its positive part, scaled to sum 1."""
     total = 0.0
     for k in range(mu.size):
         mu[k] = mu[k] if mu[k] > 0.0 else 0.0

@@ -13,8 +13,8 @@ class Pool(NamedTuple):
     """Labels of every example with weights: the dual point of a structured hinge loss.
 
     The labels of example i are start[i] .. start[i+1]; label k is labels[offsets[k]:offsets[k+1]]. Weights are at least 0 and
-    sum to at most 1 per example; what is missing to 1 lies on the gold label, whose plane is 0. Planes are recomputed from the
-    labels by whoever judges them.
+    sum to at most 1 per example; the gold label, whose plane is 0, has the rest. The certificate recomputes the planes from the
+    labels.
     """
 
     start: np.ndarray
@@ -26,8 +26,8 @@ class Pool(NamedTuple):
 class Marginals(NamedTuple):
     """Probabilities of the parts of every example: values[start[i]:start[i+1]] are those of example i (see `parts`).
 
-    They are one dual point of a structured hinge loss, `Pool` is the other. Only the share `scale` of the distribution is
-    theirs; the rest lies on the gold label, whose plane is 0. Whoever judges them first makes marginals of them.
+    They are one kind of dual point of a structured hinge loss, `Pool` is the other. Their weight is `scale`; the gold label,
+    whose plane is 0, has the rest. The certificate first makes them exact marginals.
     """
 
     start: np.ndarray
@@ -44,7 +44,7 @@ class Gibbs(NamedTuple):
 
 
 def fits(pool: Pool, model: object) -> bool:
-    """Whether the arrays are those of a pool for these encoded examples, with labels that the model knows."""
+    """Whether the arrays form a pool for these encoded examples, with labels that are valid for the model."""
     sizes, n = np.asarray(model.sizes), model.n  # type: ignore[attr-defined]
     if pool.start.shape != (n + 1,) or pool.start.dtype != np.int64 or pool.offsets.dtype != np.int64:
         return False
@@ -59,15 +59,15 @@ def fits(pool: Pool, model: object) -> bool:
     )  # fmt: skip
 
 
-def empty_pool(sizes: np.ndarray, room: np.ndarray) -> Pool:
-    """A pool with room[i] labels of weight 0 for each example."""
-    start = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum(np.repeat(sizes, room))]).astype(np.int64)
+def empty_pool(sizes: np.ndarray, capacity: np.ndarray) -> Pool:
+    """A pool with capacity[i] labels of weight 0 for each example."""
+    start = np.concatenate([[0], np.cumsum(capacity)]).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(np.repeat(sizes, capacity))]).astype(np.int64)
     return Pool(start, np.zeros(int(start[-1])), offsets, np.zeros(int(offsets[-1]), dtype=np.int32))
 
 
 def enlarged(pool: Pool, sizes: np.ndarray, more: np.ndarray) -> Pool:
-    """The labels of weight above 0, with room for `more` further ones in each example."""
+    """A copy of the labels of positive weight, with space for `more` further ones in each example."""
     used = np.bincount(owners(pool)[pool.weights > 0.0], minlength=sizes.size)
     found = empty_pool(sizes, used + more)
     pack(pool.start, pool.weights, pool.offsets, pool.labels, *found)
@@ -80,18 +80,18 @@ def owners(pool: Pool) -> np.ndarray:
 
 
 def pool_of(sizes: np.ndarray, labelings: list[np.ndarray], weights: np.ndarray) -> Pool:
-    """Several labels for every example, each labeling one flat array, with one weight per labeling."""
+    """A pool of several labels for every example: each labeling is one flat array, with one weight per labeling."""
     pool = empty_pool(sizes, np.full(sizes.size, len(labelings)))
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     for k, flat in enumerate(labelings):
-        spread(flat, first, k, pool.start, pool.offsets, pool.labels)
+        fill_labels(flat, first, k, pool.start, pool.offsets, pool.labels)
     pool.weights[:] = np.tile(weights, sizes.size)
     return pool
 
 
 @kernel
-def spread(flat, first, k, start, offsets, labels):
-    """Label k of every example from a flat labeling."""
+def fill_labels(flat, first, k, start, offsets, labels):
+    """Write label k of every example from a flat labeling."""
     for i in range(start.size - 1):
         at = offsets[start[i] + k]
         for j in range(first[i + 1] - first[i]):

@@ -1,4 +1,4 @@
-"""What a structured model is, twice: as users write it, and as kernels walk it.
+"""The interface of a structured model: as users write it, and as kernels use it.
 
 A user's model is any object with
 
@@ -17,21 +17,21 @@ arrays, the encoded examples with their gold labels. A label of example i is an 
 
 =====================================  ====================================================================================
 label_size(model, i)                   entries of a label of example i
-part_scores(model, w, i, S)            S = what the scores of all labels of example i are made of at w; `room` numbers at most
+part_scores(model, w, i, S)            S = the scores of the parts of example i at w; at most `workspace_size` numbers
 best_label(model, w, S, i, o)          o = the label with the largest plane at w
 label_cost(model, i, y)                L_i(y)
 label_margin(model, w, S, i, y)        <w, phi_i(y) - phi_i(gold)>
-plane_ceiling(model, w, S, i)          what no plane of example i exceeds at w; optional, for oracles that are not exact
+plane_ceiling(model, w, S, i)          an upper bound of all planes of example i at w; optional, for inexact oracles
 plane_factor(model, cost)              f: the plane of label y is L + f <w, phi(y) - phi(gold)>; 1 unless slack is rescaled
 add_label(model, i, y, a, out)         out += a (phi_i(y) - phi_i(gold))
-drain_label(model, i, y, out)          the sum of squares of out where phi_i(y) or phi_i(gold) may not be 0; these become 0
-begin_pass(model, w, S)                what `log_partition` calls at this w share, kept in S; optional. Called once before them
-score_size(model, S, i)                how large the numbers are whose sums are scores of example i, for rounding; optional
+pop_square_norm(model, i, y, out)      set out to 0 where phi_i(y) or phi_i(gold) may not be 0; the sum of squares there
+begin_pass(model, w, S)                called once per w, before `log_partition`: stores in S what all examples share; optional
+score_size(model, S, i)                magnitude of the terms of the scores of example i, for rounding errors; optional
 log_partition(model, w, S, i, a, out)  log sum_y exp <w, phi_i(y) - phi_i(gold)>; out += a (E phi_i - phi_i(gold)); optional
 =====================================  ====================================================================================
 
-and, in Python only, properties `d`, `n`, `room`, `sizes` (label sizes), `work` (stored numbers that one pass touches), `exact`,
-and methods `gold(i)`, `decode(i, y)` (the label as the user writes it). The structured hinge loss of an example is
+and, in Python only, properties `d`, `n`, `workspace_size`, `sizes` (label sizes), `work` (stored numbers that a pass reads),
+`exact`, and methods `gold(i)`, `decode(i, y)` (the label as the user writes it). The structured hinge loss of an example is
 the largest plane of its labels; the gold label's plane is 0.
 """
 
@@ -49,7 +49,7 @@ class StructuredModel(Protocol):
     """A shipped model, for annotations; x is an input and y a label as the user writes them."""
 
     def encode(self, examples: Sequence[Any], labels: Sequence[Any]) -> EncodedModel:
-        """The examples with their gold labels, as arrays that kernels walk."""
+        """The examples with their gold labels, as arrays for kernels."""
 
 
 class EncodedModel(Protocol):
@@ -64,8 +64,8 @@ class EncodedModel(Protocol):
         """The number of examples."""
 
     @property
-    def room(self) -> int:
-        """The most numbers that `part_scores` writes for an example."""
+    def workspace_size(self) -> int:
+        """The largest number of entries that `part_scores` writes for an example."""
 
     @property
     def sizes(self) -> np.ndarray:
@@ -73,7 +73,7 @@ class EncodedModel(Protocol):
 
     @property
     def work(self) -> float:
-        """Stored numbers that one pass touches."""
+        """The number of stored values that one pass reads."""
 
     @property
     def exact(self) -> bool:
@@ -117,7 +117,7 @@ def _one(model, cost):
 
 @method(_one, inline=False)
 def plane_factor(model, cost):
-    """How much steeper the plane of a label of that cost is."""
+    """The factor f of the slope of the plane of a label with that cost."""
 
 
 def _no_ceiling(model, w, S, i):
@@ -126,7 +126,7 @@ def _no_ceiling(model, w, S, i):
 
 @method(_no_ceiling, inline=False)
 def plane_ceiling(model, w, S, i):
-    """What no plane of example i exceeds at w, for oracles that may miss the best label; -inf: the oracle does not."""
+    """An upper bound of all planes of example i at w, for oracles that may miss the best label; -inf for exact oracles."""
 
 
 @method(inline=False)
@@ -135,8 +135,8 @@ def add_label(model, i, y, a, out):
 
 
 @method(inline=False)
-def drain_label(model, i, y, out):
-    """Sum of squares of out where phi_i(y) or phi_i(gold) may differ from 0; these entries become 0."""
+def pop_square_norm(model, i, y, out):
+    """Set the entries of out to 0 where phi_i(y) or phi_i(gold) may differ from 0; returns the sum of their squares."""
 
 
 def _nothing(model, w, S):
@@ -145,7 +145,7 @@ def _nothing(model, w, S):
 
 @method(_nothing, inline=False)
 def begin_pass(model, w, S):
-    """Put what all examples share at w into S, where `part_scores` and `log_partition` leave it alone."""
+    """Store what all examples share at w in a part of S that `part_scores` and `log_partition` do not overwrite."""
 
 
 def _largest(model, S, i):
@@ -154,7 +154,7 @@ def _largest(model, S, i):
 
 @method(_largest, inline=False)
 def score_size(model, S, i):
-    """The size of the numbers that scores of example i are sums of; S as `part_scores` made it."""
+    """The magnitude of the terms whose sums are the scores of example i; S as written by `part_scores`."""
 
 
 @method(inline=False)

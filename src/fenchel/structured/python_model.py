@@ -1,6 +1,6 @@
-"""A user's model in plain Python, behind the methods that kernels call: labels are numbers of a table.
+"""An adapter from a user's model in plain Python to the methods that kernels call: labels are indices into a table.
 
-The kernels' source runs on it as plain Python (`kernel.py_func`), so a model that is not compiled gets the same algorithms.
+The source of the kernels runs on it as plain Python (`kernel.py_func`), so the algorithms are the same as for compiled models.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from fenchel.structured.pool import Pool
 
 REQUIRED = ("dim", "features", "cost", "max_oracle", "predict")
-ROUNDING = 1e-8  # by which an oracle's own sum may differ from ours, relatively
+ROUNDING = 1e-8  # relative tolerance for the value that an oracle returns
 
 
 class PythonModel:
     """Encoded examples of a user's model."""
 
     compiled = False
-    room = 1
+    workspace_size = 1
 
     def __init__(self, model: Any, examples: list, labels: list):
         lacking = [name for name in REQUIRED if not hasattr(model, name)]
@@ -68,7 +68,7 @@ class PythonModel:
         return vector
 
     def number(self, i: int, y: Any) -> int:
-        """The number of a label in the table."""
+        """The index of a label in the table."""
         key = (i, label_key(y))
         if key not in self.known:
             psi = self._features(i, y) - self.gold_features[i]
@@ -82,16 +82,16 @@ class PythonModel:
         return self.known[key]
 
     def plane(self, w: np.ndarray, i: int, k: int) -> float:
-        """cost + <w, phi(y) - phi(gold)> of label number k."""
+        """cost + <w, phi(y) - phi(gold)> of label k of the table."""
         _, _, cost, (index, values) = self.table[k]
         return cost + float(w[index] @ values)
 
     def predicted(self, w: np.ndarray, i: int) -> int:
-        """The number of the label that `predict` finds."""
+        """The index of the label that `predict` finds."""
         return self.number(i, self.model.predict(w, self.examples[i]))
 
     def better(self, w: np.ndarray, i: int, k: int) -> Iterator[str]:
-        """What is wrong if a known label of example i is worth more at w than label k, which the oracle returned for it."""
+        """A fault if a known label of example i has a larger plane at w than label k, which the oracle returned for it."""
         self.number(i, self.golden[i])
         mine = self.plane(w, i, k)
         best = max(self.of[i], key=lambda other: self.plane(w, i, other))
@@ -99,11 +99,11 @@ class PythonModel:
         if self.exact and most > mine + rounding(w, mine, most):
             yield (
                 f"for example {i} max_oracle returns {self.table[k][1]!r}, worth {mine:.6g} more than the gold label, but "
-                f"{self.table[best][1]!r} is worth {most:.6g}: it is not the maximum (say exact = False if it may miss it)"
+                f"{self.table[best][1]!r} is worth {most:.6g}: it is not the maximum (set exact = False if it may miss it)"
             )
 
     def changed(self, k: int) -> Iterator[str]:
-        """What is wrong if features or cost of label number k are no longer what they were."""
+        """A fault if the features or the cost of label k have changed since the first call."""
         i, y, cost, (index, values) = self.table[k]
         psi = self._features(i, y) - self._features(i, self.golden[i])
         psi[index] -= values
@@ -123,7 +123,7 @@ class PythonModel:
                 raise InputError(f"{fault}. No certificate can be given")
 
     def best_known(self, w: np.ndarray, p: np.ndarray) -> float:
-        """sum p max over the labels known of each example: what P is at least, where the oracle may miss the maximum."""
+        """sum p max over the known labels of each example: a lower bound of the risk if the oracle may miss the maximum."""
         return float(sum(p[i] * max(self.plane(w, i, k) for k in self.of[i]) for i in range(self.n) if p[i] > 0.0))
 
     def gold(self, i: int) -> np.ndarray:
@@ -179,7 +179,7 @@ class PythonModel:
         index, values = self._entry(i, y)[3]
         out[index] += a * values
 
-    def drain_label(self, i, y, out):
+    def pop_square_norm(self, i, y, out):
         index, _ = self._entry(i, y)[3]
         total = float(out[index] @ out[index])
         out[index] = 0.0
@@ -187,7 +187,7 @@ class PythonModel:
 
 
 def rounding(w: np.ndarray, *values: float) -> float:
-    """By how much values of labels at w may differ through rounding."""
+    """The tolerance for rounding errors of values of labels at w."""
     return ROUNDING * (1e-3 + max(map(abs, values)))
 
 
@@ -197,7 +197,7 @@ def _is_pair(found: Any) -> bool:
 
 
 def label_key(y: object) -> Any:
-    """Something hashable that equal labels share."""
+    """A hashable key that is the same for equal labels."""
     if isinstance(y, np.ndarray):
         return (y.shape, y.dtype.str, y.tobytes())
     if isinstance(y, (list, tuple)):

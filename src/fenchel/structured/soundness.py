@@ -1,5 +1,4 @@
-"""What a structured model of a user's own must keep, tried on some examples and weights: for its author, and for a
-`Problem`."""
+"""Check the contract of a custom structured model on some examples and weights: for its author, and for every `Problem`."""
 
 from __future__ import annotations
 
@@ -12,18 +11,18 @@ import numpy as np
 from fenchel.errors import InputError
 from fenchel.structured.python_model import PythonModel, label_key, rounding
 
-MOST_EXAMPLES = 4
-MOST_LABELS = 2000  # of an example that are gone through, if the model can list them
-SIZES = (0.0, 0.1, 1.0, 1.0, 10.0, 100.0)  # of the weights, relative to the gold features
+MAX_EXAMPLES = 4
+MAX_LABELS = 2000  # labels of an example that are compared, if the model can list them
+SIZES = (0.0, 0.1, 1.0, 1.0, 10.0, 100.0)  # magnitudes of the weights, relative to the gold features
 
 
 def check(model: Any, examples: Any, labels: Any) -> None:
     """Raise InputError naming what is wrong with a structured model on these examples; return None if nothing is.
 
-    Checked: `features` and `cost` give the same numbers each time, the cost is 0 for the gold label and never negative; at
-    several w the label of `max_oracle` is worth no less than the gold label, the one that `predict` finds, and all those that
-    the oracle found before (all of `labels(x)`, if the model has that method), and a value that the oracle gives is that of
-    its label. A model with `exact = False` may miss the maximum; then only the values are compared.
+    The checks: `features` and `cost` return the same numbers each time; the cost is 0 for the gold label and never negative; at
+    several w, the label of `max_oracle` has at least the value of the gold label, of the label that `predict` finds, and of all
+    labels that the oracle found before (all of `labels(x)`, if the model has that method); a value that the oracle returns is
+    that of its label. A model with `exact = False` may miss the maximum; then only the values are compared.
 
     >>> class Sign:
     ...     dim = 1
@@ -47,14 +46,14 @@ def check(model: Any, examples: Any, labels: Any) -> None:
 
 
 def _some(encoded: PythonModel) -> list[int]:
-    """A few examples: the first, the last and others between, then those whose gold labels are others yet."""
-    spread = [int(i) for i in np.unique(np.linspace(0, encoded.n - 1, MOST_EXAMPLES).astype(int))]
-    seen = {label_key(encoded.golden[i]) for i in spread}
+    """A few examples: the first, the last, some between, and some with other gold labels."""
+    chosen = [int(i) for i in np.unique(np.linspace(0, encoded.n - 1, MAX_EXAMPLES).astype(int))]
+    seen = {label_key(encoded.golden[i]) for i in chosen}
     for i in range(encoded.n):
-        if len(spread) < 2 * MOST_EXAMPLES and label_key(encoded.golden[i]) not in seen:
+        if len(chosen) < 2 * MAX_EXAMPLES and label_key(encoded.golden[i]) not in seen:
             seen.add(label_key(encoded.golden[i]))
-            spread.append(i)
-    return spread
+            chosen.append(i)
+    return chosen
 
 
 def _faults(encoded: PythonModel) -> Iterator[str]:
@@ -64,7 +63,7 @@ def _faults(encoded: PythonModel) -> Iterator[str]:
     weights = [size / scale * rng.standard_normal(encoded.d) for size in SIZES]
     for i in chosen:
         if hasattr(encoded.model, "labels") and encoded.exact:
-            for y in islice(encoded.model.labels(encoded.examples[i]), MOST_LABELS):
+            for y in islice(encoded.model.labels(encoded.examples[i]), MAX_LABELS):
                 encoded.number(i, y)
         found = []
         for w in weights:

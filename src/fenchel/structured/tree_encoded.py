@@ -61,7 +61,7 @@ class EncodedTrees(NamedTuple):
         return (self.features + 1 + self.m) * self.m
 
     @property
-    def room(self) -> int:
+    def workspace_size(self) -> int:
         return int(np.max(np.diff(self.first))) * self.m
 
     @property
@@ -86,7 +86,7 @@ class EncodedTrees(NamedTuple):
 
     def part_scores(self, w, i, S):
         node_scores(self.nodes, self.first[i], self.first[i + 1], w, self.features, self.m, S)
-        S[(self.first[i + 1] - self.first[i]) * self.m :] = 0.0  # nothing strange is left behind a small tree
+        S[(self.first[i + 1] - self.first[i]) * self.m :] = 0.0  # clear the values of a larger tree
 
     def best_label(self, w, S, i, out):
         start, stop, m = self.first[i], self.first[i + 1], self.m
@@ -98,7 +98,7 @@ class EncodedTrees(NamedTuple):
         T = transitions(w, (self.features + 1) * m, m)
         best_tree(raised, T, self.order[start:stop], self.parent[start:stop], m, out)
         if label_cost(self, i, out) + label_margin(self, w, S, i, out) < 0.0:
-            for v in range(stop - start):  # the rounding of large scores
+            for v in range(stop - start):  # a negative plane is due to the rounding of large scores
                 out[v] = self.y[start + v]
 
     def label_cost(self, i, label):
@@ -132,7 +132,7 @@ class EncodedTrees(NamedTuple):
                     out[row + label[v]] += x
                     out[row + gold] -= x
 
-    def drain_label(self, i, label, out):
+    def pop_square_norm(self, i, label, out):
         total, start, m = 0.0, self.first[i], self.m
         for j in range(self.features * m, out.size):
             total += out[j] * out[j]

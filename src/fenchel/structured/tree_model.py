@@ -1,4 +1,4 @@
-"""Labels on the nodes of a tree that each example brings along."""
+"""Labels on the nodes of a tree; each example has its own tree."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _forest(i: int, parent: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
         )
     found, depth = found.astype(np.int32), np.empty(count, dtype=np.int32)
     if not depths(found, depth):
-        raise InputError(f"the parents of example {i} form a circle: a tree has none")
+        raise InputError(f"the parents of example {i} form a cycle: a tree has none")
     return found, np.argsort(depth, kind="stable").astype(np.int32)
 
 

@@ -74,15 +74,15 @@ def log_sum(S, at, row):
 
 @kernel
 def depths(parent, depth):
-    """depth[v] = the number of v's ancestors; False if parents form a circle."""
+    """depth[v] = the number of v's ancestors; False if the parents form a cycle."""
     depth[:] = -1
     for v in range(parent.size):
         steps, u = 0, v
-        while u >= 0 and depth[u] < 0:  # counted below, and then without a circle
+        while u >= 0 and depth[u] < 0:  # ends, because steps are counted
             steps, u = steps + 1, parent[u]
             if steps > parent.size:
                 return False
         here, u = steps + (depth[u] if u >= 0 else -1), v
-        while u >= 0 and depth[u] < 0:  # counted below, and then without a circle
+        while u >= 0 and depth[u] < 0:  # ends, because the loop above has found no cycle
             depth[u], here, u = here, here - 1, parent[u]
     return True

@@ -1,12 +1,12 @@
-"""Decimal text to the nearest double, for use inside kernels: bit-equal to Python's `float()`, or an honest "hard".
+"""Parse decimal text to the nearest double, inside kernels: bit-identical to Python's `float()`, or reported as "hard".
 
     value = round_to_nearest_even(+-mantissa * 10^exponent)
 
-Two ways are tried: the exact case (mantissa <= 2^53 and |exponent| <= 22, one rounding by the hardware; W. Clinger,
+Two methods are tried: the exact case (mantissa <= 2^53 and |exponent| <= 22, one rounding by the hardware; W. Clinger,
 PLDI 1990) and the product with a 128-bit power of five (D. Lemire, "Number parsing at a gigabyte per second", 2021,
-algorithm 1). What neither decides, subnormals among them, is left to the caller, who has `float()`.
+algorithm 1). Numbers that neither decides, such as subnormals, are left to the caller, who uses `float()`.
 
-All arithmetic is written so that nothing wraps around: the source runs in plain Python with NumPy scalars as well.
+The arithmetic never wraps around, so that the source also runs in plain Python with NumPy scalars.
 """
 
 from __future__ import annotations

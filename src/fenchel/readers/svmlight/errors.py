@@ -1,4 +1,4 @@
-"""What is wrong with a line of svmlight text: name:line:column, the token, and what was expected instead."""
+"""Error messages for lines of svmlight text: name:line:column, the token, and what was expected instead."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def describe(
 
 
 def _second_occurrence(text: bytes) -> int:
-    """Where in the line the first repeated index stands."""
+    """The position in the line of the first repeated index."""
     seen: set[int] = set()
     for match in _INDEX.finditer(text.partition(b"#")[0]):
         index = int(match[1])

@@ -1,10 +1,10 @@
-"""Lines of svmlight text to rows, in one compiled pass over the bytes.
+"""Parse lines of svmlight text to rows, in one compiled pass over the bytes.
 
     <label> [qid:<integer>] <index>:<value> ... [# comment]
 
-`parse_rows` starts at a line and stops at a line: at the end of the bytes, at the first error, or when the output is
-full. What it produces depends on the lines alone, never on where a block of bytes began. It makes no message: it
-leaves a code and a position, and `svmlight_errors` reads the line again to say what is wrong.
+`parse_rows` starts and stops at the beginning of a line: at the end of the bytes, at the first error, or when the output is
+full. Its output depends on the lines alone, never on the boundaries of blocks. It creates no messages: it returns a status code
+and a position, and `errors.py` reads the line again to describe the error.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def ends_token(byte):
 
 @helper
 def finish_line(buf, p):
-    """From the end of a row: over a comment to the next line -> (position, status)."""
+    """Skip a comment after the end of a row, up to the next line -> (position, status)."""
     if buf[p] == 35:
         while buf[p] != 10:  # p rises, to a newline at the latest
             if buf[p] == 0:
@@ -136,7 +136,7 @@ def finish_line(buf, p):
 
 @helper
 def note_hard(hard, state, begin, end, index):
-    """Leave a token for Python to decide; False when there is no room."""
+    """Record a token that Python must parse; False if the list is full."""
     k = np.uint64(state[HARD_TOKENS])
     if k >= np.uint64(len(hard)):
         return False
@@ -200,7 +200,7 @@ def parse_pairs(buf, start, p, out, tables, limits, state):
     """index:value pairs to the end of the row -> (position, stored entries, status); sorted, without duplicates."""
     first = np.uint64(state[STORED])
     indices, values, value_bits, exact = out.indices, out.values, out.value_bits, tables.exact
-    k, room = first, np.uint64(len(indices))
+    k, capacity = first, np.uint64(len(indices))
     previous, greatest, ascending = np.int64(-1), state[GREATEST], True
     p = skip_blanks(buf, p)
     while not ends_row(buf[p]):  # a pair each, or this returns
@@ -227,7 +227,7 @@ def parse_pairs(buf, start, p, out, tables, limits, state):
                 state[LIMIT_COLUMN] = np.int64(begin - start) + 1
         p += U1
         begin = p
-        # Plain decimals of up to 19 digits are read here, since a call costs as much as such a number.
+        # Plain decimals of up to 19 digits are parsed here, since a call takes as long as such a number.
         mantissa, exponent, negative, truncated = U0, np.int64(0), buf[p] == 45, False
         if negative:
             p += U1
@@ -246,7 +246,7 @@ def parse_pairs(buf, start, p, out, tables, limits, state):
             found, p, mantissa, exponent, negative, truncated = scan_decimal(buf, begin)
             if not found or not ends_token(buf[p]):
                 return begin, k, BAD_VALUE
-        if k >= room:
+        if k >= capacity:
             return begin, k, FULL
         if mantissa <= TWO_53 and exponent >= -22 and exponent <= 22 and not truncated:
             value = np.float64(mantissa)

@@ -1,13 +1,13 @@
-"""Read svmlight (libsvm) text: at once into one CSR matrix, or as a stream of row blocks in bounded memory.
+"""Read svmlight (libsvm) text: into one CSR matrix, or as a stream of row blocks in bounded memory.
 
     <label> [qid:<integer>] <index>:<value> ... [# comment]
 
-Numbers are correctly rounded: every value is bit-equal to Python's `float` of its token. Rows may come with indices in
-any order (they are sorted); an index twice in a row, NaN, infinity, an overflow, several labels and anything that is
-not of the form above are refused with `name:line:column:`, the token and what was expected; columns count bytes from 1.
-Blank lines, comments, tabs, CRLF and a byte order mark are fine. gzip, bzip2 and xz are known by their first bytes; a
-damaged or cut-off compressed file is refused. A last line without a newline is read as it stands, since many writers
-leave it out: a *plain* file cut off inside its last number cannot be told from that, so the reader logs a warning.
+Numbers are correctly rounded: every value is bit-identical to Python's `float` of its token. The indices of a row may be in
+any order (they are sorted). A repeated index in a row, NaN, infinity, an overflow, several labels and anything that does not
+have the form above are refused with `name:line:column:`, the token and what was expected; columns count bytes from 1.
+Blank lines, comments, tabs, CRLF and a byte order mark are accepted. gzip, bzip2 and xz are recognised by their first bytes; a
+damaged or truncated compressed file is refused. A last line without a newline is accepted, since many writers omit it; as a
+*plain* file that was truncated inside its last number looks the same, the reader logs a warning.
 """
 
 from __future__ import annotations
@@ -65,9 +65,8 @@ def read_svmlight(
 
     `index_base="auto"`: 0 if and only if an index 0 occurs in the file, else 1. `qid="auto"`: the first row decides,
     and every other row must agree; True requires a qid in every row, False ignores them. `n_features=None` takes the
-    largest index. Indices are int32 where the number of entries and `n_features` fit, else int64. float32 values
-    are the float64 values rounded once more. `block_bytes` (text held at a time) never changes the
-    result.
+    largest index. Indices are int32 if the number of entries and `n_features` fit, else int64. float32 values are the
+    float64 values rounded once more. `block_bytes` (the text in memory at a time) never changes the result.
 
     >>> import io
     >>> data = read_svmlight(io.BytesIO(b"+1 1:0.5 3:2 # two entries\\n-1 2:1e-3\\n"))
@@ -128,12 +127,12 @@ def _blocks(path: Path, size: int, options: _Options) -> Iterator[SvmlightData]:
 
 
 def _scanned(path: Path, options: _Options) -> _Options:
-    """One pass over the file for what the caller left open."""
+    """Determine the options that were not given by a pass over the file."""
     is_file = hasattr(path, "read")
     if not (path.seekable() if is_file else stat.S_ISREG(os.stat(path).st_mode)):  # type: ignore[union-attr, arg-type]
         raise InputError(
             f"index_base, n_features: {source_name(path)} can be read only once, so the index base and the number of "
-            "columns cannot be looked up in it; give index_base=0 or 1 and n_features"
+            "columns cannot be determined beforehand; give index_base=0 or 1 and n_features"
         )
     start = path.tell() if is_file else 0  # type: ignore[union-attr]
     with open_bytes(path) as source:
@@ -164,7 +163,7 @@ def _has_qid(rows: RowReader) -> bool:
 
 
 def _base_and_width(rows: RowReader, options: _Options) -> tuple[int, int]:
-    """The index base and the number of columns, once the whole file has been seen."""
+    """The index base and the number of columns, after the whole file has been read."""
     from fenchel.readers.svmlight import state as codes
     from fenchel.readers.svmlight.errors import read_error
 
@@ -184,7 +183,7 @@ def _base_and_width(rows: RowReader, options: _Options) -> tuple[int, int]:
 
 
 class _Table:
-    """Pieces of rows, copied out of the parser's scratch in their final types and joined at the end."""
+    """Pieces of rows, copied from the parser's buffers in their final types and joined at the end."""
 
     def __init__(self, options: _Options):
         self._options = options
@@ -209,14 +208,14 @@ class _Table:
         indptr = np.zeros(self.n_rows + 1, dtype=index_dtype)
         indptr[1:] = self._joined("ends", index_dtype)
         X = csr_matrix((self.n_rows, n_features), dtype=self._options.dtype)
-        # Set, not passed: the constructor would narrow int64 indices, and look through them to find out if it can.
+        # Assigned, because the constructor would convert int64 indices to int32 if possible, and scan them to find out.
         X.data, X.indices, X.indptr = self._joined("values", self._options.dtype), indices, indptr
         X.has_sorted_indices = X.has_canonical_format = True
         qid = self._joined("qids", np.dtype(np.int64)) if has_qid else None
         return SvmlightData(X, self._joined("labels", np.dtype(np.float64)), qid, base)
 
     def _joined(self, name: str, dtype: np.dtype) -> np.ndarray:
-        """One array; its pieces are let go at once, so that only one column is ever held twice."""
+        """One array; its pieces are released immediately, so that only one column at a time is in memory twice."""
         pieces = self._columns.pop(name)
         return np.concatenate(pieces, dtype=dtype, casting="unsafe") if pieces else np.empty(0, dtype=dtype)
 
@@ -244,7 +243,7 @@ def _checked(
     return _Options(width, base, values, indices, with_qid, _integer("block_bytes", block_bytes, 1))
 
 
-def _choice(name: str, value: Any, allowed: dict[Any, Any]) -> Any:
+def _choice(name: str, value: object, allowed: dict[Any, Any]) -> Any:
     try:
         return allowed[value]
     except (KeyError, TypeError):

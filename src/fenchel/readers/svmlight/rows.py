@@ -1,4 +1,4 @@
-"""Drive `parse_rows` over the blocks of a file: rows a piece at a time, in memory that does not grow with the file."""
+"""Run `parse_rows` over the blocks of a file and return the rows piece by piece, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fenchel.readers.svmlight.decimal import power_tables
 from fenchel.readers.svmlight.errors import describe, read_error
 from fenchel.readers.svmlight.parse import parse_rows
 
-# 256 k entries: 4 MB of scratch, which stays in the cache while it is filled and copied out.
+# 256 k entries: buffers of 4 MB, which stay in the cache while they are filled and copied.
 PIECE_ROWS, PIECE_ENTRIES, PIECE_HARD = 1 << 16, 1 << 18, 1 << 10
 
 
 class Piece(NamedTuple):
-    """Rows as parsed, views of scratch memory: indices as written in the file, `row_ends` within the piece."""
+    """Parsed rows, as views of the buffers: indices as written in the file, `row_ends` relative to the piece."""
 
     labels: np.ndarray
     qids: np.ndarray
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 class RowReader:
-    """Rows of one svmlight stream, in order; `state` keeps what was seen so far."""
+    """Reads the rows of one svmlight stream in order; `state` is that of the parser."""
 
     def __init__(self, source: ByteSource, block_bytes: int, limits: codes.Limits, qid_mode: int):
         self.source = source
@@ -49,7 +49,7 @@ class RowReader:
             rows = self._parse(min(max_rows, len(self._out.labels)))
             if rows:
                 return self._piece(rows)
-            if self.state[codes.POSITION] == before:  # one row is more than the scratch holds
+            if self.state[codes.POSITION] == before:  # one row does not fit into the buffers
                 entries, hard = 2 * len(self._out.values), 2 * len(self._out.hard)
                 self._out = codes.row_buffers(PIECE_ROWS, entries, hard)
 
@@ -62,7 +62,7 @@ class RowReader:
             if not self.source.compression or getattr(error, "errno", None) is not None:
                 raise
             line = int(self.state[codes.LINE])
-            message = f"the {self.source.compression} data are damaged or cut off after this line ({error})"
+            message = f"the {self.source.compression} data are damaged or truncated after this line ({error})"
             raise read_error(self.source.name, line + 1, 1, message) from error
         if block is None:
             return False
@@ -74,7 +74,7 @@ class RowReader:
         begin, line = int(self.state[codes.POSITION]), int(self.state[codes.LINE]) + 1
         data = np.frombuffer(self._block.data, dtype=np.uint8)
         parse_rows(data, self._block.end, max_rows, self._out, power_tables(), self.limits, self.state)
-        self._settle_hard_tokens(begin, line)
+        self._round_hard_tokens(begin, line)
         status, at = int(self.state[codes.STATUS]), int(self.state[codes.POSITION])
         if status not in (codes.DONE, codes.FULL):
             raise self._error(status, at, begin, line)
@@ -85,8 +85,8 @@ class RowReader:
         line += data.count(b"\n", begin, at)
         return describe(status, data, self._block.begin, at, self.source.name, line, self.limits)
 
-    def _settle_hard_tokens(self, first: int, line: int) -> None:
-        """Python's own `float` for the few tokens that the kernel could not round with certainty."""
+    def _round_hard_tokens(self, first: int, line: int) -> None:
+        """Parse the few tokens that the kernel could not round with certainty by Python's `float`."""
         out, rows = self._out, self.state[codes.ROWS]
         for begin, end, row, index in out.hard[: self.state[codes.HARD_TOKENS]].tolist():
             value = float(bytes(self._block.data[begin:end]))
@@ -97,7 +97,7 @@ class RowReader:
             if row < rows and index == codes.IN_LABEL:
                 out.labels[row] = value
             elif row < rows:
-                # By index, not by place: the row may have been sorted since.
+                # By index and not by position, because the row may have been sorted since.
                 start = out.row_ends[row - 1] if row else 0
                 out.values[start + np.searchsorted(out.indices[start : out.row_ends[row]], index)] = value
 

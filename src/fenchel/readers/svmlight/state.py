@@ -1,4 +1,4 @@
-"""What the svmlight parser leaves behind: counters, status codes, and the memory that rows are written to."""
+"""The state of the svmlight parser: counters, status codes, and the buffers to which rows are written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IN_LABEL = -1
 
 
 class RowBuffers(NamedTuple):
-    """Where rows are written: `*_bits` are uint64 views of the same memory; `hard` holds (begin, end, row, index)."""
+    """Output buffers: `*_bits` are uint64 views of the same memory; `hard` holds (begin, end, row, index)."""
 
     labels: np.ndarray
     label_bits: np.ndarray
@@ -36,7 +36,7 @@ class RowBuffers(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Smallest and largest index allowed, as written in the file, and the first magnitude that is too large."""
+    """The smallest and largest index allowed, as written in the file, and the smallest magnitude that is too large."""
 
     least: int
     greatest: int

@@ -1,4 +1,4 @@
-"""Write svmlight text that reads back bit for bit: all of the new file is there, or the old one is untouched."""
+"""Write svmlight text that is read back bit for bit. The file is replaced atomically."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 def write_svmlight(
     path: str | os.PathLike[str],
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: ArrayLike,
     *,
     qid: Any = None,
     index_base: int = 1,
@@ -35,11 +35,11 @@ def write_svmlight(
 ) -> None:
     """One line `<label> [qid:<integer>] <index>:<value> ...` per row, index = column + index_base.
 
-    Every number is the shortest decimal that gives back the same double (float32 entries are written as the doubles
-    they equal, so that they read back exactly in either precision). Stored zeros are kept; of a dense X all entries
-    but +0.0 are written. `path` ending in .gz, .bz2 or .xz is compressed. The text goes to a temporary file beside
-    `path`, which replaces it only when it is complete and on the disk. The number of columns is not part of the
-    format: give `n_features` when reading.
+    Every number is the shortest decimal that is read back as the same double (float32 entries are written as the doubles
+    that they equal, so that they are exact in either precision). Stored zeros are kept; of a dense X all entries except +0.0
+    are written. Files whose names end in .gz, .bz2 or .xz are compressed. The text is written to a temporary file in the same
+    folder, which replaces `path` when it is complete and on disk. The number of columns is not part of the format: give
+    `n_features` when reading.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "small.svm"
@@ -131,9 +131,9 @@ def _real(name: str, values: np.ndarray) -> np.ndarray:
 
 
 def _compressed(file: BinaryIO, path: str) -> Any:
-    """A context that writes to `file` through the compressor that the extension names."""
+    """A stream that writes to `file` through the compressor of the file extension."""
     if path.endswith(".gz"):
-        # No name and no time: the same data give the same bytes.
+        # Without name and time, so that the same data give the same bytes.
         return io.BufferedWriter(gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0), 1 << 16)
     if path.endswith(".bz2"):
         return io.BufferedWriter(bz2.BZ2File(file, "wb"), 1 << 16)
@@ -144,7 +144,7 @@ def _compressed(file: BinaryIO, path: str) -> Any:
 
 @contextmanager
 def _replacing(path: str) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` when the block ends well, and vanishes when it does not."""
+    """A temporary file that replaces `path` if the `with` block succeeds, and is deleted if it raises."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
     try:

@@ -1,8 +1,8 @@
-"""Text in the cells of CSV files: what a spreadsheet would take for a formula is made harmless, and read back as it was.
+"""Escape text in cells of CSV files that a spreadsheet would take for a formula, and unescape it when reading.
 
-A cell that begins with = + - @ (or their wide forms), after blanks, tabs or line breaks if there are some, can run commands
-in the spreadsheet that opens the file. An apostrophe in front makes it text. Text that begins with apostrophes and then such
-a sign gets one more, so that taking one away always gives what was written.
+A cell that begins with = + - @ (or their full-width forms), possibly after blanks, tabs or line breaks, can run commands in the
+spreadsheet that opens the file. A leading apostrophe makes it text. Text that begins with apostrophes followed by such a sign
+gets one more apostrophe, so that removing one always restores the original.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def guarded(text: str) -> str:
-    """The text as it may stand in a CSV cell; plain numbers stay as they are.
+    """The text, escaped for a CSV cell; plain numbers do not change.
 
     >>> guarded("=1+1"), guarded("'@x"), guarded("-1.5e3"), guarded("oak")
     ("'=1+1", "''@x", '-1.5e3', 'oak')

@@ -1,4 +1,4 @@
-"""What the first line of a table is: names of columns, or a row."""
+"""Decide whether the first line of a table is a header or a row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def is_number(name: str) -> bool:
 
 
 def looks_like_a_row(names: list[str]) -> bool:
-    """Whether a table begins without a header: numbers, with a word in the first or last place if labels are words.
+    """Whether the first line of a table is a row: numbers, possibly with a word as the first or last cell (the label).
 
     >>> looks_like_a_row(["5.1", "3.5", "setosa"]), looks_like_a_row(["2019", "2020", "total"]), looks_like_a_row(["1", "2"])
     (True, False, False)
@@ -27,5 +27,5 @@ def looks_like_a_row(names: list[str]) -> bool:
 
 
 def _counted(names: list[str]) -> bool:
-    """Columns that are called 0, 1, 2, ... or 1, 2, 3, ..., as programs do that have no better names."""
+    """Whether the columns are named 0, 1, 2, ... or 1, 2, 3, ..., as by programs that have no better names."""
     return any(names == [str(k) for k in range(start, start + len(names))] for start in (0, 1))

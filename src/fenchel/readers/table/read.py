@@ -1,6 +1,6 @@
-"""Tables: CSV, TSV and Parquet files as blocks of rows, in bounded memory. The columns are known before the rows are read.
+"""Read CSV, TSV and Parquet files as blocks of rows, in bounded memory. The columns are determined before the rows are read.
 
-The target column may hold words: they become 0, 1, ... in the order of the alphabet. All other columns must hold numbers.
+The target column may hold words, which become 0, 1, ... in alphabetical order. All other columns must hold numbers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from fenchel.readers.table.source import TableSource
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-INDEX_NAMES = ("", "__index_level_0__")  # of pandas' index, in text and in Parquet
-LOOKED_AT = 100_000  # rows, for the one that is named in a message
+INDEX_NAMES = ("", "__index_level_0__")  # the names of the index of pandas, in text and in Parquet
+MAX_SEARCHED_ROWS = 100_000  # rows that are searched for the one to name in an error message
 
 
 log = logging.getLogger("fenchel")
@@ -31,16 +31,16 @@ log = logging.getLogger("fenchel")
 class Table:
     """A CSV, TSV or Parquet file.
 
-    source : a path, or the bytes of the file; `name` is what messages call it.
+    source : a path, or the bytes of the file; messages refer to it by `name`.
     target : the column to be predicted; None: the only one that is not among `features`, or the last one.
-    group : the column of queries, None for none.
+    group : the column of queries, or None.
     features : the columns to be read, in this order; None: all others.
-    drop : columns that are not looked at.
+    drop : columns that are ignored.
     need_target : if False, a target is read only if one is named; otherwise `y` of the blocks is NaN.
     as_words : read the target as words even if it looks like numbers.
-    trained_on : the target and the dropped columns of the table that a model was made from, which this one may have too.
+    trained_on : the target and the dropped columns of the table on which a model was trained; this table may have them too.
 
-    A column without a name, as pandas writes its index, is no feature unless `features` says so.
+    A column without a name, such as the index that pandas writes, is not a feature unless it is listed in `features`.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Table:
     ):
         self.source, self.dtype = TableSource(source, kind, name), np.dtype(dtype)
         self.name, self.text = self.source.name, self.source.is_text
-        self.source.warn_of_a_cut()
+        self.source.warn_if_truncated()
         self._types: dict[str, Any] | None = None
         schema = next(self._batches()).schema
         self._raw = self._text(lambda: schema.names)
@@ -101,7 +101,7 @@ class Table:
         return name
 
     def _nameless(self, asked: set[str | None]) -> set[str]:
-        """Columns without a name that nobody asked for: an index that pandas wrote."""
+        """Columns without a name that were not asked for: an index written by pandas."""
         found = {name for name in INDEX_NAMES if name in self.places} - asked - self._dropped
         if found:
             log.warning(
@@ -153,7 +153,7 @@ class Table:
         return self.text and len(self.places) == 1
 
     def _column_types(self, schema: Any) -> dict[str, Any]:
-        """Whole numbers in the first rows may be followed by others, and an empty column by any."""
+        """Types of columns: integers in the first rows may be followed by other numbers, and an empty column by any."""
         import pyarrow
 
         number = pyarrow.types
@@ -164,7 +164,7 @@ class Table:
         }
 
     def _with_text_target(self) -> dict[str, Any] | None:
-        """The target is read as text, so that "1", "2" and "x" are three labels, wherever the x is."""
+        """Read the target as text, so that "1", "2" and "x" are three labels, in whichever row the x is."""
         if self._types is None or self.target is None:
             return self._types
         import pyarrow
@@ -181,7 +181,7 @@ class Table:
         return column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column
 
     def _words(self, as_words: bool) -> list[str] | None:
-        """The labels, if targets are words: at most two passes over their column."""
+        """The labels, if targets are words; takes at most two passes over their column."""
         import pyarrow.types as kinds
 
         assert self.target is not None
@@ -213,7 +213,7 @@ class Table:
         return True
 
     def blocks(self) -> Iterator[RowBlock]:
-        """The rows with their targets and queries, some at a time."""
+        """The rows with their targets and queries, in blocks."""
         at = 0
         for batch in self._batches():
             X = np.empty((batch.num_rows, len(self.features)), dtype=self.dtype)
@@ -265,10 +265,10 @@ class Table:
         )
 
     def _first_text(self, column: Any, at: int) -> str:
-        """Where a column of a text file is not a number: one wrong cell makes all of it text."""
+        """The first cell of a text column that is not a number: a single such cell makes the whole column text."""
         if not self.text:
             return ""
-        for row, cell in enumerate(column.slice(0, LOOKED_AT).to_pylist()):
+        for row, cell in enumerate(column.slice(0, MAX_SEARCHED_ROWS).to_pylist()):
             word = cell.decode("latin-1") if isinstance(cell, bytes) else str(cell)
             if cell is not None and not is_number(word):
                 return f" (row {at + row}: {word[:40]!r})"

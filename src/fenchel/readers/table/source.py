@@ -1,4 +1,4 @@
-"""The bytes of CSV, TSV and Parquet files as batches of pyarrow: from a path or from memory, compressed or not."""
+"""Read CSV, TSV and Parquet files as batches of pyarrow, from a path or from memory, compressed or not."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.errors import InputError
 from fenchel.readers.byte_source import BOMB_BYTES, BOMB_RATIO, DAMAGED, open_bytes
 
-ROWS = 1 << 14  # of a Parquet file that are in memory at a time
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ROWS = 1 << 14  # rows of a Parquet file in memory at a time
 TABLES = {"csv": ",", "tsv": "\t", "parquet": ""}
 PACKED = {".gz", ".bz2", ".xz"}
 COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
@@ -23,7 +26,7 @@ LOG = logging.getLogger("fenchel")
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """ "csv", "tsv" or "parquet" by the name of a file, compressed or not; None if it is no table.
+    """The kind of table, "csv", "tsv" or "parquet", by the name of a file, compressed or not; None if it is not a table.
 
     >>> kind_of("flowers.CSV"), kind_of("flowers.tsv.gz"), kind_of("a9a.xz")
     ('csv', 'tsv', None)
@@ -36,7 +39,7 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
 
 
 class TableSource:
-    """A file that can be read several times; `name` is what messages call it."""
+    """A file that can be read several times; messages refer to it by `name`."""
 
     def __init__(self, source: str | os.PathLike[str] | bytes, kind: str, name: str | None = None):
         self.source, self.delimiter = source, TABLES[kind]
@@ -44,7 +47,7 @@ class TableSource:
         self.name = name or ("<stream>" if isinstance(source, bytes) else os.fsdecode(source))
 
     def batches(self, types: Mapping[str, Any] | None = None) -> Iterator[Any]:
-        """The rows, some at a time; `types` of columns of text files, where they are known."""
+        """The rows in batches; `types` of columns of text files, where they are known."""
         try:
             import pyarrow
             import pyarrow.csv
@@ -61,14 +64,14 @@ class TableSource:
                 raise
             raise InputError(f"{self.name} cannot be read: {str(error).strip()}") from None
         if empty:
-            raise InputError(f"{self.name}: there is no row in it")
+            raise InputError(f"{self.name} has no rows")
 
-    def warn_of_a_cut(self) -> None:
-        """A text that was cut off inside its last number looks like one whose writer left out the last newline."""
+    def warn_if_truncated(self) -> None:
+        """Log a warning if the last newline is missing: the text may have been truncated inside its last number."""
         if not self.is_text:
             return
         with io.BytesIO(self.source) if isinstance(self.source, bytes) else open(self.source, "rb") as file:
-            packed = file.read(6).startswith(COMPRESSED)  # what is cut off there is noticed anyway
+            packed = file.read(6).startswith(COMPRESSED)  # truncation is detected when decompressing
             if (
                 not packed
                 and file.seek(0, os.SEEK_END)
@@ -76,17 +79,17 @@ class TableSource:
                 and file.read(1) not in b"\r\n"
             ):
                 LOG.warning(
-                    "%s: the last line has no newline; if the file was cut off, its last number is wrong", self.name
+                    "%s: the last line has no newline; if the file was truncated, its last number is wrong", self.name
                 )
 
-    def _parquet(self, pyarrow: Any) -> Iterator[Any]:
+    def _parquet(self, pyarrow: ModuleType) -> Iterator[Any]:
         source = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source
         with pyarrow.parquet.ParquetFile(source) as file:
             self._refuse_bomb(file.metadata)
             yield from file.iter_batches(batch_size=ROWS)
 
     def _refuse_bomb(self, facts: Any) -> None:
-        """A few kilobytes may claim to be billions of rows."""
+        """Refuse a small file that claims to be a huge table."""
         size = len(self.source) if isinstance(self.source, bytes) else os.path.getsize(self.source)
         groups = [facts.row_group(k) for k in range(facts.num_row_groups)]
         decoded = max(8 * facts.num_rows * facts.num_columns, sum(group.total_byte_size for group in groups))
@@ -96,7 +99,7 @@ class TableSource:
                 "write it again without compression"
             )
 
-    def _lines(self, pyarrow: Any, types: Mapping[str, Any] | None) -> Iterator[Any]:
+    def _lines(self, pyarrow: ModuleType, types: Mapping[str, Any] | None) -> Iterator[Any]:
         parse = pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         convert = pyarrow.csv.ConvertOptions(
             column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False
@@ -105,9 +108,9 @@ class TableSource:
             yield from reader
 
     @contextmanager
-    def _plain_bytes(self, pyarrow: Any) -> Iterator[Any]:
-        """The text as something that pyarrow reads without Python: it reads ahead on threads of its own, and one of them
-        that calls into Python while the process ends brings it down. What is compressed is unpacked into a file first."""
+    def _plain_bytes(self, pyarrow: ModuleType) -> Iterator[Any]:
+        """The text as a native source of pyarrow. pyarrow reads ahead on its own threads, and a thread that calls into Python
+        while the process exits would crash it. Compressed text is decompressed to a temporary file first."""
         source: Any = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source
         with open_bytes(source) as found:
             if not found.compression:
@@ -123,10 +126,10 @@ class TableSource:
                 except DAMAGED as error:
                     if getattr(error, "errno", None) is not None:
                         raise
-                    raise InputError(f"{self.name}: the {found.compression} data are damaged or cut off") from error
+                    raise InputError(f"{self.name}: the {found.compression} data are damaged or truncated") from error
                 plain.flush()
                 yield _native(pyarrow, plain.name)
 
 
-def _native(pyarrow: Any, path: Any) -> Any:
+def _native(pyarrow: ModuleType, path: str | os.PathLike[str]) -> Any:
     return pyarrow.OSFile(os.fsdecode(path))

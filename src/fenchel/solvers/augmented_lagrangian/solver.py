@@ -6,8 +6,8 @@ Update       exact coordinate steps on D(u) - s sum p u - (k/2) (sum p u)^2, k =
              "each_step" (Algorithm 3): after every epoch, s <- s - eta k sum p u
              "exact" (Algorithm 2): when the augmented problem is solved, s <- s - k sum p u if |sum p u| has halved
              since the last time, else mu <- mu / 4
-Certificate  the gap at fixed b = s, which the paper plots, is none (it can be 1e-16 far from the optimum): u is moved
-             onto sum p u = 0, w recomputed from it, and b minimised out exactly
+Certificate  the gap at fixed b = s, which the paper plots, certifies nothing (it can be 1e-16 far from the optimum): u is
+             projected onto sum p u = 0, w recomputed from it, and b minimised out exactly
 Reference    Zhang (2002), section 5.2, (27) to (31), appendix D, Algorithms 2 and 3; section 6.3 has the experiment
 """
 
@@ -35,7 +35,7 @@ class AugmentedLagrangian(Solver):
     """Coordinate steps on the augmented dual; `mu` weakens the penalty, `eta` damps the multiplier's steps.
 
     mu = None takes n strength / mean |x|^2, which weighs the intercept like the features. Exact inner solves are stable
-    for eta < 2 (and more if mu is large); Algorithm 3 wants eta of at most about 1. Without a free intercept there is
+    for eta < 2 (and more if mu is large); Algorithm 3 needs eta of at most about 1. Without a free intercept there is
     no constraint, and the steps are those of `DualAscent`.
 
     >>> import fenchel
@@ -48,7 +48,7 @@ class AugmentedLagrangian(Solver):
     eta: float = 1.0
     inner: str = "each_step"
     seed: int = 0
-    at_home: ClassVar[str] = "the method is written for rows that are here: it keeps a multiplier for each"
+    at_home: ClassVar[str] = "the method needs the rows in this process: it keeps a multiplier for each"
     cost: ClassVar[str] = "an epoch of dual steps, one pass over the data"
     convergence: ClassVar[str] = "no rate is known with inexact inner solves"
     needs: ClassVar[Needs] = Needs(regularizer=("quadratic_part",))
@@ -98,7 +98,7 @@ class AugmentedLagrangian(Solver):
 
 
 class Augmented(State):
-    """Dual ascent's state, with the multiplier's step separate from the epoch. `centre` is s."""
+    """The state of dual ascent, with the multiplier step separate from the epoch. `centre` is s."""
 
     def imbalance(self) -> float:
         """sum p u."""

@@ -5,9 +5,9 @@ Update       u_i <- argmin over u of loss*(u) - <z_i + q u_i, u> + q/2 |u|^2, q 
              maximum over the row (for L1 + L2: of a quadratic minorant), so D never falls. Rows in shuffled blocks;
              rows whose variables do not change are left out for a while, high-gain rows have some epochs of their own
 Certificate  U itself; W is recomputed from it from time to time, which removes drift
-Memory       U, rows x scores, and a copy of it in the certificate; the scores of a few rows at a time. With a loss whose
-             dual variables are mostly zero (`sparse_duals`) and many scores, only the non-zeros of U, with spare capacity, and
-             CSR copies of them; when that would become as large as a dense U, a dense U
+Memory       U, rows x scores, and a copy of it in the certificate; the scores of a few rows at a time. With many scores and
+             a loss whose dual variables are mostly zero (`sparse_duals`), only the nonzeros of U, with spare capacity, and
+             CSR copies of them; once that would be as large as a dense U, a dense U
 Reference    Shalev-Shwartz and Zhang (2013); Lapin, Hein and Schiele (2015) for top-k; Tajima et al. (2020) for the sets
 """
 
@@ -87,7 +87,7 @@ class BlockState:
         self.curvature = np.empty(problem.n)
         row_curvatures(problem.rows, problem.weights, 1.0 / self.strength, self.curvature)
         self.idle = np.zeros(problem.n, dtype=np.int64)
-        self.gains = np.zeros(problem.n)  # What every row gained by its last step.
+        self.gains = np.zeros(problem.n)  # The gain of every row by its last step.
         self.visited = 0.0  # Passes over the rows by all epochs so far.
         self.moved = np.inf  # The length of the steps of the last epoch.
         self.materialized: Any = None  # The dual variables as a CSR matrix, if it is up to date.

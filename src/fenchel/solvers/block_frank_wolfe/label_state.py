@@ -1,4 +1,4 @@
-"""The state of solvers whose steps are on labels: the pool of labels with weights, and its coefficients."""
+"""The state of solvers that step on labels: the pool of labels with their weights, and its coefficients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LabelState:
         self.gaps[:] = 0.0
 
     def reserve(self, more: np.ndarray) -> None:
-        """Make sure that each example's pool has at least so many free places."""
+        """Make sure that each example's pool has at least so many free entries."""
         if (self.used + more > np.diff(self.pool.start)).any():
             growth = np.maximum(SETTINGS.pool_growth_per_label * more, SETTINGS.min_pool_growth)
             self.pool = enlarged(self.pool, self.sizes, growth)
@@ -49,8 +49,8 @@ class LabelState:
         self.reserve(np.bincount(order, minlength=problem.n))
         for part in slices(order, SETTINGS.step_cost_per_model_work * problem.model.work / problem.n):
             calls, bad = problem.run(
-                label_steps, problem.weights, part, 1.0 / self.strength, problem.model.room, kind, asks, self.gaps, self.w,
-                self.scratch, self.average, self.steps, *self.pool, self.used,
+                label_steps, problem.weights, part, 1.0 / self.strength, problem.model.workspace_size, kind, asks, self.gaps,
+                self.w, self.scratch, self.average, self.steps, *self.pool, self.used,
             )  # fmt: skip
             if bad >= 0:
                 raise bad_example(problem, int(bad), self.w)
@@ -77,7 +77,7 @@ class LabelState:
         return float(self.problem.weights @ self.gaps)
 
     def check(self, w: np.ndarray | None = None) -> tuple[Iterate, np.ndarray]:
-        """(P at w, default the pool's own, and D; the labels that are best there)."""
+        """(P at w, by default that of the pool, and D; the best labels at w)."""
         gain, g = self.recompute()
         w = self.w.copy() if w is None else w
         risk, _, labels = self.oracle.labels_at(w)

@@ -22,16 +22,17 @@ class Planes:
         self.gram = np.zeros((0, 0))
         self.recipes: list[PlaneRecipe | None] = []
         self.weights = np.zeros(0)
+        self.bound_weights = np.zeros(0)
         self.idle = np.zeros(0, dtype=int)
         if np.isfinite(lowest):
             self._append(np.zeros(d), lowest, None)  # The risk is never below this: a plane without a pass, with u = 0.
-            self.weights[0] = 1.0
+            self.weights[0] = self.bound_weights[0] = 1.0
 
     def add(self, plane: Plane) -> None:
         if np.isfinite(plane.constant) and np.isfinite(plane.gradient).all():
             self._append(plane.gradient, plane.constant, plane.recipe)
             if self.c.size == 1:
-                self.weights[0] = 1.0
+                self.weights[0] = self.bound_weights[0] = 1.0
 
     def _append(self, gradient: np.ndarray, constant: float, recipe: PlaneRecipe | None) -> None:
         products = self.A.T @ gradient
@@ -43,11 +44,13 @@ class Planes:
         self.c = np.append(self.c, constant)
         self.recipes.append(recipe)
         self.weights = np.append(self.weights, 0.0)
+        self.bound_weights = np.append(self.bound_weights, 0.0)
         self.idle = np.append(self.idle, 0)
 
     def use(self, weights: np.ndarray, also: np.ndarray | None = None) -> None:
-        """Keep the weights for the next warm start, and count for how long each plane has had none."""
-        self.weights = weights
+        """Keep the weights (of the step, and of the bound if those are others) for the next warm start, and count for how
+        long each plane has had none."""
+        self.weights, self.bound_weights = weights, weights if also is None else also
         active = weights > 0.0 if also is None else (weights > 0.0) | (also > 0.0)
         self.idle = np.where(active, 0, self.idle + 1)
 
@@ -57,7 +60,8 @@ class Planes:
         if keep.all():
             return
         self.A, self.c, self.gram = self.A[:, keep], self.c[keep], self.gram[np.ix_(keep, keep)]
-        self.weights, self.idle = self.weights[keep], self.idle[keep]
+        self.weights, self.bound_weights = self.weights[keep], self.bound_weights[keep]
+        self.idle = self.idle[keep]
         self.recipes = [recipe for recipe, k in zip(self.recipes, keep, strict=True) if k]
 
 
@@ -119,7 +123,7 @@ class SmoothMaster:
     def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
         """(next point, weights of the planes, lower bound)."""
         tol = SETTINGS.master_gap_ratio * gap
-        if type(self.regularizer) is L2:
+        if type(self.regularizer) is L2 and self.regularizer.weights is None:
             weights = quadratic(planes.gram / self.regularizer.alpha, planes.c, planes.weights, tol)
         else:
             weights = convex(
@@ -144,9 +148,9 @@ def dual_objective(regularizer: Any, planes: Planes, a: np.ndarray) -> tuple[flo
 
 
 class ProximalL1:
-    """R(w) = alpha |w|_1 + mu/2 |w - centre|^2."""
+    """R(w) = sum_j alpha_j |w_j| + mu/2 |w - centre|^2, alpha one number or one per coordinate."""
 
-    def __init__(self, alpha: float, mu: float, centre: np.ndarray):
+    def __init__(self, alpha: float | np.ndarray, mu: float, centre: np.ndarray):
         self.alpha, self.mu, self.centre = alpha, mu, centre
 
     def _soft(self, v: np.ndarray) -> np.ndarray:
@@ -297,7 +301,8 @@ class L1Master(Centre):
 
     def __init__(self, regularizer: Any):
         super().__init__(regularizer)
-        self.alpha = regularizer.alpha
+        weights = regularizer.weights
+        self.alpha = regularizer.alpha if weights is None else regularizer.alpha * weights  # the bound of every |v_j|
 
     def next(self, planes: Planes, w: np.ndarray, primal: float, gap: float) -> tuple[np.ndarray, np.ndarray, float]:
         """(next point, weights of the planes that prove the bound, lower bound)."""
@@ -311,27 +316,27 @@ class L1Master(Centre):
             proximal_tolerance(gap),
         )
         new = model.primal_from_dual(-(planes.A @ step))
-        self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.alpha * float(np.abs(new).sum())
+        self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.regularizer.value(new)
         weights, bound = self._linear_program(planes)
         planes.use(step, also=weights)
         return new, weights, bound
 
     def _linear_program(self, planes: Planes) -> tuple[np.ndarray, float]:
-        """max c'a over the simplex with |A a| <= alpha in every coordinate."""
+        """max c'a over the simplex with |A a|_j <= alpha c_j in every coordinate j."""
         from scipy.optimize import linprog
 
         m = planes.c.size
         rows = np.abs(planes.A).max(axis=1) > self.alpha  # The constraints of the other coordinates cannot be violated.
-        A = planes.A[rows]
+        A, limits = planes.A[rows], np.broadcast_to(self.alpha, rows.shape)[rows]
         found = linprog(
-            -planes.c, A_ub=np.vstack([A, -A]), b_ub=np.full(2 * A.shape[0], self.alpha),
+            -planes.c, A_ub=np.vstack([A, -A]), b_ub=np.concatenate([limits, limits]),
             A_eq=np.ones((1, m)), b_eq=[1.0], bounds=(0.0, None), method="highs",
         )  # fmt: skip
         if found.x is None:  # Without a zero plane no combination may be feasible yet.
             return np.zeros(m), -np.inf
         weights = np.maximum(found.x, 0.0)
         weights /= weights.sum()
-        excess = float(np.abs(planes.A @ weights).max()) / self.alpha
+        excess = float((np.abs(planes.A @ weights) / self.alpha).max())
         bound = float(planes.c @ weights)
         if excess > 1.0:  # The tolerance of the LP solver is scaled away, as a certificate would do.
             weights, bound = weights / excess, bound / excess

@@ -3,12 +3,14 @@
 Problem      min over w of F(w) + R(w), F the risk with the intercept minimised out
 Update       F is bounded below by cutting planes <a_j, w> + c_j found at earlier points; the next w minimises their
              maximum plus R. In the dual: max over the simplex of c'a - R*(-A a), and w = grad R*(-A a).
+             L2: the next w is where this model falls to a level, near the best point (`level.py`); the bound is as above.
              L1: R* is an indicator, and the plain method oscillates more the more features there are. The next w then
              minimises the model plus mu/2 |w - centre|^2 (centre: the best point), and a linear program gives the bound.
              A user's own R: as its methods allow. With `primal_from_dual`, or a conjugate that is finite everywhere
              (differences are its gradient), as above; with `prox` the centred step; else R has cutting planes, too.
 Certificate  a combines the dual variables of the planes; they are rebuilt from the points where the planes were found
-Reference    Teo et al. (2007); Smola, Vishwanathan and Le (2007); ls-bmrm is Frank-Wolfe with line search on the dual
+Reference    Teo et al. (2007); Smola, Vishwanathan and Le (2007); Lemarechal, Nemirovskii and Nesterov (1995) for levels;
+             ls-bmrm is Frank-Wolfe with line search on the dual
 """
 
 from __future__ import annotations
@@ -21,9 +23,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.oracles.scalar import Oracle, Plane, PlaneRecipe
+from fenchel.regularizers import L2
 from fenchel.result import Iterate
 from fenchel.solvers.base import EVERY_KIND, Needs, Solver, Start
+from fenchel.solvers.bundle.level import LevelMaster
 from fenchel.solvers.bundle.model import Planes, master_of
+from fenchel.solvers.bundle.settings import SETTINGS
 from fenchel.solvers.frank_wolfe.cutting_planes import Tangents
 from fenchel.solvers.frank_wolfe.solver import FrankWolfe
 
@@ -38,7 +43,9 @@ class Bundle(Solver):
     ----------
     line_search : keep a single aggregated plane and step by exact line search (ls-bmrm): O(d) per iteration, slower. It needs
         w = grad R*(v), which L1 does not have: such regularizers are refused.
-    patience : iterations after which a plane without weight is dropped.
+    level : with L2, steps to a level of the model near the best point. False: to its minimum, which is the method as it was
+        published; with a small alpha it takes many times more iterations.
+    patience : iterations after which a plane without weight is dropped; None: 30 with level steps, else 10.
 
     >>> import fenchel
     >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="hinge", regularizer="l1", alpha=0.1)
@@ -47,13 +54,14 @@ class Bundle(Solver):
     """
 
     line_search: bool = False
-    patience: int = 10
+    level: bool = True
+    patience: int | None = None
     cost: ClassVar[str] = "one pass over the data and a small quadratic program that grows with the iterations"
     convergence: ClassVar[str] = (
         "gap O(1/(alpha iterations)) for strongly convex penalties; geometric if the loss is differentiable, too"
     )
     kinds: ClassVar[tuple[str, ...]] = (*EVERY_KIND, "own vector")
-    needs: ClassVar[Needs] = Needs()
+    needs: ClassVar[Needs] = Needs(regularizer=("penalised",))
     remote: ClassVar[tuple[str, ...]] = EVERY_KIND
 
     def __post_init__(self) -> None:
@@ -65,12 +73,20 @@ class Bundle(Solver):
         """With line search the dual point is materialized as by `FrankWolfe`."""
         return self.line_search
 
+    def _master(self, problem: Any) -> Any:
+        if self.level and type(problem.regularizer) is L2:
+            return LevelMaster(problem.regularizer)
+        return master_of(problem.regularizer, problem.d)
+
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
         if self.line_search:
             yield from FrankWolfe().iterates(oracle, start)
             return
-        master = master_of(problem.regularizer, problem.d)
+        master = self._master(problem)
+        patience = self.patience
+        if patience is None:
+            patience = SETTINGS.level_patience if isinstance(master, LevelMaster) else SETTINGS.patience
         tangents = Tangents(oracle)
         w, best, dual = start.coef, np.inf, -np.inf
         parts: list[tuple[float, PlaneRecipe]] | None = None
@@ -91,7 +107,7 @@ class Bundle(Solver):
             w, weights, bound = master.next(planes, w, primal, gap)
             if bound > dual:
                 dual, parts = bound, active_planes(planes, weights)
-            planes.drop(self.patience)
+            planes.drop(patience)
             plane = tangents.plane(w, plane.intercept)
 
 

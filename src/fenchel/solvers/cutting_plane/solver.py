@@ -1,9 +1,9 @@
 """The n-slack cutting-plane method for structured outputs.
 
 Problem      min over w of sum_i p_i max_y [L_i(y) + f <w, psi_i(y)>] + alpha/2 |w|^2
-Update       every example keeps the labels that once violated its constraint most; in each round the max-oracle adds one per
-             example, then the dual over the weights of these labels is solved (pairwise steps, without the max-oracle) to
-             a fraction of the present gap
+Update       every example keeps the labels that were once its most violated constraints; in each round the max-oracle adds
+             one per example, then the dual over the weights of these labels is solved (pairwise steps, without the
+             max-oracle) to a fraction of the current gap
 Certificate  the labels with their weights
 Reference    Tsochantaridis et al. (2005); Joachims, Finley and Yu (2009) for the 1-slack form, which is `Bundle`
 """
@@ -39,7 +39,7 @@ class CuttingPlane(Solver):
 
     seed: int = 0
     at_home: ClassVar[str] = (
-        "the method is written for rows that are here; Bundle is the same with a regularizer, and asks for sums only"
+        "the method needs the rows in this process; Bundle is its regularized form, and needs only sums over rows"
     )
     cost: ClassVar[str] = "one call of the max-oracle per example, and a dual problem in the labels found so far"
     convergence: ClassVar[str] = "gap <= eps after O(1/(alpha eps^2)) new labels per example at most"

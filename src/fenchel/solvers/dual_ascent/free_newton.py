@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fenchel.data.accept import read_only
-from fenchel.data.row_blocks import LONGEST
+from fenchel.data.row_blocks import MAX_CALL_VALUES
 from fenchel.kernels.dual_phase import dual_steps
 from fenchel.kernels.free_rows import add_rows, multiply, solve_free
 from fenchel.kernels.passes import conjugate_sum
@@ -84,7 +84,7 @@ class Newton:
         for _ in range(SETTINGS.newton_max_solves_per_step):
             if taken * stored > SETTINGS.newton_max_values_per_solve / SETTINGS.newton_max_solves_per_step:
                 yield phases.latest._replace(primal=None, dual=np.nan)
-            taken, first = (solve_free if stored <= LONGEST else solved_in_steps)(
+            taken, first = (solve_free if stored <= MAX_CALL_VALUES else solved_in_steps)(
                 subset.rows, free.p, free.q, shift, 1.0 / phases.strength, phases.inverse_bias,
                 free.rows, free.r, held, x, first, steps, SETTINGS.newton_cg_residual_ratio, self.zeros, work,
             )  # fmt: skip

@@ -15,7 +15,7 @@ from fenchel.certificates.scalar import feasible
 from fenchel.data.accept import read_only, size
 from fenchel.data.dense import Dense
 from fenchel.data.mapped import is_mapped
-from fenchel.kernels.dual_phase import WORTH, phase
+from fenchel.kernels.dual_phase import REPEAT_RULE, phase
 from fenchel.mirror_maps.coordinatewise import Identity
 from fenchel.oracles.scalar import Oracle, SomeRows
 from fenchel.regularizers import L2
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def dual_start_pays(problem: Problem) -> bool:
-    """Sparse rows of many features, and a loss with an exact dual step of its own."""
+    """Whether to begin with dual epochs: sparse rows with many features, and a loss with its own exact dual step."""
     wide = not isinstance(problem.rows, Dense) and problem.n < SETTINGS.initial_max_rows_per_feature * problem.d
     return wide and isinstance(problem.regularizer, L2) and hasattr(problem.loss, "dual_step")
 
@@ -78,12 +78,12 @@ class DualEpochs:
         oracle.count_sample(self.inner, sample.n)
 
     def run(self, epochs: int = 1) -> None:
-        """So many epochs; then `gain` estimates what the last one added to D, and `ratio` is that relative to the last call."""
+        """Run so many epochs; `gain` then estimates the increase of D by the last one, `ratio` is relative to the last call."""
         sample = self.sample
         self.b, self.centre, steps = phase(
             sample.compiled_loss, Identity(), sample.rows, sample.y, sample.weights, sample.offset, self.q,
             1.0 / self.strength, self.inverse_bias, self.b, self.centre, self.u, self.v, self.gains,
-            WORTH[True], epochs, self.work, self.state,
+            REPEAT_RULE[True], epochs, self.work, self.state,
         )  # fmt: skip
         self.oracle.count_rows(steps)
         gain = float(self.gains.sum())

@@ -1,4 +1,4 @@
-"""What dual coordinate steps need of a regularizer: strength, mirror map (`transfer`), curvature along every row."""
+"""A regularizer as dual coordinate steps need it: strength, mirror map (`transfer`), curvature along every row."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def make_form(oracle: Oracle) -> Form:
 
 def has_form(regularizer: Regularizer) -> bool:
     """True if DualAscent can work with the regularizer."""
-    return type(regularizer) in FORMS
+    return type(regularizer) in FORMS and getattr(regularizer, "weights", None) is None
 
 
 def _quadratic(

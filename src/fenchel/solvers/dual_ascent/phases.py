@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fenchel.data.accept import block, read_only
-from fenchel.kernels.dual_phase import ALL_WORTH, WORTH, moving_rows, phase, row_scores, violations, young_sums
+from fenchel.kernels.dual_phase import (
+    ALWAYS_REPEAT,
+    REPEAT_RULE,
+    moving_rows,
+    phase,
+    row_scores,
+    violations,
+    young_sums,
+)
 from fenchel.mirror_maps.coordinatewise import Identity, apply_to
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
@@ -37,7 +45,7 @@ Sums = tuple[float, float, float]
 
 
 class Phases:
-    """u, v and b, and the rows to visit: `subset` is a copy of the active rows, or `all_rows`. v has the subset's columns."""
+    """u, v and b, and the rows to visit: `subset` is a copy of the active rows, or `all_rows`; v uses its column order."""
 
     def __init__(self, oracle: Oracle, start: Start, form: Form, seed: int, inverse_bias: float):
         problem = oracle.problem
@@ -61,7 +69,7 @@ class Phases:
         if u.any():
             self.v = form.change.combine(oracle, u) / -self.strength
         self.smooth = problem.smooth_loss
-        self.repeat_rule = ALL_WORTH if problem.fit_intercept and not self.smooth else WORTH[self.smooth]
+        self.repeat_rule = ALWAYS_REPEAT if problem.fit_intercept and not self.smooth else REPEAT_RULE[self.smooth]
         coarse = SETTINGS.max_target_gap_smooth if self.smooth else SETTINGS.max_target_gap_nonsmooth
         self.gap, self.schedule, self.gap_per_gain = np.inf, EpochSchedule(coarse, start.tol), SETTINGS.gap_per_gain
 
@@ -151,7 +159,7 @@ class Phases:
         regular = 0.5 * self.strength * float(w @ w)  # This is R*(v), and R(w) the rest of <v, w>.
         primal, dual = losses + self.strength * float(v @ w) - regular, -conjugates - regular
         free = self.oracle.problem.fit_intercept
-        if free:  # Balancing u costs what the intercept pays for it, up to a square.
+        if free:  # Balancing u lowers D by what the intercept contributes, up to a quadratic term.
             total = float(self.all_rows.p @ self.all_rows.u)
             dual = primal - residual - self.inverse_bias * total * total
         self.scale = abs(primal) or 1.0

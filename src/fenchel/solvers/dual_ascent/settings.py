@@ -29,7 +29,7 @@ class Settings:
 
     # Columns are renumbered by frequency from this many on: the weights of fewer columns fit into the nearest cache anyway.
     min_renumbered_columns: int = 2048
-    # Frequencies of columns are told apart up to about so many rows, which bounds the counting sort's table.
+    # Frequencies of columns are distinguished up to about so many rows, which bounds the counting sort's table.
     max_column_frequencies: int = 1024
     # Dense rows are copied so many values at a time, so that rows which move up in place are read before they are overwritten.
     values_per_dense_copy: int = 1 << 17

@@ -7,13 +7,13 @@ Update       for one row at a time, by `step`:
                           Quadratic it is D itself. For the entropies its curvature is the current one times the most
                           that it can grow along the step; for QNorm with q <= 2 it is (p-1) |x_i|_p^2
              "exact"      u_i <- the maximiser of D: in closed form for the hinge with the entropies and rows of entries
-                          -s, 0, s; else by secants between brackets
+                          -s, 0, s; else by safeguarded secants
              "explicit"   rule (11), u_i <- u_i + rate (alpha / p_i) (z_i - loss*'(u_i)) within its domain, z_i the row's
                           score; it may diverge, and then ends as NONFINITE or STALLED with the best iterate
-             "implicit"   the same with loss*' at the new u_i, a proximal step: equal where loss* is straight (hinge,
+             "implicit"   the same with loss*' at the new u_i, a proximal step: equal where loss* is linear (hinge,
                           absolute, quantile), and more stable elsewhere
              Rows in shuffled blocks of 16, in a fresh order every epoch (or permuted, or cyclic); rows whose u_i does
-             not change are left out for a while. A row costs its non-zeros, also with normalised entropies.
+             not change are left out for a while. A step costs the nonzeros of its row, also with normalised entropies.
              With L2, Quadratic and ElasticNet and default options, in phases (`phases.py`): epochs visit a compact copy
              of the active rows, the high-gain rows among them several times more, and near the end free rows are
              moved together, by damped Newton steps (`free_newton.py`). The copy takes at most as much memory as X
@@ -54,7 +54,7 @@ class DualAscent(Solver):
     """Dual coordinate steps for every loss, with every regularizer that has a mirror map.
 
     step is None for the regularizer's default (see above), "majorised", "exact", "explicit" or "implicit". The last two take
-    the learning `rate` of rule (11), the same for all rows; None is what section 6.2 advises, a tenth of the rate of Newton's
+    the learning `rate` of rule (11), the same for all rows; None follows section 6.2, a tenth of the rate of Newton's
     method: for L2 inversely proportional to |x_i|^2, for normalised entropies to max_j |x_ij|^2. order is "blocks", "permuted"
     or "cyclic". damping in (0, 1] is the fraction of each step taken.
 
@@ -77,7 +77,7 @@ class DualAscent(Solver):
     rate: float | None = None
     order: str = "blocks"
     damping: float = 1.0
-    cost: ClassVar[str] = "an epoch of steps on single rows, each at the cost of its non-zeros: one pass over the data"
+    cost: ClassVar[str] = "an epoch of steps on single rows, each at the cost of its nonzeros: one pass over the data"
     convergence: ClassVar[str] = "expected gap O(1/(alpha epochs)); geometric for differentiable losses"
     needs: ClassVar[Needs] = Needs(regularizer=("transfer",))
 
@@ -166,7 +166,7 @@ class State:
         if SETTINGS.renewal_rows_divisor * order.size > self.rows.size:
             renew_transfer(self.transfer, self.v)
         self.active = self.active[self.idle[self.active] < SETTINGS.max_idle_epochs]
-        # The multiplier's step is 0 without a free intercept.
+        # The multiplier step, which is 0 without a free intercept.
         self.centre, self.b = self.b, self.b - (self.centre - self.b)
 
     def check(self) -> Iterate:

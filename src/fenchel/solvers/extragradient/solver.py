@@ -1,12 +1,12 @@
 """Dual extragradient: the saddle point of a structured hinge loss, in marginals.
 
 Problem      min over w, max over mu of alpha/2 |w|^2 + sum p (<w, F mu - phi(gold)> + <c, mu>), mu marginals of every example
-Update       with the operator G(w, mu) = (alpha w + sum p (F mu - phi(gold)); -(F'w + c)) and a prox from where it starts:
+Update       with the operator G(w, mu) = (alpha w + sum p (F mu - phi(gold)); -(F'w + c)) and prox steps from the start:
                v = prox(step s),   u = prox at v of -step G(v),   s <- s - G(u)
              The prox of w is a plain step, that of mu a projection ("euclidean") or the marginals of a Gibbs distribution
-             ("entropic", forward-backward). Lengths are (balance alpha) |w|^2 + sum p |mu|^2, and step = 1 / L, L the norm of
-             G: by power iteration on sum p F F', or from the largest |phi(y) - phi(y')| / 2 for the entropy.
-             G is affine, so s = -t G(average of u): only w, its average, s and one number are kept, never the marginals
+             ("entropic", forward-backward). The squared norm is (balance alpha) |w|^2 + sum p |mu|^2, and step = 1 / L, L the
+             norm of G: by power iteration on sum p F F', or from the largest |phi(y) - phi(y')| / 2 for the entropy.
+             G is affine, so s = -t G(average of u): only w, its average, s and one number are stored, never the marginals
 Certificate  the marginals of the last u, materialized by one pass, or of the average, materialized by repeating the run;
              whichever has the higher D. The last u converges much faster; the average has the bound L (distances) / t
 Reference    Taskar, Lacoste-Julien and Jordan (2006), "Structured prediction, dual extragradient and Bregman projections";
@@ -54,14 +54,14 @@ class Extragradient(Solver):
     prox: str = "euclidean"
     balance: float = 10.0
     at_home: ClassVar[str] = (
-        "the method is written for rows that are here: it keeps a point of the label polytope for each"
+        "the method needs the rows in this process: it keeps a point of the label polytope for each"
     )
     cost: ClassVar[str] = "two passes, each with a projection or the marginals of every example"
     convergence: ClassVar[str] = "gap of the average O(1/iterations)"
     slow: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = ("structured",)
     waits: ClassVar[int] = 2000
-    leg_growth: ClassVar[float] = 2.0
+    segment_growth: ClassVar[float] = 2.0
     needs: ClassVar[Needs] = Needs(regularizer=("l2",), problem=("marginals",))
 
     def __post_init__(self) -> None:
@@ -84,7 +84,7 @@ class Extragradient(Solver):
 
 
 class Point(NamedTuple):
-    """After t steps: the last u (w; gain <c, mu>, g = F mu - phi), where it came from, and the averages of all u."""
+    """After t steps: the last u (w; gain <c, mu>, g = F mu - phi), the inputs of its step, and the averages of all u."""
 
     t: int
     w: np.ndarray
@@ -98,7 +98,7 @@ class Point(NamedTuple):
 
 
 class Field:
-    """The operator with its steps."""
+    """The operator G and the extragradient steps on it."""
 
     def __init__(self, oracle: Any, centre: np.ndarray, entropic: bool, balance: float):
         self.oracle, self.cliques, self.centre, self.entropic = oracle, Cliques(oracle), centre, entropic

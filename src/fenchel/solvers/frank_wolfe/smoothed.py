@@ -2,7 +2,7 @@
 
 D(U) = -sum p loss*(u) - gamma/2 sum p |u|^2 - R*(-g), g = sum p x u', for the Moreau envelope of a loss. Along u + t (u' - u)
 the square is a parabola in t and loss* is at most linear (exactly linear for maxima of affine functions): the line search
-knows what each step gains at least, and so the true dual never falls. Without smoothing U need not be kept.
+maximises a lower bound of the gain, so the true dual never decreases. Without smoothing U need not be stored.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def smoothed_iterates(
     oracle: VectorOracle, start: Start, direction: str, choose: Callable[..., float]
 ) -> Iterator[Iterate]:
     """Iterates without end, one pass each, with steps t = choose(iteration, g, its change, rise, curvature): D gains at least
-    t rise - t^2 curvature / 2 and what R* says."""
+    t rise - t^2 curvature / 2, besides the change of R*."""
     dual, regularizer = Smoothed(oracle, direction), oracle.problem.regularizer
     U = oracle.feasible(start.dual_point)
     g, fixed = oracle.combine(U), dual.conjugates(U)

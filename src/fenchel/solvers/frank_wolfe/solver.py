@@ -1,11 +1,11 @@
-"""Frank-Wolfe on the dual, in full passes (LSFW, StdFW; ls-bmrm in the language of bundle methods).
+"""Frank-Wolfe on the dual, in full passes (LSFW, StdFW; known as ls-bmrm among bundle methods).
 
 Problem      max over u of D(u) = -sum p loss*(u) - R*(-g), g = sum p u x: for every loss, with R strongly convex
 Update       u <- (1 - t) u + t u', u' the slopes at w = grad R*(-g): the maximiser of D with R* linearised.
              "line_search": the best t in [0, 1] for the bound below (the exact line search where loss* is linear between u
              and u', as for losses that are maxima of affine functions); "schedule": t = 2 / (k + 1)
-             Only g and one number are kept, c = sum p (<u, z'> - loss*): never u itself, which may be as large as X
-             For `Moreau` losses of several scores u is kept and the line search is that of D itself, with the square of u.
+             Only g and one number are stored, c = sum p (<u, z'> - loss*): never u itself, which may be as large as X
+             For `Moreau` losses of several scores u is stored and the line search is that of D itself, with the square of u.
              direction "vertices": u' are slopes of the inner loss, at z - gamma u (the square is linearised, too)
 Certificate  D >= c - R*(-g), which never falls with line search; P - that bound is the Frank-Wolfe gap. For a
              certificate u is materialized by repeating the steps from the start
@@ -55,7 +55,7 @@ class FrankWolfe(Solver):
     step: str = "line_search"
     direction: str = "slopes"
     at_home: ClassVar[str] = (
-        "the method is written for rows that are here: it keeps a dual point for each and moves all of them in every step"
+        "the method needs the rows in this process: it keeps a dual point for each and moves all of them in every step"
     )
     cost: ClassVar[str] = "one pass over the data"
     convergence: ClassVar[str] = "gap O(1/(alpha iterations))"
@@ -63,7 +63,7 @@ class FrankWolfe(Solver):
     rebuilds: ClassVar[bool] = True
     kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
     waits: ClassVar[int] = 2000
-    leg_growth: ClassVar[float] = 2.0
+    segment_growth: ClassVar[float] = 2.0
     needs: ClassVar[Needs] = Needs(regularizer=("strongly_convex", "primal_from_dual"))
 
     def __post_init__(self) -> None:
@@ -126,7 +126,7 @@ def repeat(oracle: Oracle, start: Start, taken: tuple[float, ...]) -> Callable[[
 def best_step(regularizer: Any, a: np.ndarray, turn: np.ndarray, rise: float, curvature: float = 0.0) -> float:
     """argmax over t in [0, 1] of t rise - t^2 curvature / 2 - R*(-(a + t turn)): closed form for L2, else the root of its
     slope."""
-    if type(regularizer) is L2:
+    if type(regularizer) is L2 and regularizer.weights is None:
         curve = float(turn @ turn) + regularizer.alpha * curvature
         slope = regularizer.alpha * rise - float(a @ turn)
         return min(max(slope / curve, 0.0), 1.0) if curve > 0.0 else float(slope > 0.0)

@@ -3,7 +3,7 @@
 Problem      min over w, b of F(w, b) + R(w), both differentiable (the intercept is one more variable)
 Update       x <- x + t d, d = -H grad with H from the last `memory` pairs (two-loop recursion), t by a weak Wolfe
              search that starts at 1 and interpolates: one fused pass over the data per trial, usually one trial
-Certificate  the slopes at the iterate; the gap to expect costs O(d) (`dual_estimates.py`)
+Certificate  the slopes at the iterate; an estimate of the gap costs O(d) (`dual_estimates.py`)
 Reference    Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5; Lewis and Overton (2013) for the search
 """
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
+from fenchel.solvers.centred_variables import pack, packed_gradient, unpack
 from fenchel.solvers.dual_estimates import dual_estimate
 from fenchel.solvers.lbfgs.settings import SETTINGS
 
@@ -48,7 +49,7 @@ class LBFGS(Solver):
     memory: int = 20
     cost: ClassVar[str] = "about one pass over the data, and O(memory d)"
     convergence: ClassVar[str] = "geometric for strongly convex objectives"
-    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "own vector", "free vector", "structured log")
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "own vector", "free vector", "set", "structured log")
     needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("gradient",))
     remote: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector", "structured log")
 
@@ -92,26 +93,12 @@ def remember(here: Point, pairs: tuple) -> dict[str, Any]:
 
 def evaluate(oracle: Oracle, x: np.ndarray) -> Point:
     """Objective, gradient and dual estimate in one pass."""
-    problem, d = oracle.problem, oracle.problem.d
+    problem = oracle.problem
     w, b = unpack(oracle, x)
     risk, g, slopes = oracle.risk(w, b)
     value = risk + problem.regularizer.value(w)
-    gradient = np.append(oracle.centred_gradient(g + problem.regularizer.gradient(w)), 0.0)
-    if problem.fit_intercept:
-        gradient[:d] -= slopes * oracle.means[0]
-        gradient[d] = slopes
+    gradient = packed_gradient(oracle, g + problem.regularizer.gradient(w), slopes)
     return Point(x, value, gradient, dual_estimate(oracle, w, b, risk, g, slopes))
-
-
-def unpack(oracle: Oracle, x: np.ndarray) -> tuple[np.ndarray, float]:
-    """(w, b) from x = (w, b + <mean row, w>): as if the features were centred, which the intercept makes no difference to."""
-    w = oracle.uncentred(x[:-1])
-    return w, float(x[-1] - oracle.means[0] @ w) if oracle.problem.fit_intercept else 0.0
-
-
-def pack(oracle: Oracle, w: np.ndarray, b: float) -> np.ndarray:
-    """The inverse of `unpack`."""
-    return np.append(oracle.centred(w), b + float(oracle.means[0] @ w) if oracle.problem.fit_intercept else 0.0)
 
 
 def first_step(here: Point) -> float:

@@ -2,8 +2,8 @@
 
 Without a start it begins at the solution of a sample of the rows (`passes.py`), each sample starting the next, or,
 where rows are too few for that, with some epochs of dual coordinate ascent on a copy of them. The steps come from
-`scalar_systems.py`. Where one is far too long, rows without curvature are about to have some: the next system takes the
-curvatures averaged over that step, (u' - u) / (z' - z).
+`scalar_systems.py`. If a step is far too long, rows without curvature would have had some along it, so the next system uses
+the curvatures averaged over that step, (u' - u) / (z' - z).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class StartingPoint(NamedTuple):
 
 
 def starting_points(oracle: Oracle, systems: Systems, all_rows: Any) -> Iterator[StartingPoint]:
-    """Better and better ones, from growing samples of the rows; `all_rows` are the passes over all of them."""
+    """Improving starting points, from growing samples of the rows; `all_rows` are the passes over all of them."""
     w, b, at_zero = np.zeros(oracle.problem.d), 0.0, None
     for sample in samples(oracle):
         passes = Passes(oracle, sample)
@@ -92,7 +92,7 @@ def starting_points(oracle: Oracle, systems: Systems, all_rows: Any) -> Iterator
         systems.hand_on(passes, point, all_rows.costs)
 
 
-def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Point, float]]:
+def descend(passes: Any, point: Point, systems: Systems) -> Iterator[tuple[Point, float]]:
     """Points of Newton's method, each with the squared decrement of the step that led to it."""
     decrement, secant_steps = np.inf, SETTINGS.max_secant_steps if np.isfinite(passes.problem.smoothness) else 0
     systems.begin()
@@ -112,7 +112,7 @@ def descend(passes: Passes, point: Point, systems: Systems) -> Iterator[tuple[Po
             systems.strict = True
 
 
-def take(passes: Passes, point: Point, step: Step, may_refine: bool) -> tuple[Point | None, float]:
+def take(passes: Any, point: Point, step: Step, may_refine: bool) -> tuple[Point | None, float]:
     """(the point after a step, the step's length): 1, or found on stored scores; None if the value does not fall."""
     new = passes.evaluate(point.w + step.dw, point.b + step.db)
     slope = float(new.gradient @ step.dw) + new.slopes * step.db
@@ -137,7 +137,7 @@ def acceptable(before: float, value: float, slope: float, decrement: float, t: f
     return value <= before + SETTINGS.value_rounding * abs(before) and slope <= SETTINGS.max_slope_ratio * decrement
 
 
-def search(passes: Passes, point: Point, line: Any, step: Step) -> float:
+def search(passes: Any, point: Point, line: Any, step: Step) -> float:
     """An acceptable step length, by safeguarded secants on stored scores: no pass over X; 0 if there is none."""
     regularizer = passes.problem.regularizer
     low, low_slope, high, high_slope, t = 0.0, -step.decrement, np.inf, np.inf, 1.0

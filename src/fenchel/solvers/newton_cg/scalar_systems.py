@@ -54,7 +54,7 @@ def hessian_at(passes: Passes, point: Point) -> Hessian:
 
 
 class Systems:
-    """Newton systems one after the other, each solved as accurately as the last step's model was right."""
+    """A sequence of Newton systems, each solved as accurately as the quadratic model of the last step was."""
 
     def __init__(self, problem: VectorProblem):
         self.problem = problem

@@ -24,6 +24,8 @@ class Settings:
     sparse_gram_ns_per_product: float = 0.9
     # A Gram matrix of dense rows takes so many nanoseconds per value in addition, because each value is scaled once.
     dense_gram_ns_per_value: float = 0.6
+    # A Hessian product of a measure takes so many nanoseconds per row in addition, for the sweeps over sorted scores.
+    measure_product_ns_per_row: float = 30.0
     # A Cholesky factorization takes so many nanoseconds for each of its d^3 / 3 products.
     factor_ns_per_product: float = 0.15
     # With more features than this there is no Cholesky factor.

@@ -6,7 +6,7 @@ Update       A differentiable loss: w <- w + t v where H v = -grad up to a resid
              or with epochs of dual coordinate steps, as long as these gain fast; a Cholesky factor of an earlier Hessian
              preconditions, and is renewed when products have cost as much (`scalar_systems.py`). It takes d x d numbers, and
              a sample up to a third of the rows; dual epochs take a copy of wide sparse rows in memory. Several scores:
-             `vector_system.py`.
+             `vector_system.py`. Sums over pairs of scores: `measure_passes.py`, the same steps without a sample.
              A max hinge: maximise D(U) - gamma/2 sum p |u - u0|^2 instead, whose primal has the smoothed losses phi
              (`kernels/vector_curvature.py`), by such (semismooth) steps, then u0 <- u and gamma <- gamma / 3, and so on.
              Rows whose u is a vertex have no curvature: only the others enter the products. It begins with a few epochs
@@ -30,6 +30,7 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.block_ascent.solver import BlockState
 from fenchel.solvers.dual_estimates import dual_estimate
+from fenchel.solvers.newton_cg.measure_passes import measure_iterates
 from fenchel.solvers.newton_cg.scalar import newton_iterates
 from fenchel.solvers.newton_cg.settings import SETTINGS
 from fenchel.solvers.newton_cg.vector_system import System, conjugate_gradients, curvature, kronecker
@@ -54,7 +55,8 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True)
 class NewtonCG(Solver):
-    """Truncated Newton with L2 or Quadratic: every differentiable loss of one score; softmax, squares and max hinges.
+    """Truncated Newton with L2 or Quadratic: every differentiable loss of one score; softmax, squares and max hinges; measures
+    with a second derivative (sums over pairs).
 
     >>> import fenchel
     >>> X, y = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [1.0, 1.0]], [0, 1, 2, 1]
@@ -65,7 +67,7 @@ class NewtonCG(Solver):
 
     cost: ClassVar[str] = "passes over the data for products with the Hessian, as many as conjugate gradients take"
     convergence: ClassVar[str] = "superlinear near the optimum"
-    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
+    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector", "set")
     halves: ClassVar[int] = 40
     needs: ClassVar[Needs] = Needs(loss=("curvature",), regularizer=("quadratic",))
     remote: ClassVar[tuple[str, ...]] = ("scalar",)
@@ -73,6 +75,8 @@ class NewtonCG(Solver):
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         if oracle.problem.family == "scalar":
             yield from newton_iterates(oracle, start)
+        elif oracle.problem.is_measure:
+            yield from measure_iterates(oracle, start)
         else:
             yield from self.vector_iterates(cast("VectorOracle", oracle), start)
 
@@ -142,7 +146,7 @@ def dual_steps(oracle: VectorOracle, start: Start) -> Iterator[Start]:
 
 
 class Systems:
-    """Newton systems one after the other; a preconditioner is kept until products have cost as much as it did."""
+    """A sequence of Newton systems; a preconditioner is reused until products have cost as much as it did."""
 
     def __init__(self, oracle: VectorOracle):
         self.oracle, problem = oracle, oracle.problem

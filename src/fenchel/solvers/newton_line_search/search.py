@@ -35,24 +35,19 @@ class Line:
         self.work, self.dw, self.db, self.decrement = work, dw, db, decrement
         self.w, self.b, self.z = work.w, work.b, work.rows.z
         self.begin, self.dz = work.value(), self.z
-        self.rest: tuple[float, float, float] | None = None
-
-    def quadratic(self) -> tuple[float, float, float]:
-        """(value, slope, second derivative) at t = 0 of R and of the rows left out, which are quadratic in t."""
-        if self.rest is None:
-            regularizer, fixed = self.work.regularizer, self.work.fixed
-            value = fixed.constant + float(fixed.gradient @ self.w) + fixed.slope * self.b + regularizer.value(self.w)
-            slope = float((regularizer.gradient(self.w) + fixed.gradient) @ self.dw) + fixed.slope * self.db
-            self.rest = (value, slope, float(regularizer.gradient(self.dw) @ self.dw))
-        return self.rest
+        self.rest: Any = None
 
     def at(self, t: float) -> tuple[float, float, float]:
         """phi and its derivatives in t."""
         value, slope, curvature = smoothed_line(
             self.work.oracle, self.z, self.dz, t, self.work.rows.u0, self.work.gamma
         )
-        a, b, c = self.quadratic()
-        return value + a + t * (b + 0.5 * t * c), slope + b + t * c, curvature + c
+        if self.rest is None:
+            self.rest = self.work.part.along(self.w, self.dw)
+        of_r, fixed = self.rest(t), self.work.fixed
+        rise = float(fixed.gradient @ self.dw) + fixed.slope * self.db
+        value += fixed.constant + float(fixed.gradient @ self.w) + fixed.slope * self.b + t * rise
+        return value + of_r.value, slope + of_r.slope + rise, curvature + of_r.curvature
 
     def acceptable(self, value: float, slope: float, max_slope_ratio: float) -> bool:
         """Whether the derivative is small enough there, and phi not higher than at t = 0."""

@@ -25,7 +25,7 @@ class Cliques:
     def __init__(self, oracle: StructuredOracle):
         self.oracle, self.problem = oracle, oracle.problem
         self.parts = parts_of(oracle.problem.model)
-        self.start, self.workspace_size = part_starts(self.parts), self.parts.room
+        self.start, self.workspace_size = part_starts(self.parts), self.parts.workspace_size
 
     def _sum(self, directions: int, work: Callable[..., Any], *shapes: int) -> tuple[Any, ...]:
         """Sums over blocks, in block order, of what work(block, *zeros) returns and adds to arrays of these shapes."""

@@ -60,7 +60,7 @@ class MarginalState(State):
         return 0.0, self.oracle.risk(w)[0] + self.problem.regularizer.value(w)
 
     def first_guess(self) -> float:
-        """The two sides of the test for L, divided, for the step of length 1 from the centre."""
+        """The ratio of the two sides of the test for L, for the step of length 1 from the centre."""
         change = self.cliques.proximal(self.w, 1.0, self.centre)
         g = self.combine(change) - self.g
         length = self.squared_length(change - self.centre)

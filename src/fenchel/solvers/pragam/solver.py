@@ -2,13 +2,13 @@
 
 Problem      min over w of F(w) + R(w), F the risk with the intercept minimised out, for losses with bounded slopes
 Update       F is smoothed: F_mu(w) = max over u of sum p (u z - loss*(u)) - mu d(u), d(u) = 1/2 sum p (u - centre)^2.
-             Kept throughout is the excessive gap  F_mu(w) + R(w) <= D(u), while mu shrinks:
+             The excessive gap condition  F_mu(w) + R(w) <= D(u)  is maintained while mu decreases:
                m  <- argmax of F_mu's u at w,  beta <- (1 - t) u + t m,  w <- (1 - t) w + t w(beta),
                u  <- argmax of D linearised at beta - L/2 |u - beta|^2,  mu <- (1 - t) mu.
              Both maps are proximal steps row by row (for the hinge: clipping), and with a free intercept the projection
              onto sum p u = 0. With L given: mu = 2 L, t = 2 / (k + 3), as in the paper. Otherwise L adapts: t solves
              t^2 = (1 - t)(mu + gamma) / L (gamma: strong convexity of loss*), and L doubles until the step s of u
-             has |sum p s x|^2 <= alpha L sum p s^2, which decides exactly for a quadratic R; then it shrinks by 1.1.
+             has |sum p s x|^2 <= alpha L sum p s^2, which is an exact test for a quadratic R; then it shrinks by 1.1.
              Structured hinge losses, on models whose labels are made of parts (max-margin Markov networks): u are marginals of
              the parts, both maps projections onto their polytope, d(u) = 1/2 sum p |u - uniform|^2. Its largest value for
              chains is at most sum p (T - 1)(1 - 1 / m^2) / 2
@@ -58,12 +58,12 @@ class Pragam(Solver):
 
     L: float | None = None
     at_home: ClassVar[str] = (
-        "the method is written for rows that are here: it keeps a dual variable for each and changes all of them in every step"
+        "the method needs the rows in this process: it keeps a dual variable for each and changes all of them in every step"
     )
     cost: ClassVar[str] = "two passes over the data"
     convergence: ClassVar[str] = "gap O(1/(alpha iterations^2)); geometric for differentiable losses"
     waits: ClassVar[int] = 2000
-    leg_growth: ClassVar[float] = 2.0
+    segment_growth: ClassVar[float] = 2.0
     kinds: ClassVar[tuple[str, ...]] = ("scalar", "structured")
     needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("quadratic_part",), problem=("marginals",))
 

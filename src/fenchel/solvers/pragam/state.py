@@ -84,7 +84,7 @@ class State:
         return b, self.oracle.losses_at(z, b)[0] + self.problem.regularizer.value(w)
 
     def first_guess(self) -> float:
-        """The two sides of the test for L, divided, for the slopes at w."""
+        """The ratio of the two sides of the test for L, for the slopes at w."""
         slopes = self.oracle.slopes(self.w, self.smooth.b)
         length = self.squared_length(slopes)
         guess = self.curvature(self.oracle.combine(slopes)) / length if length > 0.0 else 0.0

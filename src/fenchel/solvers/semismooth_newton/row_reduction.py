@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Reduction:
-    """All rows of a smoothed problem, while its steps use some of them."""
+    """The state of all rows of a smoothed problem while its steps use only some of them."""
 
     def __init__(self, work: SmoothedProblem):
         self.work, self.oracle, self.rows = work, work.oracle, work.rows
@@ -37,7 +37,7 @@ class Reduction:
         return self.index is None
 
     def reduce(self, claim: Claim, max_fraction: float) -> bool:
-        """Leave rows out if at most `max_fraction` of the present ones must be kept."""
+        """Leave rows out if less than `max_fraction` of the current ones must be kept."""
         work = self.work
         problem, rows = work.oracle.problem, work.rows
         radius = max(self.radius_per_score_change * work.score_change, SETTINGS.radius_per_gamma * work.gamma)
@@ -82,7 +82,7 @@ class Reduction:
             self.rows.u0[self.index], self.rows.u[self.index] = self.work.rows.u0, self.work.rows.u
 
     def remember(self, claim: Claim) -> None:
-        """Note that all rows were evaluated at the present point."""
+        """Note that all rows were evaluated at the current point."""
         work = self.work
         self.last_verified = (work.w, work.b, self.rows.z, work.gamma, work.score_change)
         self.gap, self.steps_since_check = claim.gap, 0

@@ -49,6 +49,9 @@ class Settings:
     # Weights by which something is divided are taken to be at least this, because those of rows may be 0.
     min_weight: float = 1e-300
 
+    # For a smoothed regularizer, the Hessian gets this times the variance of each column, over gamma, on its diagonal.
+    coefficient_ridge: float = 1e-6
+
     # Row reduction
     # -------------
     # After an inner solve, rows are left out if less than this fraction must be kept. The copy takes that much memory.

@@ -28,7 +28,7 @@ class Linear(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """Values at a point; gap = inner + residual: what Newton steps can remove, and what a smaller gamma can."""
+    """Values at a point; gap = inner + residual, which are reduced by Newton steps and by a smaller gamma."""
 
     primal: float
     dual: float
@@ -47,11 +47,11 @@ class Claim(NamedTuple):
 class SmoothedProblem:
     """A point (w, b), the state of rows there, and the sums over them; `g` is sum p u x over all rows."""
 
-    def __init__(self, oracle: Oracle, w: np.ndarray, b: float, gamma: float, u0: np.ndarray):
+    def __init__(self, oracle: Oracle, w: np.ndarray, b: float, gamma: float, u0: np.ndarray, part: Any):
         self.oracle, self.w, self.b, self.gamma = oracle, w, b, gamma
         self.regularizer = oracle.problem.regularizer
         self.d, self.free = oracle.problem.d, bool(oracle.problem.fit_intercept)
-        self.curvature = self.regularizer.hessian(self.d)
+        self.part = part
         self.rows = RowState(u0, np.zeros(u0.size))
         self.fixed = Linear(0.0, np.zeros(self.d), 0.0)
         self.g, self.border = np.zeros(self.d), np.zeros(self.d if self.free else 0)
@@ -74,6 +74,8 @@ class SmoothedProblem:
         """Begin the next proximal point step."""
         self.rows.u0[:] = self.rows.u
         self.gamma = gamma
+        self.part.recentre(self.w, gamma)
+        self.regularizer_at = None
         self.evaluate(fresh=False)
 
     def widen(self) -> None:
@@ -87,9 +89,9 @@ class SmoothedProblem:
         return self.fixed.constant + float(self.fixed.gradient @ self.w) + self.fixed.slope * self.b
 
     def regular(self) -> tuple[float, np.ndarray]:
-        """R and its gradient at w."""
+        """The smoothed R and its gradient at w."""
         if self.regularizer_at is None or self.regularizer_at[0] is not self.w:
-            self.regularizer_at = (self.w, self.regularizer.value(self.w), self.regularizer.gradient(self.w))
+            self.regularizer_at = (self.w, *self.part.evaluate(self.w))
         return self.regularizer_at[1], self.regularizer_at[2]
 
     def value(self) -> float:
@@ -102,14 +104,20 @@ class SmoothedProblem:
     def claim(self) -> Claim:
         """P and D here. loss*(u) = u x - loss(x), so the loss part of D is the risk, less <u, z>, less the residual."""
         risk, r = self.sums.risk + self.left_out(), self.slopes()
-        primal, losses = risk + self.regular()[0], risk - self.sums.residual
+        primal, losses = risk + self.regularizer.value(self.w), risk - self.sums.residual
+        residual = self.sums.residual + self.part.residual(self.w)
         if not self.free or self.sums.total_curvature <= 0.0:
-            return Claim(primal, dual_estimate(self.oracle, self.w, self.b, losses, self.g, r), self.sums.residual, 0.0)
+            return Claim(primal, dual_estimate(self.oracle, self.w, self.b, losses, self.g, r), residual, 0.0)
         # The rows with curvature balance u, in proportion to it: where the loss is nonsmooth, loss* is linear there.
         share = r / self.sums.total_curvature
         g = self.g - share * self.border
         losses += share * self.sums.breakpoints - float(self.w @ self.g) - self.b * r
-        return Claim(primal, losses - self.regularizer.conjugate(-g), self.sums.residual, share)
+        return Claim(primal, self.dual(losses, g), residual, share)
+
+    def dual(self, losses: float, g: np.ndarray) -> float:
+        """D, where sum p u x is g: scaled into the domain of R*, which costs at most that share of the losses."""
+        scale = self.regularizer.dual_scale(-g)
+        return scale * losses - self.regularizer.conjugate(-scale * g)
 
     def direction(self) -> tuple[np.ndarray, float, float] | None:
         """(dw, db, squared Newton decrement); None if the numbers overflow."""
@@ -124,7 +132,7 @@ class SmoothedProblem:
     def hessian(self) -> np.ndarray:
         """The second derivative on and above the diagonal."""
         d, H = self.d, self.oracle.upper_gram(self.rows.t)
-        H += self.curvature
+        H += self.part.hessian(self.w)
         if self.free:
             bordered = np.empty((d + 1, d + 1))
             bordered[:d, :d], bordered[:d, d] = H, self.border
@@ -168,7 +176,7 @@ class SmoothedProblem:
         self.evaluate(fresh=False)
 
     def line_search_from(self, w: np.ndarray, b: float, z: np.ndarray) -> None:
-        """Move to the best point between (w, b), whose scores are z, and the present one."""
+        """Move to the best point between (w, b), whose scores are z, and the current one."""
         line = Line(self, self.w - w, self.b - b, np.inf)
         if self.slope_along(line.dw, line.db) <= 0.0:
             return

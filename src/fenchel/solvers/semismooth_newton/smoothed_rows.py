@@ -1,7 +1,7 @@
 """Passes over all rows of an oracle with the smoothed losses of `kernels/envelope.py`, block by block.
 
-Scores, losses and sums are separate kernels, so that none is compiled for every pair of a loss and a storage. A block is
-still in the cache when its rows are read again, and only those whose u changed are.
+Scores, losses and sums are separate kernels, so that none is compiled for every pair of a loss and a storage format. A block is
+still in the cache when its rows are read again, and only the rows whose u changed are.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Newton's method with a Cholesky factor; for nonsmooth losses on the proximal point problems of the dual.
 
-Problem      min over w, b of F(w, b) + R(w), R quadratic, few features (the factor is d x d)
+Problem      min over w, b of F(w, b) + R(w), few features (the factor is d x d). R is quadratic; or it is separable (L1,
+             L1 + L2), and the loss is nonsmooth
 Update       A differentiable loss: Newton steps with a line search on stored scores.
              A nonsmooth loss: maximise D(u) - gamma/2 sum p (u - u0)^2 instead, whose primal has the smoothed losses phi
-             (`kernels/envelope.py`), by (semismooth) Newton steps, then u0 <- u and gamma <- gamma / 3, and so on. Only rows
+             (`kernels/envelope.py`), by (semismooth) Newton steps, then u0 <- u and gamma <- gamma / 3, and so on. An R that
+             is not quadratic is smoothed in the same way (`smoothed_regularizer.py`). Only rows
              near a nonsmooth point have curvature, so the Gram matrix is that of few rows.
              The first steps are made on samples of the rows (`subsampling/`), the last ones on the rows near a nonsmooth point
              (`row_reduction.py`), checked with all rows. Both are copies: of at most 0.6 of X at a time.
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,9 +25,11 @@ from fenchel.data.accept import size
 from fenchel.kernels.envelope import curved_weight
 from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
+from fenchel.solvers.centred_variables import column_variances
 from fenchel.solvers.semismooth_newton.row_reduction import Reduction
 from fenchel.solvers.semismooth_newton.settings import SETTINGS
 from fenchel.solvers.semismooth_newton.smoothed_problem import Claim, SmoothedProblem
+from fenchel.solvers.semismooth_newton.smoothed_regularizer import QuadraticPart, SmoothedPart
 from fenchel.solvers.subsampling.samples import drawn, sizes, smallest_gamma, strided
 from fenchel.solvers.subsampling.settings import SETTINGS as SAMPLING
 
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SemismoothNewton(Solver):
-    """(Semismooth) Newton for every loss with L2 or Quadratic and few features.
+    """(Semismooth) Newton for few features: every loss with L2 or Quadratic, and nonsmooth losses with L1 or ElasticNet.
 
     >>> import fenchel
     >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="hinge", alpha=0.1, fit_intercept=True)
@@ -44,11 +48,11 @@ class SemismoothNewton(Solver):
     """
 
     at_home: ClassVar[str] = (
-        "the method is written for rows that are here: it picks those near a nonsmooth point and factors them"
+        "the method needs the rows in this process: it picks those near a nonsmooth point and factors them"
     )
     cost: ClassVar[str] = "a pass over the data, and a Cholesky factor of a d x d matrix"
     convergence: ClassVar[str] = "superlinear near the optimum"
-    needs: ClassVar[Needs] = Needs(regularizer=("hessian", "few_features"))
+    needs: ClassVar[Needs] = Needs(regularizer=("penalised", "few_features"), problem=("smoothed_by_parts",))
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
@@ -59,7 +63,16 @@ class SemismoothNewton(Solver):
             w, b, gamma = yield from sampled(oracle, w, b)
         if gamma == 0.0 and not problem.smooth_loss:
             gamma = (SETTINGS.warm_start_gamma_ratio if warm else 1.0) * first_gamma(oracle, w, b)
-        yield from proximal_points(SmoothedProblem(oracle, w, b, gamma, u0))
+        yield from proximal_points(SmoothedProblem(oracle, w, b, gamma, u0, part_of(oracle, gamma, u0)))
+
+
+def part_of(oracle: Oracle, gamma: float, u0: np.ndarray) -> Any:
+    """What the Newton steps see of R; the dual variables of its proximal step are those that belong to u0."""
+    problem = oracle.problem
+    if hasattr(problem.regularizer, "hessian"):
+        return QuadraticPart(problem.regularizer, problem.d)
+    mean = oracle.means[0] if problem.fit_intercept else np.zeros(problem.d)
+    return SmoothedPart(problem.regularizer, np.sqrt(column_variances(oracle, mean)), -oracle.combine(u0), gamma)
 
 
 def sampled(oracle: Oracle, w: np.ndarray, b: float) -> Generator[Iterate, None, tuple[np.ndarray, float, float]]:
@@ -71,7 +84,8 @@ def sampled(oracle: Oracle, w: np.ndarray, b: float) -> Generator[Iterate, None,
         sample = drawn(problem.rows, problem.n, m)
         sampled_oracle = oracle.take(sample, 1.0 / max(float(problem.weights[sample].sum()), SETTINGS.min_weight))
         least = scale * smallest_gamma(problem.d, m)
-        work = SmoothedProblem(sampled_oracle, w, b, max(gamma or scale, least), np.zeros(m))
+        u0, first = np.zeros(m), max(gamma or scale, least)
+        work = SmoothedProblem(sampled_oracle, w, b, first, u0, part_of(sampled_oracle, first, u0))
         yield from solve_sample(work, least)
         oracle.count_sample(sampled_oracle, m)
         w, b, gamma = work.w, work.b, SETTINGS.gamma_shrink * work.gamma
@@ -104,11 +118,11 @@ def proximal_points(work: SmoothedProblem) -> Iterator[Iterate]:
             reduced = claim
             reduction.check()
             claim = work.claim()
-            yield Iterate(work.w.copy(), work.b, claim.primal, claim.dual, dual_point(work, claim))
+            yield iterate(work, claim)
             reduction.resume(claim, reduced)
             claim = work.claim()
         elif reduction.has_all_rows:
-            yield Iterate(work.w.copy(), work.b, claim.primal, claim.dual, dual_point(work, claim))
+            yield iterate(work, claim)
         else:
             yield Iterate(work.w, work.b, None, np.nan)
         if work.gamma > 0.0 and inner_problem_solved(claim):
@@ -131,6 +145,16 @@ def proximal_points(work: SmoothedProblem) -> Iterator[Iterate]:
             work.widen()
         if total % SETTINGS.newton_steps_per_refresh == 0:
             work.refresh()
+
+
+def iterate(work: SmoothedProblem, claim: Claim) -> Iterate:
+    """The iterate to claim when all rows were evaluated."""
+    w, b, primal = work.part.point(work.w).copy(), work.b, claim.primal
+    if not np.array_equal(w, work.w):
+        z = work.oracle.scores(w)
+        b = work.oracle.best_intercept(z, b)
+        primal = work.oracle.losses_at(z, b)[0] + work.regularizer.value(w)
+    return Iterate(w, b, primal, claim.dual, dual_point(work, claim))
 
 
 def inner_problem_solved(claim: Claim) -> bool:

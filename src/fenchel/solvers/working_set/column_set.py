@@ -1,4 +1,4 @@
-"""Some columns of X, copied together, with the passes that a solver of a problem in these columns needs.
+"""A copy of some columns of X, with the passes that a solver of a problem in these columns needs.
 
 The copy holds the entries of these columns only; for all columns no copy is made. Rows are partitioned into few blocks for the
 threads, so that few partial Gram matrices exist at a time; the partition depends on the data only.
@@ -45,7 +45,7 @@ def edges(rows: Any, n: int, chosen: int) -> list[int]:
 
 
 class ColumnSet:
-    """The columns `chosen` (rising) of the oracle's data; None means all."""
+    """The columns `chosen` (increasing) of the oracle's data; None means all."""
 
     def __init__(self, oracle: Oracle, chosen: np.ndarray | None):
         self.oracle, problem = oracle, oracle.problem

@@ -55,7 +55,7 @@ def bordered(H: np.ndarray, border: np.ndarray, corner: float) -> np.ndarray:
 
 
 class ProximalNewton:
-    """Newton steps on sets of columns; keeps what a step has shown for the next."""
+    """Newton steps on sets of columns, with the information that one step passes on to the next."""
 
     def __init__(self, oracle: Oracle, lam: float, ridge: float):
         self.oracle, self.problem, self.lam, self.ridge = oracle, oracle.problem, lam, ridge

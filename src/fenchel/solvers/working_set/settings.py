@@ -33,7 +33,7 @@ class Settings:
     # The solver ends after more than this many successive working sets on which no step could be made.
     max_idle_sets: int = 3
 
-    # The rows are cut into blocks with at least this many stored values, so that a block is worth a thread.
+    # The rows are divided into blocks with at least this many stored values, so that a block is worth a thread.
     min_values_per_block: int = 1 << 17
     # There are at most this many blocks of rows, because each needs a partial Gram matrix of its own.
     max_row_blocks: int = 8

@@ -42,7 +42,7 @@ class WorkingSet(Solver):
     'CERTIFIED'
     """
 
-    at_home: ClassVar[str] = "the method is written for rows that are here: it copies the columns that it works on"
+    at_home: ClassVar[str] = "the method needs the rows in this process: it copies the columns that it works on"
     cost: ClassVar[str] = "a pass over all columns, then Newton steps on a few of them"
     convergence: ClassVar[str] = "superlinear near the optimum, once the set holds the support"
     halves: ClassVar[int] = 60

@@ -1,7 +1,7 @@
-"""Exponential and logarithms by arithmetic alone, without calls and branches: loops over rows that use them are vectorised.
+"""Exponential and logarithms by arithmetic alone, without calls or branches, so that loops over rows are vectorised.
 
-Each is within two units in the last place; in kernels that may reorder sums, and so the steps below, within 1e-13 of itself.
-A row then takes some 2 ns in place of the 13 to 30 that calls of the C library take.
+Each is accurate to two units in the last place. In kernels that may reorder sums, and thereby the steps below, the relative
+error is at most 1e-13. An evaluation takes some 2 ns instead of the 13 to 30 of the C library.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from fenchel.compile.dispatch import helper
 
 LOG2_E = 1.4426950408889634
-LN2, LN2_REST = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # ln 2 in two parts, of which k LN2 is exact
-LEAST, MOST = -707.0, 709.782712893384  # beyond, e^x counts as 0 and is infinite
+LN2, LN2_REST = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # ln 2 in two parts, such that k LN2 is exact
+MIN_EXPONENT, MAX_EXPONENT = -707.0, 709.782712893384  # below, e^x is taken as 0; above, it is infinite
 TAYLOR = tuple(1.0 / math.factorial(k) for k in range(20))
 ATANH = tuple(2.0 / (2 * k + 1) for k in range(18))  # log((1 + s) / (1 - s)) = sum_k ATANH_k s^(2 k + 1)
 MANTISSA, EXPONENT_OF_ONE, ROOT_HALF = 52, 1023, 0x3FE6A09E667F3BCD  # of a double: bits, and those of sqrt(1/2)
@@ -23,15 +23,15 @@ MANTISSA, EXPONENT_OF_ONE, ROOT_HALF = 52, 1023, 0x3FE6A09E667F3BCD  # of a doub
 @helper
 def exp(x):
     """e^x, inf where it overflows, 0 where it is less than 1e-307."""
-    k = float(np.floor(min(max(LEAST, x), MOST) * LOG2_E + 0.5))
+    k = float(np.floor(min(max(MIN_EXPONENT, x), MAX_EXPONENT) * LOG2_E + 0.5))
     r = (x - k * LN2) - k * LN2_REST
     c = TAYLOR
     high = c[8] + r * (c[9] + r * (c[10] + r * (c[11] + r * (c[12] + r * c[13]))))
     p = r + r * r * (c[2] + r * (c[3] + r * (c[4] + r * (c[5] + r * (c[6] + r * (c[7] + r * high))))))
     half = float(np.int64((np.int64(np.int32(k)) + (EXPONENT_OF_ONE - 1)) << MANTISSA).view(np.float64))  # 2^(k - 1)
     y = 2.0 * (half + half * p)
-    y = 0.0 if x < LEAST else y
-    return math.inf if x > MOST else y
+    y = 0.0 if x < MIN_EXPONENT else y
+    return math.inf if x > MAX_EXPONENT else y
 
 
 @helper

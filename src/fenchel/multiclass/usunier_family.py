@@ -1,7 +1,7 @@
 """sum_j rho_j max(0, c_[j]), c_[1] >= c_[2] >= ... the sorted margins c_j = 1 + z_j - z_y of the classes j != y.
 
 With b_j = u_j, j != y: the conjugate is -sum b, and its domain is b >= 0, (sum of the j largest) <= rho_1 + ... + rho_j for
-every j. `rho` may be shorter than the number of classes: the weights that are not there are zero.
+every j. `rho` may be shorter than the number of classes: missing weights are zero.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from fenchel.compile.dispatch import helper
-from fenchel.multiclass.descending import draw, heap_of, kth_floor, sorted_others
+from fenchel.multiclass.descending import heap_of, kth_floor, pop_largest, sorted_others
 from fenchel.multiclass.isotonic import COUNT, above_block, block_value, pool
 from fenchel.multiclass.simplex_step import simplex_step
 from fenchel.multiclass.transfers import SLACK, best_other, clear, is_transfer, scale_transfer, taken
@@ -19,7 +19,7 @@ from fenchel.multiclass.transfers import SLACK, best_other, clear, is_transfer, 
 
 @helper
 def positive_weights(rho, m):
-    """How many weights are positive."""
+    """The number of positive weights."""
     n = min(rho.size, m - 1)
     while n > 1 and rho[n - 1] == 0.0:  # n falls
         n -= 1
@@ -37,38 +37,38 @@ def total_weight(rho, m):
 
 @helper
 def ranked_heap(z, y, rho, keys, order):
-    """Heap of the margins that are not negative and may have a rank with a weight -> how many."""
+    """Build a heap of the nonnegative margins that may have a rank with a weight; returns their number."""
     floor = kth_floor(z, y, positive_weights(rho, z.size))
     return heap_of(z, y, z[y], 1.0, max(0.0, 1.0 + (floor - z[y])), keys, order)
 
 
 @helper
-def us_value(z, y, rho):
+def usunier_value(z, y, rho):
     """sum_j rho_j max(0, c_[j])."""
     keys, order = np.empty(z.size), np.empty(z.size, np.int64)
     n = ranked_heap(z, y, rho, keys, order)
     total = 0.0
     for i in range(min(n, positive_weights(rho, z.size))):
-        total += rho[i] * draw(keys, order, n - i)
+        total += rho[i] * pop_largest(keys, order, n - i)
     return total
 
 
 @helper
-def us_slopes(z, y, rho, out):
-    """The positive margins take the weights of their ranks."""
+def usunier_slopes(z, y, rho, out):
+    """out = the weights of their ranks for the positive margins."""
     keys, order = np.empty(z.size), np.empty(z.size, np.int64)
     n = ranked_heap(z, y, rho, keys, order)
     clear(out)
     for i in range(min(n, positive_weights(rho, z.size))):
-        if draw(keys, order, n - i) <= 0.0:
+        if pop_largest(keys, order, n - i) <= 0.0:
             break
         out[order[n - 1 - i]] = rho[i]
         out[y] -= rho[i]
 
 
 @helper
-def us_excess(u, y, rho):
-    """The least factor by which the polytope must grow to hold b."""
+def usunier_excess(u, y, rho):
+    """The least factor by which the polytope must be scaled to contain b."""
     ordered = sorted_others(u, y)
     support = positive_weights(rho, u.size)
     most, used, allowed = 0.0, 0.0, 0.0
@@ -80,26 +80,26 @@ def us_excess(u, y, rho):
 
 
 @helper
-def us_conjugate(u, y, rho):
+def usunier_conjugate(u, y, rho):
     """-sum b in the domain."""
-    if not is_transfer(u, y, total_weight(rho, u.size)) or us_excess(u, y, rho) > 1.0 + SLACK:
+    if not is_transfer(u, y, total_weight(rho, u.size)) or usunier_excess(u, y, rho) > 1.0 + SLACK:
         return math.inf
     return -taken(u, y)
 
 
 @helper
-def us_into_domain(u, y, rho):
+def usunier_into_domain(u, y, rho):
     """Scale towards 0."""
-    scale_transfer(u, y, 1.0 / max(1.0, us_excess(u, y, rho)))
+    scale_transfer(u, y, 1.0 / max(1.0, usunier_excess(u, y, rho)))
 
 
 @helper
-def us_step(t, g, y, rho, out):
+def usunier_step(t, g, y, rho, out):
     """out = the u that maximises <c, b> - g/2 (|b|^2 + S^2) over the domain, S = sum b, c_j = 1 + t_j - t_y.
 
-    g b_j = (c_j - max(x, I_j))_+ with I the isotonic regression of the sorted c_j - g rho_j and x = g S. Left out are
-    entries below g S, which is at least what it is for the largest alone, and those that come after the last weight and
-    are not pooled, which is so if they are g rho_1 below the last with a weight. All are counted from the largest.
+    g b_j = (c_j - max(x, I_j))_+ with I the isotonic regression of the sorted c_j - g rho_j and x = g S. Two kinds of entries
+    are left out: those below g S, which is at least its value for the largest entry alone, and those after the last weight
+    that are not pooled, for instance if they are g rho_1 below the last with a weight. All are relative to the largest.
     """
     support = positive_weights(rho, t.size)
     if support == 1:
@@ -115,7 +115,7 @@ def us_step(t, g, y, rho, out):
     n = heap_of(t, y, best, 0.0, least, keys, order)
     used, pooled = 0, 0
     while used < n:  # used rises
-        key = draw(keys, order, n - used)
+        key = pop_largest(keys, order, n - used)
         before = pooled
         pooled = pool(blocks, before, key, rho[used] if used < support else 0.0, g)
         if used >= support and pooled > before:
@@ -140,10 +140,10 @@ def us_step(t, g, y, rho, out):
 
 @helper
 def common_level(ordered, most, least, top):
-    """The x with sum_i min(most_i, (ordered_i - x)_+) = x + top -> (how many are at their most, how many above x, x).
+    """The x with sum_i min(most_i, (ordered_i - x)_+) = x + top -> (number at their maximum, number above x, x).
 
-    x falls past the sorted ordered_i, where entries begin to grow, and the sorted least_i = ordered_i - most_i, where they
-    stop; between two of these both sides are straight.
+    x decreases past the sorted ordered_i, where entries begin to grow, and the sorted least_i = ordered_i - most_i, where they
+    stop; between two of these both sides are linear.
     """
     n, full, part = ordered.size, 0, 0
     fixed, moving = top, 0.0  # sums of most_i + top over the full, of ordered_i over the others in part
@@ -159,7 +159,7 @@ def common_level(ordered, most, least, top):
             moving -= ordered[full]
             fixed += most[full]
             full += 1
-    # once more without what has come and gone
+    # The sums are recomputed, without the rounding errors of the terms that were added and subtracted.
     moving, fixed = 0.0, 0.0
     for i in range(full):
         fixed += most[i]

@@ -1,8 +1,8 @@
-"""Sums of rows of a matrix, and the reverse, four numbers at a time.
+"""Weighted sums of rows of a matrix, and the transposed operation, in SIMD vectors of four numbers.
 
-numba's own vectorisation works in steps of eight or sixteen and leaves the rest to single steps, which for ten or
-twenty-six classes is most of the work: these two loops are therefore written in the compiler's own vectors. A sum stays
-in registers until the row ends. Two to three times faster than the loops they replace; `py_func` says what they do.
+Automatic vectorisation works in steps of eight or sixteen numbers and leaves the rest to a scalar loop, which for ten or
+twenty-six classes is most of the work. These two loops are therefore written with LLVM vectors; the sums stay in registers
+until the end of the row. They are two to three times faster than the loops they replace; `py_func` says what they compute.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from fenchel.compile import dispatch
 from fenchel.compile.kernel import Kernel
 
 LANES = 4
-TILE = 8  # vectors of sums that are kept in registers at once: more do not fit
+TILE = 8  # vectors of sums that are kept in registers; more would not fit
 
 
 class VectorKernel(Kernel):
-    """A kernel whose compiled form is made by `build(context, builder, types, values)`; all arrays are C-contiguous."""
+    """A kernel whose code is emitted by `build(context, builder, types, values)`; all arrays are C-contiguous."""
 
     def __init__(self, py_func: Callable, build: Callable):
         super().__init__(py_func, fastmath=True)
@@ -49,17 +49,17 @@ class VectorKernel(Kernel):
         def run(scale, values, columns, W, z):
             emit(scale, values, columns, W, z)
 
-        run.__name__ = run.__qualname__ = f"run_{self.py_func.__name__}"  # two of them on disk must not share a name
+        run.__name__ = run.__qualname__ = f"run_{self.py_func.__name__}"  # the names in the disk cache must differ
         return njit(**dispatch.JIT, forceinline=True)(run)
 
 
 def vector_kernel(build: Callable) -> Callable[[Callable], VectorKernel]:
-    """Decorator: what the kernel does in plain Python, beside its compiled form."""
+    """Decorator of the plain Python version of a kernel whose compiled form `build` emits."""
     return lambda py_func: VectorKernel(py_func, build)
 
 
 class Emitter:
-    """What both loops need of the compiler: arrays, vectors, entries of a row."""
+    """Code generation shared by both loops: arrays, vectors, entries of a row."""
 
     def __init__(self, context: Any, builder: Any, kinds: Any, arguments: Any):
         from llvmlite import ir
@@ -86,7 +86,7 @@ class Emitter:
         return self.tools.for_range(self.builder, count, intp=self.index)
 
     def at(self, array: Any, place: Any) -> Any:
-        """Where the vector that begins at `place` lies."""
+        """A pointer to the vector that starts at index `place`."""
         return self.builder.bitcast(self.builder.gep(array.data, [place]), self.vector.as_pointer())
 
     def load(self, array: Any, place: Any) -> Any:
@@ -95,8 +95,8 @@ class Emitter:
     def store(self, vector: Any, array: Any, place: Any) -> None:
         self.builder.store(vector, self.at(array, place), align=8)
 
-    def spread(self, x: Any) -> Any:
-        """x in all lanes."""
+    def broadcast(self, x: Any) -> Any:
+        """A vector with x in all lanes."""
         one = self.builder.insert_element(self.undefined, x, self.index(0))
         return self.builder.shuffle_vector(one, self.undefined, self.first)
 
@@ -105,12 +105,12 @@ class Emitter:
         return self.builder.fadd(self.builder.fmul(x, a, flags=("contract",)), b, flags=("contract",))
 
     def each_entry(self, work: Callable[[Any, Any], None]) -> None:
-        """work(scale x, where the row of W of its column begins), for entries that are not 0."""
+        """work(scale x, the index at which the row of W of its column starts), for nonzero entries."""
         builder = self.builder
         with self.loop(self.entries) as loop:
             x = builder.load(builder.gep(self.values.data, [loop.index]))
             x = builder.fmul(self.scale, self.context.cast(builder, x, self.value_kind, self.types.float64))
-            if self.columns is None:  # rows of a dense matrix are often sparse
+            if self.columns is None:  # rows of a dense matrix often contain zeros
                 with builder.if_then(builder.fcmp_unordered("!=", x, x.type(0.0)), likely=True):
                     work(x, builder.mul(loop.index, self.width))
                 return
@@ -119,7 +119,7 @@ class Emitter:
 
 
 def _emit_sum(*arguments: Any) -> None:
-    """Tiles of vectors of z; the last vector ends with z, and may repeat some of the one before."""
+    """Tiles of vectors of z; the last vector ends at the end of z and may overlap with the previous one."""
     emit = Emitter(*arguments)
     builder, index = emit.builder, emit.index
     start = emit.tools.alloca_once_value(builder, index(0))
@@ -134,10 +134,10 @@ def _emit_sum(*arguments: Any) -> None:
             builder.store(emit.zeros, total)
 
         def add(x: Any, row: Any) -> None:
-            spread = emit.spread(x)
+            factor = emit.broadcast(x)
             for place, total in zip(places, sums, strict=True):
                 w = emit.load(emit.W, builder.add(row, place))
-                builder.store(emit.fused(spread, w, builder.load(total)), total)
+                builder.store(emit.fused(factor, w, builder.load(total)), total)
 
         emit.each_entry(add)
         for place, total in zip(places, sums, strict=True):
@@ -159,7 +159,7 @@ def _emit_sum(*arguments: Any) -> None:
 
 
 def _emit_add(*arguments: Any) -> None:
-    """Vectors of the row of W one after the other, then what is left one by one."""
+    """The vectors of a row of W, then the remaining entries one by one."""
     emit = Emitter(*arguments)
     builder, index = emit.builder, emit.index
     vectors = builder.udiv(emit.width, index(LANES))
@@ -167,11 +167,11 @@ def _emit_add(*arguments: Any) -> None:
     left = builder.sub(emit.width, whole)
 
     def add(x: Any, row: Any) -> None:
-        spread = emit.spread(x)
+        factor = emit.broadcast(x)
         with emit.loop(vectors) as loop:
             c = builder.mul(loop.index, index(LANES))
             place = builder.add(row, c)
-            emit.store(emit.fused(spread, emit.load(emit.z, c), emit.load(emit.W, place)), emit.W, place)
+            emit.store(emit.fused(factor, emit.load(emit.z, c), emit.load(emit.W, place)), emit.W, place)
         with emit.loop(left) as loop:
             c = builder.add(whole, loop.index)
             place = builder.gep(emit.W.data, [builder.add(row, c)])
@@ -183,7 +183,7 @@ def _emit_add(*arguments: Any) -> None:
 
 @vector_kernel(_emit_sum)
 def sum_rows(scale, values, columns, W, z):
-    """z = scale sum_k values_k W[columns_k], columns None: all of them; z has at least LANES entries."""
+    """z = scale sum_k values_k W[columns_k] (columns None: all rows of W); z has at least LANES entries."""
     z[:] = scale * np.asarray(values, dtype=np.float64) @ (W[: values.size] if columns is None else W[columns])
 
 

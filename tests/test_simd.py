@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from fenchel.compile.kernel import kernel
 from fenchel.data.accept import accept_matrix
 from fenchel.data.rows import row_parts
-from fenchel.kernels.quads import LANES, TILE, add_to_rows, sum_rows
+from fenchel.kernels.simd import LANES, TILE, add_to_rows, sum_rows
 
 WIDTHS = [LANES, LANES + 1, 10, LANES * TILE, LANES * TILE + 1, 2 * LANES * TILE + 7]
 

@@ -1,28 +1,28 @@
-"""The dual step of the top-k family: isotonic regressions inside the search for one number."""
+"""The dual step of the top-k family: a one-dimensional search with an isotonic regression in each step."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fenchel.compile.dispatch import helper
-from fenchel.multiclass.descending import draw
+from fenchel.multiclass.descending import pop_largest
 from fenchel.multiclass.isotonic import COUNT, WEIGHT, above_block, block_value, pool
 from fenchel.multiclass.simplex_step import simplex_step
-from fenchel.multiclass.tk_family import tk_ranks
+from fenchel.multiclass.top_k_family import top_k_ranks
 from fenchel.multiclass.transfers import clear
-from fenchel.multiclass.us_family import positive_weights, total_weight
+from fenchel.multiclass.usunier_family import positive_weights, total_weight
 
-MOST_TRIES = 100
+MAX_TRIES = 100
 EPSILON = 2.0**-52
 
 
 @helper
-def tk_step(t, g, y, rho, out):
+def top_k_step(t, g, y, rho, out):
     """out = the u that maximises <c, b> - g/2 (|b|^2 + S^2) over the domain, S = sum b, c_j = 1 + t_j - t_y.
 
     For a fixed f, (b, b_y) is the projection of (c/g, f sum rho) onto f P(rho): the sorted point minus the isotonic
-    regression I of the point minus f rho. The slope of the maximum in f is g sum_j rho_j (I_j - I_y), which falls, and
-    is straight as long as the pools stay the same: Newton's steps, kept in a bracket, find its root.
+    regression I of the point minus f rho. The derivative of the maximum in f is g sum_j rho_j (I_j - I_y), which decreases
+    and is linear as long as the pools stay the same: Newton's steps, safeguarded by a bracket, find its root.
     """
     support = positive_weights(rho, t.size)
     if support == 1:
@@ -30,13 +30,13 @@ def tk_step(t, g, y, rho, out):
         return
     clear(out)
     keys, order, blocks = np.empty(t.size), np.empty(t.size, np.int64), np.empty((4, t.size))
-    n, drawn, _, _, rate = tk_ranks(t, y, rho, g * rho[0], keys, order)
+    n, drawn, _, _, rate = top_k_ranks(t, y, rho, g * rho[0], keys, order)
     if rate <= 0.0:
         return
     total = total_weight(rho, t.size)
     low, high, f = 0.0, 1.0, 1.0
     pooled, own = 0, -1
-    for attempt in range(MOST_TRIES):
+    for attempt in range(MAX_TRIES):
         drawn, pooled, own = project(keys, order, n, drawn, rho, support, g * f * total, g * f, blocks)
         rate, curvature, size = growth_rate(blocks, pooled, own, g, f, total)
         if rate >= 0.0:
@@ -60,14 +60,14 @@ def tk_step(t, g, y, rho, out):
 
 @helper
 def project(keys, order, n, drawn, rho, support, level, scale, blocks):
-    """Isotonic regression of the margins and y's `level`, sorted, minus scale rho -> (drawn, number of blocks, y's place).
+    """Isotonic regression of the margins and y's `level`, sorted, minus scale rho -> (drawn, number of blocks, rank of y).
 
-    Entries after the last weight that are not pooled are their own fit; y's place is then -1 if it is among them.
+    Entries after the last weight that are not pooled equal their fitted values; the rank of y is -1 if y is among them.
     """
     used, pooled, own, taken = 0, 0, -1, 0
     while used <= n:  # used rises
         if taken == drawn and drawn < n:
-            draw(keys, order, n - drawn)
+            pop_largest(keys, order, n - drawn)
             drawn += 1
         is_own = own < 0 and (taken == n or level >= keys[n - 1 - taken])
         before = pooled

@@ -1,0 +1,208 @@
+"""The Newton systems of a proximal step, in as few unknowns as possible.
+
+    (B J B' + diag(1 / omega)) dl = r,    B = [Xc, 1],  J = blockdiag(step_w M, step_b),  omega_i = p_i / (gamma D_i + sigma),
+
+with Xc the rows, centred if the intercept is free. With few active columns, Woodbury's identity gives
+
+    dl = omega (r - B c),    (I + J B' diag(omega) B) c = J B' diag(omega) r.
+
+Rows with D = 1 enter the Gram matrix through that of all rows, which is computed once; the others are added to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.data.dense import Dense
+from fenchel.regularizers.jacobian import ProxJacobian
+from fenchel.solvers.newton_line_search.search import newton_step
+from fenchel.solvers.proximal_point_newton.settings import SETTINGS
+from fenchel.solvers.working_set.column_set import ColumnSet
+
+
+class Metric(NamedTuple):
+    """Of a proximal step: the step sizes gamma / p_i of scores, step_w of coefficients and step_b of the intercept; and the
+    weights sigma p_i of the squared distance to the last dual variables."""
+
+    gamma: float
+    step_w: Any
+    step_b: float
+    sigma: float
+
+
+class NewtonSystem:
+    """Solves the systems of one problem; holds a copy of the active columns and their Gram matrix."""
+
+    def __init__(self, oracle: Any, mean: np.ndarray):
+        self.oracle, self.problem, self.mean = oracle, oracle.problem, mean
+        self.columns: ColumnSet | None = None
+        self.gram_of_all: np.ndarray | None = None
+
+    def solve(self, metric: Metric, M: ProxJacobian, rate: np.ndarray, r: np.ndarray) -> np.ndarray | None:
+        """du with dl = p du; None if the factorization fails."""
+        moving = 1.0 / (metric.gamma * rate + metric.sigma)
+        active, n = M.columns(), self.problem.n
+        unknowns = active.size + (metric.step_b > 0.0)
+        if unknowns == 0:
+            return moving * r
+        if unknowns > n and n <= SETTINGS.max_factored_unknowns:
+            return self.by_rows(metric, active, M, moving, r)
+        if unknowns > SETTINGS.max_factored_unknowns:
+            return self.by_products(metric, active, M, moving, r)
+        return self.by_columns(metric, active, M, moving, r)
+
+    def select(self, active: np.ndarray) -> ColumnSet:
+        """A copy of columns that has the active ones, not many more."""
+        d, columns = self.problem.d, self.columns
+        few = d > SETTINGS.max_columns_without_selection and 2 * active.size <= d
+        if columns is not None and columns.size <= self.most_columns(active):
+            if columns.chosen is None or np.isin(active, columns.chosen, assume_unique=True).all():
+                return columns
+            active = np.union1d(columns.chosen, active)
+        self.columns, self.gram_of_all = ColumnSet(self.oracle, active if few else None), None
+        return self.columns
+
+    def most_columns(self, active: np.ndarray) -> float:
+        """Up to how many columns a copy is kept."""
+        return SETTINGS.max_copied_column_ratio * active.size + SETTINGS.max_columns_without_selection
+
+    def by_columns(
+        self, metric: Metric, active: np.ndarray, M: ProxJacobian, moving: np.ndarray, r: np.ndarray
+    ) -> np.ndarray | None:
+        """Woodbury's identity: as many unknowns as active columns."""
+        columns, p = self.select(active), self.problem.weights
+        place = place_in(columns, active)
+        free, mean = metric.step_b > 0.0, self.mean[active]
+        G = self.gram(columns, metric, moving)[np.ix_(place, place)]
+        side, total_r = columns.combine(moving * r)[place], float(p @ (moving * r))
+        if free:
+            sums, total = columns.combine(moving)[place], float(p @ moving)
+            border = sums - total * mean
+            G -= np.outer(mean, sums) + np.outer(border, mean)
+            G = np.block([[G, border[:, None]], [border, np.array([[total]])]])
+            side = np.append(side - total_r * mean, total_r)
+        c = woodbury(G, side, metric, M, active)
+        if c is None:
+            return None
+        x, shift = np.zeros(columns.size), 0.0
+        x[place] = c[: active.size]
+        if free:
+            shift = c[-1] - float(mean @ x[place])
+        return moving * (r + columns.scores(x) + shift)
+
+    def gram(self, columns: ColumnSet, metric: Metric, moving: np.ndarray) -> np.ndarray:
+        """X' diag(p moving) X of the copied columns: that of all rows is kept, so that rows with D = 1 cost nothing."""
+        p, least = self.problem.weights, 1.0 / (metric.gamma + metric.sigma)
+        if self.gram_of_all is None:
+            self.gram_of_all = columns.gram(p)
+        return columns.gram(p * (moving - least)) + least * self.gram_of_all
+
+    def by_rows(
+        self, metric: Metric, active: np.ndarray, M: ProxJacobian, moving: np.ndarray, r: np.ndarray
+    ) -> np.ndarray | None:
+        """The system itself, with as many unknowns as rows."""
+        p = self.problem.weights
+        counts = p > 0.0
+        A = dense_columns(self.problem.rows, active, self.problem.d)[counts]
+        if metric.step_b > 0.0:
+            A = A - self.mean[active]
+        H = A @ moved(metric, M, active, A.T) + metric.step_b
+        H.flat[:: H.shape[0] + 1] += 1.0 / (p * moving)[counts]
+        found = newton_step(H.copy, -r[counts])
+        if found is None:
+            return None
+        out = np.zeros(r.size)
+        out[counts] = found / p[counts]
+        return out
+
+    def by_products(
+        self, metric: Metric, active: np.ndarray, M: ProxJacobian, moving: np.ndarray, r: np.ndarray
+    ) -> np.ndarray:
+        """Conjugate gradients on sqrt(p) du, preconditioned by the diagonal."""
+        columns, p = self.select(active), self.problem.weights
+        place, free, mean = place_in(columns, active), metric.step_b > 0.0, self.mean[active]
+        counts = p > 0.0
+
+        def product(du: np.ndarray) -> np.ndarray:
+            g, s, x = columns.combine(du)[place], float(p @ du), np.zeros(columns.size)
+            g = g - s * mean if free else g
+            x[place] = moved(metric, M, active, g)
+            shift = metric.step_b * s - float(mean @ x[place]) if free else 0.0
+            return columns.scores(x) + shift + np.where(counts, du / moving, 0.0)
+
+        squared = np.zeros(columns.size)
+        squared[place] = np.broadcast_to(metric.step_w, M.diagonal.shape)[active] * M.diagonal[active]
+        du, residual = np.zeros(r.size), np.where(counts, r, 0.0)
+        diagonal = p * (row_squares(columns, squared) + metric.step_b) + 1.0 / moving
+        enough = SETTINGS.cg_tolerance * float(np.sqrt(p @ (residual * residual)))
+        y = residual / diagonal
+        direction, rho = y.copy(), float(p @ (residual * y))
+        for _ in range(SETTINGS.max_cg_products):
+            q = product(direction)
+            curvature = float(p @ (direction * q))
+            if not curvature > 0.0:
+                break
+            du += (rho / curvature) * direction
+            residual = np.where(counts, residual - (rho / curvature) * q, 0.0)
+            if float(np.sqrt(p @ (residual * residual))) <= enough:
+                break
+            y = residual / diagonal
+            rho, before = float(p @ (residual * y)), rho
+            direction = y + (rho / before) * direction
+        return du
+
+
+def woodbury(G: np.ndarray, side: np.ndarray, metric: Metric, M: ProxJacobian, active: np.ndarray) -> np.ndarray | None:
+    """-J (I + G J)^-1 side, with J = blockdiag(step_w M, step_b) on the active columns."""
+    steps = np.broadcast_to(metric.step_w, M.diagonal.shape)[active]
+    border = np.full(side.size - active.size, metric.step_b)
+    if M.is_diagonal:
+        root = np.sqrt(np.concatenate([steps * M.diagonal[active], border]))
+        C = root[:, None] * G * root
+        C.flat[:: C.shape[0] + 1] += 1.0
+        c = newton_step(C.copy, root * side)
+        return None if c is None else root * c
+    J = np.diag(np.concatenate([np.zeros(active.size), border]))
+    J[: active.size, : active.size] = M.restricted(active) * steps
+    C = G @ J
+    C.flat[:: C.shape[0] + 1] += 1.0
+    c = -J @ np.linalg.solve(C, side)
+    return c if np.isfinite(c).all() else None
+
+
+def moved(metric: Metric, M: ProxJacobian, active: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """step_w M g for the active columns, of a vector or a matrix of columns."""
+    full = np.zeros((M.diagonal.size, *g.shape[1:]))
+    full[active] = g
+    steps = np.broadcast_to(metric.step_w, M.diagonal.shape)[active]
+    return ((M @ full)[active].T * steps).T
+
+
+def place_in(columns: ColumnSet, active: np.ndarray) -> np.ndarray:
+    """Where the active columns are among those copied."""
+    return active if columns.chosen is None else np.searchsorted(columns.chosen, active)
+
+
+def dense_columns(rows: Any, active: np.ndarray, d: int) -> np.ndarray:
+    """Some columns as a dense matrix; for few rows."""
+    if isinstance(rows, Dense):
+        return np.asarray(rows.values[:, active], dtype=np.float64)
+    X = sp.csr_array((rows.values, rows.indices, rows.indptr), shape=(rows.indptr.size - 1, d))
+    return np.asarray(X[:, active].toarray(), dtype=np.float64)
+
+
+def row_squares(columns: ColumnSet, squared: np.ndarray) -> np.ndarray:
+    """sum_j squared_j x_ij^2 for every row, without centring: for a preconditioner."""
+    out = []
+    for part in columns.parts:
+        values = np.asarray(part.rows.values, dtype=np.float64) ** 2
+        if columns.dense:
+            out.append(values @ squared)
+        else:
+            sums = np.append(0.0, np.cumsum(values * squared[part.rows.indices.astype(np.int64)]))
+            at = (part.rows.indptr - part.rows.indptr[0]).astype(np.int64)
+            out.append(sums[at[1:]] - sums[at[:-1]])
+    return np.concatenate(out)
