@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 OUT = Path(__file__).resolve().parent / "out"
+
+CACHED: dict[str, Any] = {"action": "store_true", "help": "keep what an earlier run has left in the output folder"}
 
 
 def arguments(description: str | None, **options: dict[str, Any]) -> argparse.ArgumentParser:
@@ -21,6 +24,19 @@ def arguments(description: str | None, **options: dict[str, Any]) -> argparse.Ar
     for name, settings in options.items():
         parser.add_argument("--" + name.replace("_", "-"), **settings)
     return parser
+
+
+class Kept(dict[str, Any]):
+    """What an experiment has found, by name, kept in the output folder; with --cached, what an earlier run left there."""
+
+    def __init__(self, args: argparse.Namespace, name: str):
+        args.out.mkdir(parents=True, exist_ok=True)
+        self.file = args.out / f"{name}.json"
+        super().__init__(json.loads(self.file.read_text()) if args.cached and self.file.is_file() else {})
+
+    def write(self) -> None:
+        """Keep what there is so far."""
+        self.file.write_text(json.dumps(self, indent=1))
 
 
 # ------------------------------------------------------------------------------------------------- break-even point

@@ -17,7 +17,6 @@ evaluation: both ends and the type of a chunk must be right.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 import warnings
@@ -200,14 +199,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = common.arguments(
         __doc__,
         seconds={"type": float, "default": 150.0, "help": "for each fit of ours"},
-        cached={"action": "store_true", "help": "keep the rows that an earlier run has left in the output folder"},
+        cached=common.CACHED,
     )
     args = parser.parse_args(argv)
-    args.out.mkdir(parents=True, exist_ok=True)
-    kept = args.out / "conll_chunking.json"
-    found: dict[str, Any] = json.loads(kept.read_text()) if args.cached and kept.is_file() else {}
+    found = common.Kept(args, "conll_chunking")
     columns = small_columns() if args.small else structured_data.conll2000()
-    work(columns, 0.5 if args.small else args.seconds, lambda: kept.write_text(json.dumps(found, indent=1)), found)
+    work(columns, 0.5 if args.small else args.seconds, found.write, found)
     report(args, found)
 
 

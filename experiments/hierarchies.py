@@ -17,7 +17,6 @@ About five minutes. The papers have no figures for these.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -98,17 +97,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         data={"nargs": "+", "default": list(SETS), "choices": list(SETS)},
         seconds={"type": float, "default": 8.0, "help": "for each fit"},
         rows={"type": int, "default": 4000, "help": "training rows at most; 0: all"},
-        cached={"action": "store_true", "help": "keep the data sets that an earlier run has left in the output folder"},
+        cached=common.CACHED,
     )
     args = parser.parse_args(argv)
-    args.out.mkdir(parents=True, exist_ok=True)
-    kept = args.out / "hierarchies.json"
-    found = json.loads(kept.read_text()) if args.cached and kept.is_file() else {}
+    found = common.Kept(args, "hierarchies")
     for name in ["generated"] if args.small else args.data:
         if name not in found:
             texts = data.small_labelled() if args.small else fewer(SETS[name](), args.rows)
             found[name] = examine(texts, 0.1 if args.small else args.seconds)
-            kept.write_text(json.dumps(found, indent=1))
+            found.write()
     report(args, found)
 
 

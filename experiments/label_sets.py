@@ -16,7 +16,6 @@ Solvers  structured hinge with pair weights, alpha = 0.01 as in the paper: the r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -176,12 +175,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         __doc__,
         data={"nargs": "+", "default": list(SETS), "choices": list(SETS)},
         seconds={"type": float, "default": 20.0, "help": "for each fit"},
-        cached={"action": "store_true", "help": "keep what an earlier run has left in the output folder"},
+        cached=common.CACHED,
     )
     args = parser.parse_args(argv)
-    args.out.mkdir(parents=True, exist_ok=True)
-    kept = args.out / "label_sets.json"
-    found: dict[str, Any] = json.loads(kept.read_text()) if args.cached and kept.is_file() else {}
+    found = common.Kept(args, "label_sets")
     for name in ["generated"] if args.small else args.data:
         sets, seconds = (small_sets(), 0.3) if args.small else (SETS[name](), args.seconds)
         results = found.setdefault(name, {})
@@ -189,7 +186,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             if part not in results:
                 problem = fenchel.Problem(sets.X, sets.Y, loss=PairwiseLabels(), alpha=RACE_ALPHA)
                 results[part] = race(problem, seconds) if part == "race" else examine(sets, part, seconds)
-                kept.write_text(json.dumps(found, indent=1))
+                found.write()
     report(args, found)
 
 

@@ -21,7 +21,6 @@ About ten minutes. Papers 001 and 002 have no figures for these.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -234,17 +233,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         rows={"type": int, "default": 4000, "help": "training rows of a draw"},
         draws={"type": int, "default": 3},
         seconds={"type": float, "default": 4.0, "help": "for each fit"},
-        cached={"action": "store_true", "help": "keep the data sets that an earlier run has left in the output folder"},
+        cached=common.CACHED,
     )
     args = parser.parse_args(argv)
     rows, draws, seconds = (100, 2, 0.05) if args.small else (args.rows, args.draws, args.seconds)
-    args.out.mkdir(parents=True, exist_ok=True)
-    kept = args.out / "measures_gain.json"
-    found = json.loads(kept.read_text()) if args.cached and kept.is_file() else {}
+    found = common.Kept(args, "measures_gain")
     for name in ["w8a", RANKING] if args.small else args.data:
         if name not in found:
             found[name] = gains(name, rows, draws, seconds, args.small)
-            kept.write_text(json.dumps(found, indent=1))
+            found.write()
     report(args, found)
 
 

@@ -14,7 +14,6 @@ from 5500 words: 13 % (chain).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -149,12 +148,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         __doc__,
         repeats={"type": int, "default": 3, "help": "folds of each protocol"},
         seconds={"type": float, "default": 120.0, "help": "for each fit"},
-        cached={"action": "store_true", "help": "use what an earlier run has left in the output folder"},
+        cached=common.CACHED,
     )
     args = parser.parse_args(argv)
-    args.out.mkdir(parents=True, exist_ok=True)
-    kept = args.out / "ocr_letters.json"
-    found = json.loads(kept.read_text()) if args.cached and kept.is_file() else {}
+    found = common.Kept(args, "ocr_letters")
     words = structured_data.small_words() if args.small else structured_data.ocr()
     if args.small:
         args.repeats, args.seconds = 1, 0.5
@@ -164,7 +161,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     ):
         if name not in found:
             found[name] = work()
-            kept.write_text(json.dumps(found, indent=1))
+            found.write()
     report(args, found)
 
 

@@ -15,7 +15,6 @@ About 10 minutes of one core, most of them for the two large-margin Winnows.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -114,17 +113,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = common.arguments(
         __doc__,
         columns={"nargs": "+", "default": list(PAPER), "choices": list(PAPER)},
-        cached={"action": "store_true", "help": "keep the columns that an earlier run has left in the output folder"},
+        cached=common.CACHED,
     )
     args = parser.parse_args(argv)
     topics, epochs = (data.small_topics(), 20) if args.small else (data.reuters(), EPOCHS)
-    args.out.mkdir(parents=True, exist_ok=True)
-    kept = args.out / "table2_reuters.json"
-    found = json.loads(kept.read_text()) if args.cached and kept.is_file() else {}
+    found = common.Kept(args, "table2_reuters")
     for name in args.columns:
         if name not in found:
             found[name] = column(name, topics, epochs)
-            kept.write_text(json.dumps(found, indent=1))
+            found.write()
     report(args, topics, found)
 
 

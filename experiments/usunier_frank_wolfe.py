@@ -21,7 +21,6 @@ for Table 1; `make experiments` has smaller numbers.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -224,18 +223,16 @@ def main(argv: Sequence[str] | None = None) -> None:
         halves={"type": int, "default": 20, "help": "random halves of Table 1"},
         folds={"type": int, "default": FOLDS, "choices": range(1, FOLDS + 1), "help": "of five, tried to choose alpha"},
         parts={"nargs": "+", "default": list(PARTS), "choices": list(PARTS)},
-        cached={"action": "store_true", "help": "keep the data sets that an earlier run has left in the output folder"},
+        cached=common.CACHED,
     )
     args = parser.parse_args(argv)
     iterations, halves, folds = (20, 2, 1) if args.small else (args.iterations, args.halves, args.folds)
-    args.out.mkdir(parents=True, exist_ok=True)
-    kept = args.out / "usunier_frank_wolfe.json"
-    found = json.loads(kept.read_text()) if args.cached and kept.is_file() else {}
+    found = common.Kept(args, "usunier_frank_wolfe")
     for name in ["small"] if args.small else args.data:
         missing = [part for part in args.parts if part not in found.get(name, {})]
         if missing:
             found[name] = found.get(name, {}) | examine(name, args.rows or None, iterations, halves, folds, missing)
-            kept.write_text(json.dumps(found))
+            found.write()
     report(args, found)
 
 

@@ -24,7 +24,6 @@ Solvers               on the first 100 test pairs, alpha = 0.01 (100 pairs and 0
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -225,15 +224,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = common.arguments(
         __doc__,
         seconds={"type": float, "default": 10.0, "help": "for each fit"},
-        cached={"action": "store_true", "help": "keep what an earlier run has left in the output folder"},
+        cached=common.CACHED,
     )
     args = parser.parse_args(argv)
-    args.out.mkdir(parents=True, exist_ok=True)
-    kept = args.out / "word_alignment.json"
-    found: dict[str, Any] = json.loads(kept.read_text()) if args.cached and kept.is_file() else {}
+    found = common.Kept(args, "word_alignment")
     pairs = small_pairs() if args.small else structured_data.hansards()
     args.seconds = 0.3 if args.small else args.seconds
-    work(pairs, args, found, lambda: kept.write_text(json.dumps(found, indent=1)))
+    work(pairs, args, found, found.write)
     report(args, found)
 
 

@@ -97,7 +97,7 @@ BAD = {  # name: (call, words that the message must contain)
     "regularizer_class": (lambda: problem(regularizer=regularizers.L2, alpha=None), r"call it: L2\(alpha\)"),
     "loss_without_slope": (lambda: problem(loss=NoSlope()), r"NoSlope has no method slope\(z, y\)"),
     "bare_moreau": (lambda: problem(loss="moreau"), r"needs loss: pass fenchel\.losses\.Moreau\(loss\)"),
-    "solver_number": (lambda: solve(solver=3), "solver must be a name or a solver object, got 3"),
+    "solver_number": (lambda: solve(solver=3), "solver must be a name or a Solver object, got 3"),
     "negative_tol": (lambda: solve(tol=-1e-6), "tol must be a number greater than 0"),
     "nan_tol": (lambda: solve(tol=np.nan), "tol must be"),
     "word_tol": (lambda: solve(tol="tight"), "tol must be .*tight"),

@@ -20,6 +20,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     what : what messages call one of them, such as "loss".
     classes : the classes, or their names if they are looked up when first used.
     accept : makes a sound component of an object that is given or has been made, or raises InputError.
+    base : what all of them inherit from, if they do; other objects are refused.
     load : the class of a name among `classes`.
 
     Examples
@@ -39,10 +40,11 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         what: str,
         classes: Iterable[type[T] | str],
         accept: Callable[[Any], T] | None = None,
+        base: type[T] | None = None,
         load: Callable[[str], type[T]] | None = None,
     ):
         self.what = what
-        self._accept, self._load = accept, load
+        self._accept, self._base, self._load = accept, base, load
         self._classes: dict[str, type[T] | str] = {
             snake_case(cls if isinstance(cls, str) else cls.__name__): cls for cls in classes
         }
@@ -92,6 +94,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     def accept(self, component: Any) -> T:
         """The component made sound, or InputError."""
+        if self._base is not None and not isinstance(component, self._base):
+            raise InputError(f"{self.what} must be a name or a {self._base.__name__} object, got {component!r}.")
         return component if self._accept is None else self._accept(component)
 
     def name_of(self, component: object) -> str | None:
@@ -162,9 +166,17 @@ def home_of(cls: type) -> str:
     return ".".join(cls.__module__.split(".")[:2])
 
 
-def classes_in(namespace: Mapping[str, Any], belongs: Callable[[type], bool]) -> list[type[Any]]:
-    """The classes of a family among the names that its package has imported: an import is all that registers one."""
-    found = [thing for thing in namespace.values() if isinstance(thing, type) and belongs(thing)]
+def classes_in(namespace: Mapping[str, Any], belongs: type[T] | Callable[[type], bool]) -> list[type[T]]:
+    """The classes of a family among the names that its package has imported: an import is all that registers one.
+
+    They are those that inherit from a base, or that a function tells.
+    """
+    found: list[type[T]] = []
+    for thing in namespace.values():
+        if isinstance(thing, type):
+            inherits = isinstance(belongs, type) and issubclass(thing, belongs) and thing is not belongs
+            if inherits or (not isinstance(belongs, type) and belongs(thing)):
+                found.append(thing)
     return sorted(found, key=lambda cls: snake_case(cls.__name__))
 
 

@@ -28,7 +28,7 @@ from fenchel.structured.protocol import (
 def structured_hinge(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Risk, Plane]:
     model, p, first = problem.model, problem.weights, problem.first
     best = np.zeros(int(first[-1]), dtype=np.int32)
-    S, losses, sizes = np.empty(model.room), [], 0.0
+    S, losses, sizes = np.empty(model.workspace_size), [], 0.0
     for i in range(problem.n):
         y = best[first[i] : first[i + 1]]
         part_scores(model, w, i, S)
@@ -61,7 +61,7 @@ def _marginal_plane(problem: Any, point: Marginals) -> Plane:
     """Of probabilities of parts, which are first made into marginals of a distribution."""
     parts, g, gains = parts_of(problem.model), np.zeros(problem.d), []
     values = np.clip(np.nan_to_num(np.array(point.values, dtype=float)), 0.0, 1.0)
-    S, spread, scale = np.empty(parts.room), np.zeros(problem.d), min(max(float(point.scale), 0.0), 1.0)
+    S, spread, scale = np.empty(parts.workspace_size), np.zeros(problem.d), min(max(float(point.scale), 0.0), 1.0)
     for i in range(problem.n):
         mu, change = values[point.start[i] : point.start[i + 1]], np.zeros(problem.d)
         recover_cliques(parts, i, mu)
@@ -97,7 +97,7 @@ def structured_log(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[R
 def _log_partitions(problem: Any, w: np.ndarray) -> tuple[float, float, np.ndarray]:
     """(sum p log-loss, its size, its gradient) at w."""
     model, p, g, w = problem.model, problem.weights, np.zeros(problem.d), np.ascontiguousarray(w, dtype=float)
-    S, terms, size = np.zeros(model.room), [], 0.0
+    S, terms, size = np.zeros(model.workspace_size), [], 0.0
     begin_pass(model, w, S)
     for i in range(problem.n):
         part_scores(model, w, i, S)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.errors import InputError
 from fenchel.measures.area_pairs import AreaPairs as AreaPairs
 from fenchel.measures.break_even import BreakEven as BreakEven
 from fenchel.measures.check import check, check_foreign
@@ -33,17 +32,9 @@ from fenchel.measures.roc_area import ROCArea as ROCArea
 from fenchel.measures.winner_takes_all import WinnerTakesAll as WinnerTakesAll
 from fenchel.registry import Registry, classes_in, public_names
 
-
-def _accept(spec: Any) -> Measure:
-    if not isinstance(spec, Measure):
-        raise InputError(f"measure must be a name or a Measure object, got {spec!r}")
-    return spec
-
-
+BASES = (Measure, PairMeasure)
 MEASURES: Registry[Measure] = Registry(
-    "measure",
-    classes_in(globals(), lambda cls: issubclass(cls, Measure) and cls not in (Measure, PairMeasure)),
-    _accept,
+    "measure", classes_in(globals(), lambda cls: issubclass(cls, Measure) and cls not in BASES), base=Measure
 )
 __all__ = public_names(
     MEASURES,

@@ -38,16 +38,7 @@ from fenchel.regularizers.unnormalised_entropy import UnnormalisedEntropy as Unn
 
 DEFAULT_ALPHA = 1e-4
 
-
-def _accept(spec: Any) -> Regularizer:
-    if not isinstance(spec, Regularizer):
-        raise InputError(f"regularizer must be a name or a Regularizer object, got {spec!r}.")
-    return spec
-
-
-REGULARIZERS: Registry[Regularizer] = Registry(
-    "regularizer", classes_in(globals(), lambda cls: issubclass(cls, Regularizer) and cls is not Regularizer), _accept
-)
+REGULARIZERS: Registry[Regularizer] = Registry("regularizer", classes_in(globals(), Regularizer), base=Regularizer)
 __all__ = public_names(
     REGULARIZERS,
     "DEFAULT_ALPHA",

@@ -100,7 +100,12 @@ def _loose_rows_roughly(problem: Problem) -> bool:
 def _coupling(problem: Problem) -> tuple[float, float]:
     """(how much rows have to do with each other, a factor's cost in passes); infinite coupling where dual steps need not be
     thought of."""
-    if problem.d <= TINY_FACTOR or problem.smooth_loss or not hasattr(problem.regularizer, "alpha"):
+    if (
+        problem.d <= TINY_FACTOR
+        or problem.smooth_loss
+        or not hasattr(problem.regularizer, "alpha")
+        or _by_prox(problem)
+    ):
         return math.inf, 1.0
     costs = costs_of(problem)
     return _reach(problem), costs.factor / costs.product

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fenchel.errors import InputError
 from fenchel.registry import Registry, classes_in, public_names
 from fenchel.solvers.augmented_lagrangian.solver import AugmentedLagrangian as AugmentedLagrangian
 from fenchel.solvers.base import Solver, Start
@@ -27,16 +24,7 @@ from fenchel.solvers.proximal_point_newton.solver import ProximalPointNewton as 
 from fenchel.solvers.semismooth_newton.solver import SemismoothNewton as SemismoothNewton
 from fenchel.solvers.working_set.solver import WorkingSet as WorkingSet
 
-
-def _accept(spec: Any) -> Solver:
-    if not isinstance(spec, Solver):
-        raise InputError(f"solver must be a name or a solver object, got {spec!r}")
-    return spec
-
-
-SOLVERS: Registry[Solver] = Registry(
-    "solver", classes_in(globals(), lambda cls: issubclass(cls, Solver) and cls is not Solver), _accept
-)
+SOLVERS: Registry[Solver] = Registry("solver", classes_in(globals(), Solver), base=Solver)
 __all__ = public_names(SOLVERS, "SOLVERS", Solver, Start, "make")
 
 
