@@ -603,3 +603,10 @@ def test_where_dual_points_are_not_balanced_unpenalised_coefficients_are_refused
         fenchel.solve(
             fenchel.Problem(np.eye(2), [1, -1], regularizer=L2(0.1, weights=[1.0, 0.0])), solver="semismooth_newton"
         )
+
+
+def test_too_many_unpenalised_columns_are_an_error_and_not_an_exhausted_memory():
+    X = sp.csr_array((np.ones(20_000), (np.arange(20_000), np.arange(20_000))))
+    p = fenchel.Problem(X, np.ones(20_000), loss="squared", regularizer=NoPenalty())
+    with pytest.raises(InputError, match="give features a weight > 0"):
+        fenchel.certify(p, np.zeros(20_000))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel.errors import InputError
 from fenchel.regularizers.feature_weights import components
 
 MAX_STEPS = 100  # of Newton's method
@@ -21,6 +22,7 @@ ENOUGH = 4.0 * 2.0**-52  # of the size of its terms, at which a sum counts as 0
 LARGEST_REST = 1e-9  # of the size of its terms, that may be left of a sum
 DAMPING = 1e-6  # weight of the rows at an end of their domain in the Newton matrix
 FLATTEST = 1e-12  # relative, below which a direction in which no row can move is left alone
+LARGEST_DENSE = 100_000_000  # numbers
 DECREASE = 0.1  # of the slope along a step, with which a search for its length ends
 
 
@@ -50,7 +52,12 @@ def split(problem: Any, v: np.ndarray, size: float, coef: np.ndarray | None = No
 
 
 def free_columns(problem: Any, N: sp.csc_array) -> np.ndarray:
-    """E = X N, with a column of ones if the intercept is free."""
+    """E = X N, with a column of ones if the intercept is free; InputError if it is too large to be dense."""
+    if problem.n * N.shape[1] > LARGEST_DENSE:
+        raise InputError(
+            f"{N.shape[1]} unpenalised coefficients with {problem.n} rows: dual points are balanced with a dense matrix, of at "
+            f"most {LARGEST_DENSE} numbers; give features a weight > 0."
+        )
     E = np.asarray(
         (N.T @ problem.X.T).T.toarray() if sp.issparse(problem.X) else (N.T @ problem.X.T).T, dtype=np.float64
     )
