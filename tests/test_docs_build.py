@@ -188,6 +188,7 @@ def test_the_guide_says_who_fits_as_the_solvers_do(site):
         "all": set(losses),
         "none": set(),
         "differentiable": smooth,
+        "nonsmooth": set(losses) - smooth,
         "bounded slopes": set(losses) - steep,
         "hinge": {"hinge"},
     }

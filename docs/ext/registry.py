@@ -180,7 +180,8 @@ def scalar_fits() -> Rows:
     problems = {name: tiny.scalar(name, "l2") for name in losses.LOSSES}
     smooth = {name for name, problem in problems.items() if problem.smooth_loss}
     bounded = {name for name, problem in problems.items() if requirements.LOSS["bounded_slopes"].met(problem)}
-    return _matrix(list(losses.LOSSES), tiny.scalar, {"differentiable": smooth, "bounded slopes": bounded})
+    groups = {"differentiable": smooth, "nonsmooth": set(problems) - smooth, "bounded slopes": bounded}
+    return _matrix(list(losses.LOSSES), tiny.scalar, groups)
 
 
 def vector_fits() -> Rows:
