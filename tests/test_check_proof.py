@@ -50,7 +50,7 @@ CASES = {
         f"{loss}-{type(penalty).__name__}": functools.partial(
             problems.problem, problems.LOSSES[loss], penalty, intercept=loss == "absolute", n=14
         )
-        for loss in ("hinge", "absolute", "logistic")
+        for loss in ("hinge", "absolute", "squared")
         for penalty in (
             R.NoPenalty(),
             R.L1(0.05, weights=[0.0, 1.0, 2.0]),

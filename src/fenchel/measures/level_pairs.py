@@ -122,7 +122,7 @@ def sort_queries(z, pairs, order):
             places[i] = i
         sort_stably(score, places[:size], spare_scores[:size], spare_places[:size])
         for i in range(size):
-            order.rows[a + i], order.level[a + i] = own[places[i]], pairs.level[a + places[i]]
+            order.rows[a + i], order.level[a + i] = own[places[i]], pairs.level[a:b][places[i]]
 
 
 @kernel
