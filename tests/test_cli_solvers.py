@@ -77,7 +77,7 @@ def test_what_auto_is_said_to_take_is_what_a_solve_takes(capsys):
 def test_one_of_the_two_lists_every_partner(capsys):
     found = shown_json(capsys, "solvers", "--loss", "hinge")
     assert list(found) == penalty_names()
-    assert found["l1"] == ["bundle", "proximal_point_newton"]
+    assert found["l1"] == ["bundle", "proximal_point_newton", "semismooth_newton"]
     found = shown_json(capsys, "solvers", "--penalty", "l2")
     assert list(found) == loss_names()
     assert all(found.values())

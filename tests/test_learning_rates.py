@@ -8,6 +8,7 @@ import pytest
 import fenchel
 from fenchel import losses as L
 from fenchel import regularizers as R
+from fenchel.oracles import oracle_of
 from fenchel.solvers import DualAscent
 from fenchel.solvers.base import Start
 from fenchel.solvers.dual_ascent.solver import State
@@ -24,7 +25,7 @@ def data(kind, seed):
 
 def epochs_of(problem, solver, count):
     """The dual variables after so many cyclic epochs from u = 0."""
-    oracle = fenchel.solve.__globals__["_oracle"](problem, fenchel.engines.Local(threads=1))
+    oracle = oracle_of(problem, fenchel.engines.Local(threads=1))
     state = State(oracle, Start(problem.regularizer.start(problem.d), dual_point=np.zeros(problem.n)), solver)
     rng = np.random.default_rng(0)
     for _ in range(count):

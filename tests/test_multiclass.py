@@ -382,7 +382,7 @@ def test_free_intercepts_of_features_that_are_far_from_zero():
     [
         ({"loss": M.TopK(4)}, "k must be less than the number of classes"),
         ({"loss": M.WeightedUsunier([1.0] * 5)}, "rho"),
-        ({"loss": "top_k"}, "needs parameters"),
+        ({"loss": "top_k"}, "needs k"),
         ({"loss": M.Usunier(2), "fit_intercept": True}, "free intercepts"),
         ({"loss": "max_hinge", "offset": np.zeros(24)}, "offset"),
         ({"loss": "max_hinge", "groups": np.zeros(24)}, "groups"),

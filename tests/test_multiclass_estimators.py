@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -241,7 +242,7 @@ def test_path_for_many_classes(data):
     ("model", "error", "message"),
     [
         (Classifier(TopK(4)), InputError, "k must be less than the number of classes, 4"),
-        (Classifier("top_k"), InputError, r"needs parameters: pass fenchel.multiclass.TopK\(...\)"),
+        (Classifier("top_k"), InputError, r"needs k: pass fenchel.multiclass.TopK\(k\)"),
         (Classifier("soft_max"), UnknownNameError, "Did you mean 'softmax'"),
         (Classifier(CostHinge(COST[:3, :3])), InputError, "CostHinge is for 3 classes, but y has 4"),
         (Classifier(HierarchicalHinge(["a/b", "c"])), InputError, "is for 2 classes, but y has 4"),
@@ -358,7 +359,14 @@ def test_model_of_a_matrix_penalty_and_of_a_reordered_tree(data, tmp_path):
 
 
 def test_what_cannot_be_written_says_so(tmp_path):
-    problem = Problem(np.eye(3), np.eye(3)[:, :2], MultivariateSquared(), alpha=0.1)
-    with pytest.raises(InputError, match="MultivariateSquared cannot be written"):
+    class Mine(NamedTuple):
+        def value(self, z, y):
+            return 0.5 * ((z[0] - y[0]) ** 2 + (z[1] - y[1]) ** 2)
+
+        def slopes(self, z, y, out):
+            out[0], out[1] = z[0] - y[0], z[1] - y[1]
+
+    problem = Problem(np.eye(3), np.eye(3)[:, :2], Mine(), alpha=0.1)
+    with pytest.raises(InputError, match="Mine"):
         fenchel.save(tmp_path / "m", fenchel.solve(problem))
     assert list(tmp_path.iterdir()) == []

@@ -340,7 +340,7 @@ def test_compiled_blocks_equal_python():
     assert 0 < np.sum(keep) < 100
     rows = both(multiplier.keep_block, *box, keep, picked, rows, 7)[-2]
     both(multiplier.scan, *box, -0.5, 0.4, 0, np.ones(4), keep, picked, rows)
-    both(multiplier.settle, rows[:, 7:].copy(), int(np.sum(keep)), -0.1, 0.2, np.zeros(4))
+    both(multiplier.move_decided, rows[:, 7:].copy(), int(np.sum(keep)), -0.1, 0.2, np.zeros(4))
     both(multiplier.breakpoint_inside, rows, 8, -0.5, 0.4)
     x = both(repair.shift_block, m, s, w, 0.3, 1e-17, np.empty(100))[-1]
     both(repair.clip_block, x, *box[1:4], np.empty(100))

@@ -140,7 +140,7 @@ def test_c_warm_start_limits_sparse_and_copies():
         (MeasureClassifier("roc"), TWO, "unknown measure for classification 'roc'.*roc_area"),
         (MeasureClassifier("ndcg"), TWO, "unknown measure for classification 'ndcg'"),
         (MeasureClassifier(NDCG()), TWO, "'ndcg' is not one for classification"),
-        (MeasureClassifier("precision_at_k"), TWO, "parameters of measure 'precision_at_k'"),
+        (MeasureClassifier("precision_at_k"), TWO, "'precision_at_k' needs k"),
         (MeasureClassifier(PrecisionAtK(91)), TWO, "at most the number of rows"),
         (MeasureClassifier(ROCArea), TWO, "call it"),
         (MeasureClassifier(), np.ones(90), "only one class is present"),

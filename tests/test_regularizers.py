@@ -151,7 +151,7 @@ def test_optional_methods_exist_where_they_should():
 
 
 def test_flags():
-    assert {name for name, kind in REGULARIZERS.items() if kind.smooth} == {"l2", "quadratic"}
+    assert {name for name, kind in REGULARIZERS.items() if kind.smooth} == {"l2", "no_penalty", "quadratic"}
     assert all(kind.strongly_convex for kind in (L2, Quadratic, ElasticNet, Entropy))
     assert not any(kind.strongly_convex for kind in (L1, UnnormalisedEntropy))
     assert [QNorm(1.0, q, p).strongly_convex for q, p in ((1.5, 2.0), (2, 2), (2.5, 2.0), (1.5, 3.0))] == [

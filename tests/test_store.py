@@ -221,7 +221,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
         write_store.write_store(tmp_path / "rows", broken())
     assert list(tmp_path.iterdir()) == []
     written(tmp_path, X, y)
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="already exists"):
         written(tmp_path, X, y)
     with pytest.raises(InputError, match="not there"):
         write_store.write_store(tmp_path / "no" / "rows", pieces(X, y))
@@ -295,7 +295,7 @@ def test_convert_and_train_on_the_command_line(tmp_path, capsys):
         assert main(["verify", str(tmp_path / "two"), data_path]) == 0
         assert main(["predict", str(tmp_path / "two"), data_path]) == 0
     assert main(["convert", source, rows]) == 1
-    assert "there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 TABLE = "length,species,width\n1.5,ash,2\n0.5,oak,3\n2.5,ash,-1\n"

@@ -165,7 +165,7 @@ def test_the_compiled_oracle_finds_the_best_plane(case):
             assert brute.best_plane(model, w, i, [y]) == pytest.approx(best, abs=1e-10)
             assert any(np.array_equal(y, label) for label in labels_of(problem.loss, model, i))
             total += problem.weights[i] * best
-            slope += problem.weights[i] * brute.difference(model, i, y) * (best > 0.0)
+            slope += problem.weights[i] * brute.difference(model, i, y) * (best > 0.0 or label_cost(model, i, y) > 0.0)
         assert value == pytest.approx(total, abs=1e-10)
         np.testing.assert_allclose(gradient, slope, atol=1e-10)
 

@@ -67,7 +67,7 @@ def decode(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, np.ndar
         raise ModelFileError("it does not begin like a file of Fenchel")
     if version != FORMAT:
         raise ModelFileError(
-            f"it has format version {version}, and this version of Fenchel reads {FORMAT}: use a newer version "
+            f"it has format version {version}, and this Fenchel reads version {FORMAT}: use a newer Fenchel "
             "(if none reads it, the file is damaged)"
         )
     if length % ITEM or length > LONGEST_HEADER or PRELUDE.size + length + DIGEST > size:

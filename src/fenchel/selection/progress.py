@@ -14,6 +14,8 @@ STALL_CHECKS = 15  # evaluations of the gap, among the iterations without progre
 STALL_FACTOR = 0.95
 # A primal value that falls by this fraction is progress too, also if the gap does not show it: dual points can lag far behind.
 PRIMAL_PROGRESS = 1e-5
+# It must also be this fraction of the gap: steps that would take hundreds of times as long are left to the next solver.
+PRIMAL_PROGRESS_PER_GAP = 1e-2
 SILENT_PRIMAL_PROGRESS = 1e-9  # the same for a solver that claims no dual values
 # Of the passes that the next solver would need: what a solver may take before it must look like ending sooner.
 TRIAL = 0.3
@@ -74,8 +76,12 @@ class Pace:
         claims = math.isfinite(self.dual)
         gap = max(self.primal - self.dual, 0.0) if claims else math.inf
         where, evaluated, level, primal = self.progress
-        least = PRIMAL_PROGRESS if claims else SILENT_PRIMAL_PROGRESS
-        if gap < STALL_FACTOR * level or self.primal < primal - least * abs(self.primal):
+        least = (PRIMAL_PROGRESS if claims else SILENT_PRIMAL_PROGRESS) * abs(self.primal)
+        least = max(least, PRIMAL_PROGRESS_PER_GAP * gap) if claims else least
+        falls = (
+            self.primal >= self.dual and self.primal < primal - least
+        )  # Dual values above it are false: so much rounding.
+        if gap < STALL_FACTOR * level or falls:
             self.progress = (iteration, self.evaluated, gap, self.primal)
             return False
         enough = self.evaluated - evaluated > STALL_CHECKS

@@ -142,9 +142,11 @@ PROBLEM: dict[str, Requirement] = {
     ),
     "smoothed_by_parts": Requirement(
         lambda problem: (
-            hasattr(problem.regularizer, "hessian") or (problem.regularizer.separable and not problem.smooth_loss)
+            hasattr(problem.regularizer, "hessian")
+            or (type(problem.regularizer) in (L1, ElasticNet) and not problem.smooth_loss)
         ),
-        "the regularizer is not quadratic, and it is not separable or the loss is smooth (the method smooths both, or none)",
+        "the regularizer is not quadratic, and it is not L1 or ElasticNet or the loss is smooth (the method smooths both, or "
+        "none)",
     ),
     "marginals": Requirement(
         lambda problem: not problem.is_structured or parts_of(problem.model) is not None,

@@ -74,7 +74,7 @@ class Bundle(Solver):
         return self.line_search
 
     def _master(self, problem: Any) -> Any:
-        if self.level and type(problem.regularizer) is L2:
+        if self.level and type(problem.regularizer) is L2 and problem.regularizer.weights is None:
             return LevelMaster(problem.regularizer)
         return master_of(problem.regularizer, problem.d)
 

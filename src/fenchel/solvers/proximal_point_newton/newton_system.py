@@ -97,7 +97,9 @@ class NewtonSystem:
         """X' diag(p moving) X of the copied columns: that of all rows is kept, so that rows with D = 1 cost nothing."""
         p, least = self.problem.weights, 1.0 / (metric.gamma + metric.sigma)
         if self.gram_of_all is None:
-            self.gram_of_all = columns.gram(p)
+            self.gram_of_all = columns.gram(
+                p.copy()
+            )  # The weights are read-only, and kernels are compiled for weights that are not.
         return columns.gram(p * (moving - least)) + least * self.gram_of_all
 
     def by_rows(

@@ -90,7 +90,7 @@ class ColumnSet:
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         """A x, A the columns."""
-        z, none = np.empty(self.oracle.problem.n), np.zeros(self.oracle.problem.n)
+        z, none = np.empty(self.oracle.problem.n), read_only(np.zeros(self.oracle.problem.n))
 
         def work(part: Part) -> None:
             passes.scores_pass(part.rows, none[part.start : part.stop], x, z[part.start : part.stop])
