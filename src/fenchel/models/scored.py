@@ -209,6 +209,7 @@ def _dual_array(result: Result) -> Any:
     point: Any = result.dual_point
     if sp.issparse(point):
         return point.copy()
-    if point is None or not result.problem.is_measure:
-        return None if point is None else np.array(point)
-    return np.column_stack([point.weights, point.scores])
+    if result.problem.is_measure and point is not None:
+        return np.column_stack([point.weights, point.scores])
+    # The tangents of a user's own loss are of a problem that no file can hold.
+    return None if point is None or isinstance(point, tuple) else np.array(point)

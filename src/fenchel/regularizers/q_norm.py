@@ -8,7 +8,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from fenchel.errors import InputError
 from fenchel.regularizers.base import Regularizer
@@ -87,6 +86,8 @@ class QNorm(Regularizer):
 
         At a given N the x of these equations has a norm above N below the root, and below N above it.
         """
+        from scipy.optimize import brentq  # Imported here, because it takes a quarter of a second.
+
         shape, scale = unit(vector(w))
         if scale == 0.0:
             return np.zeros(shape.size)

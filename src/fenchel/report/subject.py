@@ -114,7 +114,7 @@ def _of_result(result: Result, name: str, feature_names: Sequence[str] | None) -
         labels = (-1, 1) if task_of(problem.loss, labels=None) == "two classes" else None
         known = None if problem.is_measure else labels  # labels of a measure need a threshold, which a Result has not
         run = _of_model(Model.from_result(result, labels=known, keep_dual=False), name, feature_names)
-        by_query = problem.is_measure and problem.groups is not None
+        by_query = problem.is_measure and getattr(problem, "groups", None) is not None
         task = run.task if by_query or not problem.is_measure else task_of(problem.loss, None)
         return replace(
             run, task=task, solves=solves, facts=data_facts(problem), labels=labels or run.labels, versions={}
