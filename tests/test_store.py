@@ -223,7 +223,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
     written(tmp_path, X, y)
     with pytest.raises(InputError, match="already exists"):
         written(tmp_path, X, y)
-    with pytest.raises(InputError, match="not there"):
+    with pytest.raises(InputError, match="does not exist"):
         write_store.write_store(tmp_path / "no" / "rows", pieces(X, y))
     with pytest.raises(InputError, match="no rows"):
         write_store.write_store(tmp_path / "empty", [])
