@@ -1,4 +1,4 @@
-"""A second checker of certificates, in plain Python: slow, and short enough to be read in one sitting.
+"""A second checker of certificates, in plain Python: slow, and short (with `independent_sums` and `independent_structured`).
 
 The certificate of a `Result` is recomputed by compiled code. This file recomputes it once more without any: no numba, no kernel
 cache, no solver, and nothing of the first certificate. Of the package it uses only what defines the problem: the Python methods

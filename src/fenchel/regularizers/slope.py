@@ -24,7 +24,8 @@ class Slope(Regularizer):
 
     |w|_(1) >= |w|_(2) >= ... are the sorted absolute values; c = weights >= 0 must not increase. Features that are
     correlated get coefficients of equal size. Its prox has very many pieces: with losses that are not differentiable and some
-    tens of features, expect seconds to a minute. Constant weights give L1, (1, 0, ..., 0) the largest absolute value.
+    tens of features, expect seconds to a minute, or a solve that stalls. Constant weights give L1, (1, 0, ..., 0) the largest
+    absolute value.
 
     >>> reg = Slope(0.5, weights=[2.0, 1.0])
     >>> reg.value([3.0, -4.0]), reg.conjugate([0.5, -1.0]), reg.dual_scale([2.0, 2.0]), reg.prox([4.0, -3.5], 2.0)

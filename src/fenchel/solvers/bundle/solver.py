@@ -43,9 +43,9 @@ class Bundle(Solver):
     ----------
     line_search : keep a single aggregated plane and step by exact line search (ls-bmrm): O(d) per iteration, slower. It needs
         w = grad R*(v), which L1 does not have: such regularizers are refused.
+    patience : iterations after which a plane without weight is dropped; None: 30 with level steps, else 10.
     level : with L2, steps to a level of the model near the best point. False: to its minimum, which is the method as it was
         published; with a small alpha it takes many times more iterations.
-    patience : iterations after which a plane without weight is dropped; None: 30 with level steps, else 10.
 
     >>> import fenchel
     >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="hinge", regularizer="l1", alpha=0.1)
@@ -54,8 +54,8 @@ class Bundle(Solver):
     """
 
     line_search: bool = False
-    level: bool = True
     patience: int | None = None
+    level: bool = True
     cost: ClassVar[str] = "one pass over the data and a small quadratic program that grows with the iterations"
     convergence: ClassVar[str] = (
         "gap O(1/(alpha iterations)) for strongly convex penalties; geometric if the loss is differentiable, too"
