@@ -9,12 +9,11 @@ repeats taken in turns), and their ratio. The goal for the ROC area and NDCG on 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
+from benchmarks.timing import in_turns
 from fenchel.measures import (
     ERU,
     MRR,
@@ -39,17 +38,6 @@ def queries(n: int, rng: np.random.Generator) -> np.ndarray:
     """Sorted query numbers, queries of 1 to about twice DOCUMENTS rows."""
     ends = np.sort(rng.choice(np.arange(1, n), max(n // DOCUMENTS - 1, 1), replace=False))
     return np.searchsorted(ends, np.arange(n), side="right")
-
-
-def in_turns(*functions: Callable, repeats: int) -> np.ndarray:
-    """Median milliseconds of each function, taken in turns so that load of the machine hits all alike."""
-    times = np.empty((repeats, len(functions)))
-    for row in times:
-        for j, function in enumerate(functions):
-            start = time.perf_counter()
-            function()
-            row[j] = 1e3 * (time.perf_counter() - start)
-    return np.median(times, axis=0)
 
 
 def rows(n: int, repeats: int) -> list[tuple[str, str, float, float]]:

@@ -1,6 +1,6 @@
 """The objective that every entrant is judged by, written in numpy and scipy alone.
 
-P(w, b) = (1/S) sum_i s_i loss(<x_i, w> + b, y_i) + alpha (r |w|_1 + (1 - r)/2 <w, w>)
+P(w, b) = (1/S) sum_i s_i loss(<x_i, w> + b, y_i) + alpha (r |w|_1 + (1 - r)/2 <w, w>), or another penalty of a `Task`
 
 Nothing here comes from an entrant and nothing is computed by fenchel: a mistake shared by both could hide otherwise.
 """
@@ -75,7 +75,14 @@ def primal(task: Any, coef: Any, intercept: float = 0.0) -> float:
     if intercept != 0.0 and not task.fit_intercept:
         return np.inf
     losses = LOSSES[task.loss](task.X @ w + intercept, task.y, **task.parameters)
+    return float(np.average(losses, weights=task.weights) + task.alpha * penalty(task, w))
+
+
+def penalty(task: Any, w: np.ndarray) -> float:
+    """The penalty with alpha = 1."""
+    if task.penalty == "group_lasso":
+        return float(np.sqrt(np.bincount(task.groups, w * w)).sum())
+    if task.penalty == "nonnegative" and w.min() < 0.0:
+        return np.inf
     r = task.l1_ratio
-    return float(
-        np.average(losses, weights=task.weights) + task.alpha * (r * np.abs(w).sum() + 0.5 * (1.0 - r) * (w @ w))
-    )
+    return float(r * np.abs(w).sum() + 0.5 * (1.0 - r) * (w @ w))

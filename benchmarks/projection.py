@@ -1,6 +1,6 @@
 """Time of the projections against one `np.partition` and against sorting, and their growth with n.
 
-    python benchmarks/projection.py [largest n]
+    python -m benchmarks.projection [largest n]
 
 Each line: the problem, n, milliseconds of the projection and of one `np.partition(m, n // 2)` (medians of interleaved
 repeats), their ratio, the time relative to that for half of n, milliseconds of the O(n log n) version that sorts all
@@ -10,11 +10,10 @@ kinks, and the coordinates touched by the search per variable.
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.timing import in_turns
 from fenchel.projections import box_equality
 from fenchel.projections.box_equality import project_box_equality
 
@@ -73,17 +72,6 @@ def by_sorting(m, lower, upper, sigma, z, d=1.0) -> np.ndarray:
     return np.clip(m + nu * g, lower, upper)
 
 
-def interleaved_medians(functions: list[Callable], repeats: int) -> list[float]:
-    """Median milliseconds of each function, taken in turns so that load of the machine hits all alike."""
-    times = np.empty((repeats, len(functions)))
-    for row in times:
-        for j, function in enumerate(functions):
-            start = time.perf_counter()
-            function()
-            row[j] = 1e3 * (time.perf_counter() - start)
-    return list(np.median(times, axis=0))
-
-
 def touched(arguments: dict) -> int:
     """Coordinates touched by the search for the multiplier."""
     m = arguments["m"]
@@ -102,10 +90,10 @@ def table(largest: int = 4_000_000, repeats: int = 31) -> None:
             arguments = problem(n, arrays)
             m = arguments["m"]
             box_equality(**arguments)
-            mine, partition = interleaved_medians(
-                [lambda a=arguments: box_equality(**a), lambda m=m: np.partition(m, m.size // 2)], repeats
+            mine, partition = in_turns(
+                lambda a=arguments: box_equality(**a), lambda m=m: np.partition(m, m.size // 2), repeats=repeats
             )
-            (sorting,) = interleaved_medians([lambda a=arguments: by_sorting(**a)], 1)
+            (sorting,) = in_turns(lambda a=arguments: by_sorting(**a), repeats=1)
             growth = f"{mine / before:8.2f}" if before else " " * 8
             times = f"{n:9d}{mine:9.2f}{partition:11.2f}{mine / partition:7.2f}{growth}{sorting:9.0f}"
             print(f"{name:<28}{times}{touched(arguments) / n:11.2f}")

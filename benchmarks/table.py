@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from joblib import cpu_count
+
 from benchmarks.measure import Cell, Outcome
 
 COLUMNS = (
@@ -89,7 +91,7 @@ def about_reference(outcome: Outcome) -> str:
 
 def machine() -> str:
     load = f", load {os.getloadavg()[0]:.2f} when started" if hasattr(os, "getloadavg") else ""
-    return f"{platform.machine()}, {os.cpu_count()} cores{load}, Python {platform.python_version()}"
+    return f"{platform.machine()}, {cpu_count()} cores{load}, Python {platform.python_version()}"
 
 
 def as_data(outcome: Outcome) -> dict[str, Any]:

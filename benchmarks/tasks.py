@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmarks.data_sets import STAND_IN, read
 
-L1_RATIO = {"l2": 0.0, "l1": 1.0, "elastic_net": 0.5}
+L1_RATIO = {"l2": 0.0, "l1": 1.0, "elastic_net": 0.5, "nonnegative": 1.0}
+GROUP_SIZE = 5  # neighbouring columns make a group
 PARAMETERS = {"quantile": {"tau": 0.9}, "epsilon_insensitive": {"epsilon": 0.1}, "huber": {"delta": 1.0}}
 
 
@@ -38,7 +39,8 @@ class Spec:
 class Task(NamedTuple):
     """min over w, b of (1/S) sum_i s_i loss(<x_i, w> + b, y_i) + alpha (r |w|_1 + (1 - r)/2 <w, w>)
 
-    b = 0 unless `fit_intercept`; s = 1 without weights; r is the penalty's share of L1.
+    b = 0 unless `fit_intercept`; s = 1 without weights; r is the penalty's share of L1. "nonnegative" is L1 with w >= 0;
+    "group_lasso" is alpha sum_g |w_g| for groups of GROUP_SIZE neighbouring columns.
     """
 
     name: str
@@ -54,6 +56,11 @@ class Task(NamedTuple):
     def C(self) -> float:
         """The same strength as some peers write it: <w, w>/2 + C sum_i loss."""
         return 1.0 / (self.alpha * self.X.shape[0])
+
+    @property
+    def groups(self) -> np.ndarray:
+        """The number of every column's group."""
+        return np.arange(self.X.shape[1]) // GROUP_SIZE
 
     @property
     def l1_ratio(self) -> float:
@@ -79,6 +86,15 @@ SPECS += [Spec(data, "squared", a, True, "elastic_net") for data, a in (("cal_ho
 SPECS += [
     Spec(data, loss, a) for loss in ("quantile", "epsilon_insensitive", "huber") for data, a in REGRESSION.items()
 ]
+SPECS += [
+    Spec(data, loss, a, penalty="l1") for loss in ("hinge", "squared_hinge")
+    for data, a in (("a9a", 1e-4), ("w8a", 1e-4), ("news", 1e-4))
+]  # fmt: skip
+SPECS += [Spec("w8a", "logistic", 1e-4, penalty="l1")]
+SPECS += [Spec(data, "quantile", 1e-3, True, "l1") for data in ("fried", "cal_housing", "pol")]
+SPARSE = {"l1": (("arcene", 1e-1), ("pol", 1e-3)), "group_lasso": (("arcene", 1e-1), ("pol", 1e-2))}
+SPARSE["nonnegative"] = (("arcene", 1e-2), ("pol", 1e-3))
+SPECS += [Spec(data, "squared", a, True, penalty) for penalty, sets in SPARSE.items() for data, a in sets]
 SPECS += [Spec("claims", "poisson", 1e-4, True)]
 TASKS = {spec.name: spec for spec in SPECS}
 

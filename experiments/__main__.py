@@ -22,6 +22,7 @@ EXPERIMENTS: dict[str, list[str]] = {
     "pragam_comparison": [],
     "bmrm_comparison": [],
     "measures_gain": [],
+    "f1_threshold": [],
     "hierarchies": [],
     "ocr_letters": [],
     "saddle_frank_wolfe": [],

@@ -7,17 +7,20 @@ holds the matrix would wait for: conversions, the solve, and for Fenchel the cer
 
 from benchmarks.entrants.base import Answer, Entrant
 from benchmarks.entrants.compiled import Cyanure, LiblinearDual, LiblinearPrimal, ReHLine, Snap
+from benchmarks.entrants.linear_program import HiGHS
 from benchmarks.entrants.ours import Fenchel
 from benchmarks.entrants.scikit import (
     LBFGS,
     CoordinateDescent,
     LinearSVC,
+    LinearSVCL1,
     LinearSVCPrimal,
     LinearSVR,
     NewtonCG,
     NewtonCholesky,
     PoissonLBFGS,
     PoissonNewton,
+    QuantileHiGHS,
     Saga,
     SklearnLiblinear,
 )
@@ -28,5 +31,5 @@ __all__ = ["ENTRANTS", "Answer", "Entrant", "Fenchel"]
 ENTRANTS: list[type[Entrant]] = [
     Fenchel, LinearSVC, LinearSVCPrimal, LinearSVR, LBFGS, NewtonCholesky, NewtonCG, Saga, SklearnLiblinear,
     CoordinateDescent, PoissonLBFGS, PoissonNewton, LiblinearDual, LiblinearPrimal, Cyanure, ReHLine, Snap, Skglm,
-    Celer, Glum,
+    Celer, Glum, LinearSVCL1, QuantileHiGHS, HiGHS,
 ]  # fmt: skip

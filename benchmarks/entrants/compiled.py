@@ -43,7 +43,12 @@ class LiblinearDual(Liblinear):
 
 class LiblinearPrimal(Liblinear):
     name = "liblinear primal"
-    kinds: ClassVar = {("l2", "squared_hinge"): (2, 0.5), ("l2", "logistic"): (0, 1.0), ("l1", "logistic"): (6, 1.0)}
+    kinds: ClassVar = {
+        ("l2", "squared_hinge"): (2, 0.5),
+        ("l2", "logistic"): (0, 1.0),
+        ("l1", "logistic"): (6, 1.0),
+        ("l1", "squared_hinge"): (5, 0.5),
+    }
 
 
 class Cyanure(Entrant):
@@ -54,7 +59,8 @@ class Cyanure(Entrant):
     margin: ClassVar[dict[str, str]] = {"logistic": "logistic", "squared_hinge": "sqhinge"}
 
     def handles(self, task: Task) -> bool:
-        return (task.loss in self.margin or task.loss == "squared") and task.weights is None
+        known = (task.loss in self.margin or task.loss == "squared") and task.penalty in ("l2", "l1", "elastic_net")
+        return known and task.weights is None
 
     def fit(self, task: Task, tol: float) -> Answer:
         from cyanure.estimators import Classifier, Regression

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from benchmarks.entrants.base import Answer, Entrant
 from benchmarks.tasks import Task
 
@@ -29,6 +31,8 @@ class Fenchel(Entrant):
         penalty = {
             "l2": lambda: regularizers.L2(task.alpha),
             "l1": lambda: regularizers.L1(task.alpha),
+            "nonnegative": lambda: regularizers.Bounded(regularizers.L1(task.alpha), lower=0.0),
+            "group_lasso": lambda: regularizers.GroupLasso(task.alpha, task.groups, np.ones(task.groups[-1] + 1)),
             "elastic_net": lambda: regularizers.ElasticNet(task.alpha, l1_ratio=task.l1_ratio),
         }[task.penalty]()
         return fenchel.Problem(

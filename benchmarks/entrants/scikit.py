@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from benchmarks.entrants.base import SMALL_D, Answer, Entrant, quietly, sklearn_answer
-from benchmarks.tasks import Task
+from benchmarks.tasks import L1_RATIO, Task
 
 
 class LinearSVC(Entrant):
@@ -107,14 +107,49 @@ class CoordinateDescent(Entrant):
     module = "sklearn"
 
     def handles(self, task: Task) -> bool:
-        return task.loss == "squared" and task.penalty in ("l1", "elastic_net") and task.weights is None
+        return task.loss == "squared" and task.penalty in L1_RATIO and task.penalty != "l2" and task.weights is None
 
     def fit(self, task: Task, tol: float) -> Answer:
         from sklearn.linear_model import ElasticNet as Model
 
         model = Model(
-            alpha=task.alpha, l1_ratio=task.l1_ratio, fit_intercept=task.fit_intercept, tol=tol, max_iter=100_000
-        )
+            alpha=task.alpha, l1_ratio=task.l1_ratio, fit_intercept=task.fit_intercept, tol=tol, max_iter=100_000,
+            positive=task.penalty == "nonnegative",
+        )  # fmt: skip
+        return sklearn_answer(quietly(model.fit, task.X, task.y))
+
+
+class LinearSVCL1(Entrant):
+    """liblinear's coordinate descent for L1 as scikit-learn ships it."""
+
+    name = "sklearn LinearSVC L1"
+    module = "sklearn"
+
+    def handles(self, task: Task) -> bool:
+        plain = task.weights is None and not task.fit_intercept
+        return (task.loss, task.penalty) == ("squared_hinge", "l1") and plain
+
+    def fit(self, task: Task, tol: float) -> Answer:
+        from sklearn.svm import LinearSVC as Model
+
+        model = Model(penalty="l1", C=0.5 * task.C, fit_intercept=False, dual=False, tol=tol, max_iter=100_000)
+        return sklearn_answer(quietly(model.fit, task.X, task.y))
+
+
+class QuantileHiGHS(Entrant):
+    """A linear program, solved by HiGHS to its own tolerance."""
+
+    name = "sklearn QuantileRegressor"
+    module = "sklearn"
+    tolerances = (1e-7,)
+
+    def handles(self, task: Task) -> bool:
+        return (task.loss, task.penalty) == ("quantile", "l1") and task.weights is None
+
+    def fit(self, task: Task, tol: float) -> Answer:
+        from sklearn.linear_model import QuantileRegressor as Model
+
+        model = Model(quantile=task.parameters["tau"], alpha=task.alpha, fit_intercept=task.fit_intercept)
         return sklearn_answer(quietly(model.fit, task.X, task.y))
 
 
