@@ -25,7 +25,8 @@ demo: $(VENV)/.core ## train on embedded real data, print the certificate, leave
 test: lint ## lint, type check and run the whole suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not slow'
 
-test-all: lint ## the suite with the heavier checks
+test-all: lint ## the suite with the heavier checks, and with the programs that call Fenchel (installs them)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[clients]'
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 fuzz: $(VENV)/.installed ## mutated files for every reader, FUZZ_SECONDS (600) each
@@ -39,6 +40,10 @@ lint: $(VENV)/.installed ## ruff and mypy
 format: $(VENV)/.installed ## let ruff put the files in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+.PHONY: wheel
+wheel: $(VENV)/.installed ## a wheel for this platform and Python with the compiled kernels of common fits inside
+	$(BIN)/python tools/build_wheel.py
 
 .PHONY: docs check-package check-lowest pin audit
 docs: $(VENV)/.installed ## build the documentation into docs/_build/html, with the gallery's pictures; warnings are errors

@@ -23,6 +23,11 @@ def run(*words) -> int:
     return main([str(word) for word in words])
 
 
+def run_as_is(*words) -> int:
+    """A command that uses the numbers of a table as they are."""
+    return run(*words, *(["--as-is"] if words[0] in ("train", "path") else []))
+
+
 def csv_text(targets, delimiter=",", columns=NAMES, target="kind", rows=X) -> str:
     """A table with the target in its last column."""
     lines = [delimiter.join([*columns, target])]

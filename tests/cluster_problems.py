@@ -49,9 +49,12 @@ CASES = {
     "logistic": Case(X, SIGNS, "lbfgs", {"loss": "logistic", "alpha": 0.01, "fit_intercept": True}),
     "hinge": Case(X, SIGNS, "bundle", {"loss": "hinge", "alpha": 0.01, "fit_intercept": True}),
     "cocoa": Case(X, SIGNS, "cocoa", {"loss": "hinge", "alpha": 0.01}),
+    # Few columns, so that Newton's method begins on a sample of the rows.
+    "newton": Case(X[:, :3], SIGNS, "newton_cg", {"loss": "logistic", "alpha": 1e-3, "fit_intercept": True}),
     "softmax": Case(X, CLASSES, "lbfgs", {"loss": "softmax", "alpha": 0.01, "fit_intercept": True}),
     "max_hinge": Case(X, CLASSES, "bundle", {"loss": "max_hinge", "alpha": 0.01}),
     "ndcg": Case(X, RELEVANCE, "bundle", {"loss": "ndcg", "alpha": 0.01, "groups": QUERIES}),
+    "pairs": Case(X, RELEVANCE, "newton_cg", {"loss": "ndcg_pairs", "alpha": 0.01, "groups": QUERIES}),
     "chain": Case(SEQUENCES, TAGS, "bundle", {"loss": Chain(classes=2), "alpha": 0.01}, EXAMPLE_CUT),
     "chain log": Case(SEQUENCES, TAGS, "lbfgs", {"loss": Chain(classes=2, loss="log"), "alpha": 0.01}, EXAMPLE_CUT),
 }

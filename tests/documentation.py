@@ -69,7 +69,7 @@ def run_page(page: Path) -> None:
         if block.kind == "python":
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
-                exec(compile("\n" * block.line + block.text, where, "exec"), space)
+                exec(compile("\n" * block.line + block.text, where, "exec", dont_inherit=True), space)
         elif block.kind == "text":
             assert out is not None, f"{where}: an output without the code that prints it"
             assert same(block.text, out.getvalue()), (

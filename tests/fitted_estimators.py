@@ -60,6 +60,8 @@ CASES: dict[str, Case] = {
     "quantile, L1": Case(lambda: fenchel.Regressor("quantile", quantile=0.8, regularizer="l1", alpha=0.05).fit(X, REAL)),
     "Poisson": Case(lambda: fenchel.Regressor("poisson", alpha=0.05).fit(X, COUNT)),
     "weighted Huber": Case(lambda: fenchel.Regressor("huber", delta=0.5).fit(X, REAL, sample_weight=np.arange(60) % 3)),
+    "two labels, cross-validated": Case(lambda: fenchel.ClassifierCV("logistic", alphas=[0.1, 0.01]).fit(X, SIGN)),
+    "squared, cross-validated": Case(lambda: fenchel.RegressorCV(alphas=3).fit(X, REAL)),
     "novelty": Case(lambda: fenchel.NoveltyDetector(contamination=0.2).fit(X + 2.0), NEW + 1.0),
     "ordinal numbers": Case(lambda: fenchel.OrdinalClassifier(alpha=0.01).fit(X, LEVEL)),
     "F1": Case(lambda: fenchel.MeasureClassifier("f1", alpha=0.01).fit(X, SIGN)),

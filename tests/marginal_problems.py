@@ -8,7 +8,7 @@ import cvxpy as cp
 import numpy as np
 
 import fenchel
-from fenchel.structured import Chain, Multiclass
+from fenchel.structured import Chain, Multiclass, Tree
 
 
 def chain(alpha=0.1, weighted=False, lengths=(3, 1, 4, 2, 3), regularizer="l2", **options):
@@ -28,6 +28,15 @@ def classes(alpha=0.05, regularizer="l2"):
     return fenchel.Problem(X, y, loss=Multiclass(4), regularizer=regularizer, alpha=alpha)
 
 
+def tree(alpha=0.1, **options):
+    """Trees with several children, a node alone, two roots."""
+    rng = np.random.default_rng(6)
+    parents = [[-1, 0, 0, 0], [-1], [2, 2, -1, 1], [-1, 0, -1, 2]]
+    examples = [(rng.normal(size=(len(up), 2)), up) for up in parents]
+    labels = [rng.integers(0, 3, size=len(up)) for up in parents]
+    return fenchel.Problem(examples, labels, loss=Tree(classes=3, **options), alpha=alpha)
+
+
 PROBLEMS = {
     "classes": classes(),
     "chain": chain(),
@@ -35,6 +44,8 @@ PROBLEMS = {
     "plain": chain(alpha=0.02, bias=False, ends=False, normalise=True),
     "edges": chain(edge_features=True),
     "observed": chain(observed_only=True),
+    "tree": tree(),
+    "tree, shares": tree(alpha=0.02, normalise=True),
 }
 
 
@@ -44,6 +55,9 @@ SOLVED = [name for name in PROBLEMS if name != "observed"]  # that one would be 
 def every_label(problem, i):
     """(label, its parts as 0 and 1) for all labels of example i."""
     m, size = problem.model.m, int(problem.model.sizes[i])
+    if isinstance(problem.loss, Tree):
+        yield from every_tree_label(problem.model, i)
+        return
     for label in product(range(m), repeat=size):
         mu = np.zeros(m if size == 1 else (size - 1) * m * m)
         if size == 1:
@@ -51,6 +65,15 @@ def every_label(problem, i):
         for t in range(size - 1):
             mu[(t * m + label[t]) * m + label[t + 1]] = 1.0
         yield np.array(label, dtype=np.int32), mu
+
+
+def every_tree_label(model, i):
+    m, up = model.m, model.parent[model.first[i] : model.first[i + 1]]
+    for label in product(range(m), repeat=up.size):
+        tables = [np.zeros(m) if u < 0 else np.zeros((m, m)) for u in up]
+        for v, u in enumerate(up):
+            tables[v][label[v] if u < 0 else (label[u], label[v])] = 1.0
+        yield np.array(label, dtype=np.int32), np.concatenate([table.ravel() for table in tables])
 
 
 def planes(problem, i):

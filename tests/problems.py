@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+import scipy.sparse as sp
 
 import fenchel
 from fenchel import losses as L
@@ -48,8 +49,8 @@ REGULARIZERS = {
 }
 # These are compared with CVXPY in test_penalties.py, where each has parameters that matter.
 PENALTIES = {
-    R.Bounded, R.GroupLasso, R.L1Ball, R.L2Ball, R.MultiTask, R.NoPenalty, R.NuclearNorm, R.Shifted, R.Simplex, R.Slope,
-    R.SparseGroupLasso, R.TotalVariation,
+    R.Bounded, R.GroupLasso, R.L1Ball, R.L2Ball, R.LinearlyConstrained, R.MultiTask, R.NoPenalty, R.NuclearNorm,
+    R.Shifted, R.Simplex, R.Slope, R.SparseGroupLasso, R.TotalVariation,
 }  # fmt: skip
 KNOWN = PENALTIES | set(map(type, REGULARIZERS.values()))
 REGULARIZERS |= {name: cls(0.05) for name, cls in R.REGULARIZERS.items() if cls not in KNOWN}
@@ -108,28 +109,82 @@ def cvxpy_loss(loss, z, y):
 
 
 def cvxpy_regularizer(reg, w):
-    """(expression, constraints)."""
+    """(expression, constraints), from the definition of R."""
     name, a = type(reg).__name__, reg.alpha
-    if name == "L2":
-        return a / 2 * cp.sum_squares(w), []
-    if name == "Quadratic":
-        matrix = np.diag(reg.K) if np.ndim(reg.K) == 1 else np.asarray(reg.K)
-        return a / 2 * cp.quad_form(w, cp.psd_wrap(matrix)), []
-    if name == "L1":
-        return a * cp.norm1(w), []
-    if name == "ElasticNet":
-        return a * (reg.l1_ratio * cp.norm1(w) + (1 - reg.l1_ratio) / 2 * cp.sum_squares(w)), []
-    if name == "Entropy":
-        prior = np.full(w.size, reg.total / w.size)
-        return a * cp.sum(cp.kl_div(w, prior)), [cp.sum(w) == reg.total]
-    if name == "UnnormalisedEntropy":
-        return a * cp.sum(cp.kl_div(w, np.full(w.size, 1 / w.size))), []
-    if name == "BalancedEntropy":
-        up, down = cp.Variable(w.size), cp.Variable(w.size)
-        prior = np.full(w.size, (reg.total or 1.0) / (2 * w.size))
-        sums = [] if reg.total is None else [cp.sum(up + down) == reg.total]
-        return a * cp.sum(cp.kl_div(up, prior) + cp.kl_div(down, prior)), [up - down == w, *sums]
-    return a / reg.power * cp.power(cp.pnorm(w, reg.q), reg.power), []
+    match name:
+        case "L1" | "L2" | "ElasticNet":
+            r = {"L1": 1.0, "L2": 0.0}.get(name, getattr(reg, "l1_ratio", None))
+            c = np.ones(w.size) if reg.weights is None else reg.weights
+            return a * (r * (c @ cp.abs(w)) + (1 - r) / 2 * (c @ cp.square(w))), []
+        case "Quadratic":
+            matrix = np.diag(reg.K) if np.ndim(reg.K) == 1 else np.asarray(reg.K)
+            return a / 2 * cp.quad_form(w, cp.psd_wrap(matrix)), []
+        case "Entropy":
+            prior = np.full(w.size, reg.total / w.size)
+            return a * cp.sum(cp.kl_div(w, prior)), [cp.sum(w) == reg.total]
+        case "UnnormalisedEntropy":
+            return a * cp.sum(cp.kl_div(w, np.full(w.size, 1 / w.size))), []
+        case "BalancedEntropy":
+            up, down = cp.Variable(w.size), cp.Variable(w.size)
+            prior = np.full(w.size, (reg.total or 1.0) / (2 * w.size))
+            sums = [] if reg.total is None else [cp.sum(up + down) == reg.total]
+            return a * cp.sum(cp.kl_div(up, prior) + cp.kl_div(down, prior)), [up - down == w, *sums]
+        case "QNorm":
+            return a / reg.power * cp.power(cp.pnorm(w, reg.q), reg.power), []
+        case "Bounded":
+            expression, constraints = cvxpy_regularizer(reg.regularizer, w)
+            for bound, sign in ((reg.lower, 1.0), (reg.upper, -1.0)):
+                bound = np.broadcast_to(np.inf if bound is None else bound, w.size)
+                finite = np.flatnonzero(np.isfinite(bound))
+                if finite.size:
+                    constraints = [*constraints, sign * (w[finite] - bound[finite]) >= 0]
+            return expression, constraints
+        case "LinearlyConstrained":
+            A = reg.A.toarray() if sp.issparse(reg.A) else reg.A
+            expression, constraints = cvxpy_regularizer(reg.regularizer, w)
+            for bound, sign in ((reg.lower, 1.0), (reg.upper, -1.0)):
+                bound = np.broadcast_to(np.inf if bound is None else bound, reg.A.shape[0])
+                finite = np.flatnonzero(np.isfinite(bound))
+                if finite.size:
+                    constraints = [*constraints, sign * (A[finite] @ w - bound[finite]) >= 0]
+            return expression, constraints
+        case "Shifted":
+            return cvxpy_regularizer(reg.regularizer, w - reg.center)
+    return cvxpy_constraint_or_norm(reg, w)
+
+
+def cvxpy_constraint_or_norm(reg, w):
+    """(expression, constraints) of balls, the simplex and norms of groups, sorted and fused coefficients."""
+    name, a = type(reg).__name__, reg.alpha
+    match name:
+        case "NoPenalty":
+            return cp.Constant(0.0), []
+        case "L1Ball":
+            return cp.Constant(0.0), [cp.norm1(w) <= reg.radius]
+        case "L2Ball":
+            return cp.Constant(0.0), [cp.norm2(w) <= reg.radius]
+        case "Simplex":
+            return cp.Constant(0.0), [w >= 0, cp.sum(w) == reg.total]
+        case "GroupLasso" | "SparseGroupLasso":
+            c = np.sqrt(np.bincount(reg.groups)) if reg.weights is None else reg.weights
+            norms = sum(c[g] * cp.norm2(w[np.flatnonzero(reg.groups == g)]) for g in range(c.size))
+            r = getattr(reg, "l1_ratio", 0.0)
+            return a * (r * cp.norm1(w) + (1 - r) * norms), []
+        case "MultiTask":
+            W = cp.reshape(w, (w.size // reg.outputs, reg.outputs), order="C")
+            c = np.ones(W.shape[0]) if reg.weights is None else reg.weights
+            return a * (c @ cp.norm(W, 2, axis=1)), []
+        case "Slope":
+            steps = -np.diff(np.append(reg.weights, 0.0))
+            largest = [cp.sum_largest(cp.abs(w), k + 1) for k in np.flatnonzero(steps[:-1])]
+            return a * (
+                sum(s * x for s, x in zip(steps[:-1][steps[:-1] > 0], largest, strict=True)) + steps[-1] * cp.norm1(w)
+            ), []
+        case "TotalVariation":
+            return a * (cp.norm1(w[1:] - w[:-1]) + reg.l1 * cp.norm1(w)) if w.size > 1 else a * reg.l1 * cp.norm1(w), []
+        case "NuclearNorm":
+            return a * cp.normNuc(cp.reshape(w, (w.size // reg.outputs, reg.outputs), order="C")), []
+    raise AssertionError(reg)
 
 
 def optimum(p) -> float:

@@ -51,10 +51,28 @@ def label_sets(rng, **options):
     return rng.standard_normal((8, 2)), rng.integers(0, 2, (8, 3)), structured.PairwiseLabels(**options)
 
 
+def graph(rng, **options):
+    edges = [[[0, 1], [1, 2], [2, 0]], [], [[1, 0], [1, 2]], [[2, 0], [0, 1], [1, 2]]]
+    x = [(rng.standard_normal((3, 2)), pairs, rng.standard_normal((len(pairs), 2))) for pairs in edges]
+    return x, [rng.integers(0, 2, 3) for _ in x], structured.Graph(2, **options)
+
+
+def associative(rng, **options):
+    x, y, _ = graph(rng)
+    return x, y, structured.AssociativeGraph(**options)
+
+
+def candidates(rng, **options):
+    x = [rng.standard_normal((count, 3)) for count in (2, 4, 1, 3, 3, 5)]
+    return x, [int(rng.integers(len(z))) for z in x], structured.Candidates(**options)
+
+
 MAKERS = {
+    "candidates": candidates,
     "multiclass": classes, "own": own, "chain": chain, "tree": tree, "matching": matching, "label_sets": label_sets,
+    "graph": graph, "associative": associative,
 }  # fmt: skip
-LOG = ["multiclass", "chain", "tree", "label_sets"]
+LOG = ["candidates", "multiclass", "chain", "tree", "label_sets"]
 
 
 def problem(name, regularizer="l2", alpha=0.05, weighted=False, **options):
@@ -72,10 +90,19 @@ def labels_of(problem, i):
     model = problem.model
     if isinstance(model, PythonModel):
         yield from ([model.number(i, y)] for y in permutations_of_three())
+    elif isinstance(problem.loss, structured.Candidates):
+        yield from ([c] for c in range(int(np.diff(model.first)[i])))
     elif isinstance(problem.loss, structured.Multiclass):
         yield from ([c] for c in range(model.m))
     elif isinstance(problem.loss, structured.Matching):
         yield from (y for y in product(range(3), repeat=int(model.sizes[i])) if len(set(y)) == len(y))
+    elif isinstance(problem.loss, structured.AssociativeGraph):
+        graphs, first = model.graphs, model.graphs.first_edge[i]
+        edges = list(zip(graphs.tails[first:], graphs.heads[first:], strict=True))[: graphs.first_edge[i + 1] - first]
+        for y in product(range(2), repeat=int(np.diff(graphs.first)[i])):
+            for d in product(range(2), repeat=len(edges)):
+                if all(cut >= (y[u] != y[v]) for cut, (u, v) in zip(d, edges, strict=True)):
+                    yield (*y, *d)
     else:
         m = 2 if isinstance(problem.loss, structured.PairwiseLabels) else model.m
         yield from product(range(m), repeat=int(model.sizes[i]))

@@ -48,7 +48,10 @@ BAD = {  # name: (call, words that the message must contain)
     "inf_in_y": (lambda: problem(y=changed(Y, 0, -np.inf)), "y contains infinity at row 0"),
     "nan_in_weights": (lambda: problem(sample_weight=[1, 1, np.nan, 1]), "sample_weight contains NaN at row 2"),
     "negative_weight": (lambda: problem(sample_weight=[1, -2, 1, -1]), "sample_weight of row 1 is .*at least 0"),
-    "zero_weights": (lambda: problem(sample_weight=np.zeros(4)), "sample_weight is zero everywhere.*at least one row"),
+    "zero_weights": (
+        lambda: problem(sample_weight=np.zeros(4)),
+        "sample_weight is zero everywhere.*at least one weight",
+    ),
     "inf_in_offset": (lambda: problem(offset=[0, 0, np.inf, 0]), "offset contains infinity at row 2"),
     "short_offset": (
         lambda: problem(offset=[0.0]),
@@ -71,9 +74,9 @@ BAD = {  # name: (call, words that the message must contain)
     "ragged_X": (lambda: problem(X=[[1.0], [1.0, 2.0], [1.0], [1.0]]), "X is not an array of numbers"),
     "csr_column_out_of_range": (
         lambda: problem(X=broken_csr()),
-        "X is not a sound CSR matrix: row 1 has column index 7, allowed are 0 to 2",
+        "X is not a valid CSR matrix: row 1 has column index 7, allowed are 0 to 2",
     ),
-    "zero_alpha": (lambda: problem(alpha=0.0), "alpha must be .*got 0"),
+    "zero_alpha": (lambda: regularizers.L2(0.0), "alpha must be .*got 0"),
     "negative_alpha": (lambda: problem(alpha=-1.0), "alpha must be .*got -1"),
     "nan_alpha": (lambda: problem(alpha=np.nan), "alpha must be .*nan"),
     "word_alpha": (lambda: problem(alpha="much"), "alpha must be .*much"),
@@ -90,7 +93,7 @@ BAD = {  # name: (call, words that the message must contain)
     "unknown_loss": (lambda: problem(loss="hinje"), "unknown loss 'hinje'. Did you mean 'hinge'"),
     "unknown_regularizer": (
         lambda: problem(regularizer="elasticnet"),
-        "Did you mean 'elastic_net'",
+        "It is called 'elastic_net' here",
     ),
     "unknown_solver": (lambda: solve(solver="lbgfs"), "unknown solver 'lbgfs'. Did you mean 'lbfgs'"),
     "loss_class": (lambda: problem(loss=losses.Hinge), r"loss must be a name or an object.*call it: Hinge\(...\)"),

@@ -57,17 +57,23 @@ def by_hand(task, w, b):
     weights = np.ones(len(task.y)) if task.weights is None else task.weights
     rows = zip(task.X if isinstance(task.X, np.ndarray) else task.X.toarray(), task.y, weights, strict=True)
     terms = [s * BY_HAND[task.loss](math.fsum(x * w) + b, yi) for x, yi, s in rows]
-    r = {"l2": 0.0, "l1": 1.0, "elastic_net": 0.5}[task.penalty]
-    penalty = r * math.fsum(abs(w)) + (1.0 - r) * math.fsum(w * w) / 2.0
+    r = {"l2": 0.0, "l1": 1.0, "elastic_net": 0.5, "nonnegative": 1.0}.get(task.penalty)
+    if task.penalty == "group_lasso":
+        penalty = math.hypot(*w[:5]) + abs(w[5])
+    else:
+        penalty = r * math.fsum(abs(w)) + (1.0 - r) * math.fsum(w * w) / 2.0
     return math.fsum(terms) / math.fsum(weights) + task.alpha * penalty
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("b", [0.0, -0.7])
-@pytest.mark.parametrize("penalty", ["l2", "l1", "elastic_net"])
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elastic_net", "nonnegative", "group_lasso"])
 def test_objective_equals_the_formula(loss, b, penalty):
     task = small(loss, fit_intercept=True, penalty=penalty, weighted=b != 0.0)
     w = np.random.default_rng(1).standard_normal(6)
+    if penalty == "nonnegative":
+        assert primal(task, w, b) == math.inf
+        w = np.abs(w)
     assert primal(task, w, b) == pytest.approx(by_hand(task, w, b), rel=1e-13)
 
 
@@ -184,6 +190,8 @@ def test_table_shows_ratio_and_a_dash_for_what_was_not_reached():
 
 
 KINDS = [(loss, "l2") for loss in LOSSES] + [("logistic", "l1"), ("squared", "elastic_net")]
+KINDS += [("squared", "l1"), ("squared", "nonnegative"), ("squared", "group_lasso")]
+KINDS += [("hinge", "l1"), ("squared_hinge", "l1"), ("quantile", "l1")]
 
 
 @pytest.mark.parametrize("entrant", [e for e in ENTRANTS if e is not Fenchel], ids=lambda e: e.name)

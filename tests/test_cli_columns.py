@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import fenchel
+from cli_case import one_line, run
 from fenchel import SequenceLabeler
-from fenchel.cli import main
 from fenchel.readers.columns import read_columns
 from fenchel.sequences.metrics import chunk_scores, token_error
 from fenchel.sequences.templates import Templates, default_templates
@@ -58,18 +58,8 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*words) -> int:
-    return main([str(word) for word in words])
-
-
 def train(*words, data="train", model="m", alpha="0.05") -> int:
     return run("train", data, "--columns", "--model", model, "--alpha", alpha, *words)
-
-
-def one_line(capsys) -> str:
-    captured = capsys.readouterr()
-    assert captured.err.count("\n") == 1, captured.err
-    return captured.err
 
 
 @pytest.mark.parametrize(
@@ -129,7 +119,7 @@ def test_predicting_needs_no_labels_and_writes_probabilities(files, capsys, monk
     assert run("predict", "m", "bare", "--proba") == 0
     shown = capsys.readouterr()
     model = fenchel.load("m")
-    assert shown.err == f"fenchel: columns behind those of the file: {' '.join(model.labels)}\n"
+    assert shown.err == f"fenchel: columns after those of the file: {' '.join(model.labels)}\n"
     rows = [line.split(" ") for line in shown.out.split("\n") if line]
     P = np.array([[float(p) for p in row[2:]] for row in rows])
     assert P.shape == (sum(map(len, TEST)), len(model.labels))
@@ -218,29 +208,32 @@ FAILURES = {
     "ragged": (["train", "ragged", "--columns", "--model", "x"], "ragged:2: 1 column"),
     "empty": (["train", "empty", "--columns", "--model", "x"], "no tokens"),
     "one label": (["train", "train", "--columns", "--model", "x", "--label-column", "7"], "label_column is 7"),
-    "same label": (["train", "same", "--columns", "--model", "x"], "has one label only (O)"),
-    "label not last": (["train", "turned", "--columns", "--model", "x", "--label-column", "0"], "--template must say"),
+    "same label": (["train", "same", "--columns", "--model", "x"], "has only one label (O)"),
+    "label not last": (["train", "turned", "--columns", "--model", "x", "--label-column", "0"], "use --template to say"),
     "unknown loss": (["train", "train", "--columns", "--model", "x", "--loss", "logistic"], "logistic"),
-    "a measure": (["train", "train", "--columns", "--model", "x", "--measure", "f1"], "--measure does not go with"),
-    "an intercept": (["train", "train", "--columns", "--model", "x", "--intercept"], "--intercept does not go with"),
-    "index base": (["train", "train", "--columns", "--model", "x", "--index-base", "1"], "--index-base does not"),
+    "a measure": (["train", "train", "--columns", "--model", "x", "--measure", "f1"], "--measure cannot be used with"),
+    "an intercept": (["train", "train", "--columns", "--model", "x", "--intercept"], "--intercept cannot be used with"),
+    "bounds": (["train", "train", "--columns", "--model", "x", "--lower", "0"], "--lower cannot be used with"),
+    "standardize": (["train", "train", "--columns", "--model", "x", "--standardize"], "--standardize cannot be used with"),
+    "penalty weight": (["train", "train", "--columns", "--model", "x", "--penalty-weight", "a=0"], "--penalty-weight cannot"),
+    "index base": (["train", "train", "--columns", "--model", "x", "--index-base", "1"], "--index-base cannot"),
     "rescaled log": (["train", "train", "--columns", "--model", "x", "--loss", "log", "--beta", "1"], "beta must be 0"),
     "min count": (["train", "train", "--columns", "--model", "x", "--min-count", "0"], "--min-count must be at least 1"),
     "too rare": (["train", "train", "--columns", "--model", "x", "--min-count", "999"], "rarer than min_count"),
-    "no transitions": (["train", "train", "--columns", "--model", "x", "--template", "flat"], "flat has no line B"),
+    "no transitions": (["train", "train", "--columns", "--model", "x", "--template", "flat"], "flat has no line 'B'"),
     "bad template": (["train", "train", "--columns", "--model", "x", "--template", "bad"], "bad:2: "),
     "looks at the label": (["train", "train", "--columns", "--model", "x", "--template", "spy"], "which is the label"),
     "template alone": (["train", "train", "--model", "x", "--template", "template"], "add --columns"),
     "other columns": (["predict", "m", "narrow"], "narrow has 1 columns, but the model m was trained on 3"),
-    "scores": (["predict", "m", "test", "--scores"], "--scores does not go with"),
-    "top k": (["predict", "m", "test", "--top-k", "2"], "--top-k does not go with"),
+    "scores": (["predict", "m", "test", "--scores"], "--scores cannot be used with"),
+    "top k": (["predict", "m", "test", "--top-k", "2"], "--top-k cannot be used with"),
     "no probabilities": (["predict", "m", "test", "--proba"], "has no probabilities"),
     "verify without labels": (["verify", "m", "bare"], "has no labels"),
     "strange label": (["verify", "m", "strange"], "sentence 1 has the label B-XX"),
-    "csv": (["predict", "m", "test", "--csv"], "but no CSV"),
-    "csv by name": (["predict", "m", "test", "-o", "x.csv"], "but no CSV"),
-    "format": (["predict", "m", "test", "--format", "csv"], "--format does not go with a model of sequences"),
-    "target": (["verify", "m", "test", "--target", "a"], "--target does not go with a model of sequences"),
+    "csv": (["predict", "m", "test", "--csv"], "but not as CSV"),
+    "csv by name": (["predict", "m", "test", "-o", "x.csv"], "but not as CSV"),
+    "format": (["predict", "m", "test", "--format", "csv"], "--format cannot be used with a model of sequences"),
+    "target": (["verify", "m", "test", "--target", "a"], "--target cannot be used with a model of sequences"),
     "not for columns": (["predict", "arrays", "test"], "was not trained on a column file"),
     "weighted": (["verify", "weighted", "train"], "fitted with sample weights"),
 }  # fmt: skip
@@ -294,7 +287,7 @@ def test_labels_that_are_no_chunks_have_an_accuracy_only(files, capsys):
     assert any(line.startswith("Uw") for line in fenchel.load("m").template)  # spelling, as there is only the word
     capsys.readouterr()
     assert run("predict", "m", "tags", "-o", "out") == 0
-    assert "tokens have the label that the file gives" in one_line(capsys)
+    assert "tokens have the label given in the file" in one_line(capsys)
 
 
 def test_the_help_tells_of_columns_and_is_quick():

@@ -195,7 +195,7 @@ def test_sequences(files, capsys):
     assert set(found["metrics"]) == {"span_f1", "token_accuracy", "sequence_accuracy", "span_precision", "span_recall"}
     (files / "bare").write_text("\n".join(" ".join(line.split()[:2]) for line in text.split("\n")))
     assert run("evaluate", "m", "bare") == 1
-    assert "no labels to compare with" in one_line(capsys)
+    assert "has no labels" in one_line(capsys)
 
 
 def test_sequence_metrics_are_those_of_the_library():
@@ -221,7 +221,6 @@ FAILURES = {
     "no data": (["m", "nothing"], "nothing: No such file"),
     "no model": (["nothing", "two"], "nothing: No such file"),
     "no model file": (["two", "two"], "cannot be read as a model"),
-    "wide": (["m", "wide"], "9 features"),
     "level": (["m", "two", "--level", "1"], "--level must be between 0 and 1"),
     "resamples": (["m", "two", "--resamples", "-1"], "--resamples must be at least 0"),
     "seed": (["m", "two", "--seed", "-1"], "--seed must be at least 0"),
@@ -234,8 +233,33 @@ FAILURES = {
 def test_failures(case, files, capsys):
     assert run("train", "two", "--alpha", "0.1", "--model", "m") == 0
     assert run("train", "ranked", "--measure", "mrr", "--alpha", "0.1", "--model", "ranker") == 0
-    write_svmlight("wide", np.ones((2, 9)), [3, 7])
     capsys.readouterr()
     words, message = FAILURES[case]
     assert run("evaluate", *words) == 1
     assert message in one_line(capsys)
+
+
+def test_leave_one_out_is_that_of_refits(files, capsys):
+    assert run("train", "three", "--loss", "softmax", "--alpha", "0.05", "--model", "m") == 0
+    capsys.readouterr()
+    assert run("evaluate", "m", "three", "--loo", "--json") == 0
+    found, wrong, n = json.loads(capsys.readouterr().out), 0, len(THREE)
+    for i in range(n):
+        keep = np.arange(n) != i
+        rest = fenchel.solve(fenchel.Problem(X[keep], THREE[keep], "softmax", alpha=0.05), tol=1e-9)
+        wrong += int(np.argmax(rest.coef @ X[i]) != THREE[i])
+    assert found["error"]["low"] - 1e-12 <= wrong / n <= found["error"]["high"] + 1e-12
+    assert found["count"] == n and found["decided"] >= 0.9 * n
+    assert run("evaluate", "m", "three", "--loo") == 0
+    assert "leave-one-out error (fraction of wrong labels)" in capsys.readouterr().out
+
+
+def test_leave_one_out_needs_the_rows_of_the_fit(files, capsys):
+    assert run("train", "two", "--loss", "logistic", "--alpha", "0.05", "--model", "m") == 0
+    assert run("train", "three", "--loss", "logistic", "--alpha", "0.05", "--model", "several") == 0
+    write_svmlight("fewer", X[1:], TWO[1:])
+    capsys.readouterr()
+    assert run("evaluate", "m", "fewer", "--loo") == 1
+    assert "does not have the rows" in one_line(capsys)
+    assert run("evaluate", "several", "three", "--loo") == 1
+    assert "one problem per label" in one_line(capsys)

@@ -9,7 +9,8 @@ import pytest
 from sklearn.svm import LinearSVC
 
 import fenchel
-from cli_case import NAMES, REAL, THREE, TWO, WORDS, X, csv_text, one_line, run
+from cli_case import NAMES, REAL, THREE, TWO, WORDS, X, csv_text, one_line
+from cli_case import run_as_is as run
 from fenchel.cli.folds import held_out
 from fenchel.cli.tasks import Task
 from fenchel.readers.svmlight.write import write_svmlight
@@ -209,7 +210,7 @@ def test_a_cross_validation_that_is_not_certified_exits_3(files, capsys):
 
 FAILURES = {
     "unknown type": (["-s", "21", "--model", "x"], "-s 21 has no equivalent here"),
-    "type and penalty": (["-s", "1", "--penalty", "l1", "--model", "x"], "-s 1 says which penalty"),
+    "type and penalty": (["-s", "1", "--penalty", "l1", "--model", "x"], "-s 1 determines the penalty"),
     "no such label": (["-w9", "2", "--model", "x"], "-w9: two has no such label; it has 3, 7"),
     "no weight": (["-w7", "x", "--model", "x"], "expected LABEL=X"),
     "zero weight": (["-w7", "0", "--model", "x"], "expected LABEL=X with X > 0"),
@@ -248,4 +249,4 @@ def test_column_files_have_no_such_options(words, files, capsys):
     words = words if "-v" in words else [*words, "--model", "x"]
     assert run("train", "c", "--columns", *words) == 1
     name = "-wi" if words[0] == "-w1" else words[0]
-    assert f"{name} does not go with --columns" in one_line(capsys)
+    assert f"{name} cannot be used with --columns" in one_line(capsys)

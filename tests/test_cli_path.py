@@ -100,6 +100,28 @@ def test_every_kind_of_task(words, metric, files, capsys):
         assert run("verify", "m", words[0]) == 0
 
 
+def test_default_strengths_begin_where_the_penalty_leaves_almost_nothing(files, capsys):
+    found = path_json(capsys, "two", "--loss", "logistic", "--penalty", "l1", "--folds", "3")
+    alphas = [point["alpha"] for point in found["points"]]
+    assert len(alphas) == 11 and alphas[-1] == pytest.approx(1e-5 * alphas[0])
+    y = np.where(TWO == 7, 1.0, -1.0)
+    assert np.max(np.abs(X.T @ y)) / 120 == pytest.approx(alphas[0], rel=1e-3)  # the slopes at w = 0 are -y / 2
+
+
+def test_a_range_is_certified_and_drawn(files, capsys):
+    words = ["two", "--loss", "logistic", "--range", "0.001,1", "--eps", "0.02", "--folds", "3", "--report", "r.html"]
+    found = path_json(capsys, *words)
+    span = found["range"]
+    assert span == {"low": 0.001, "high": 1.0, "eps": 0.02, "certified": True, "solves": len(found["points"])}
+    problem = fenchel.Problem(X, np.where(TWO == 7, 1, -1), "logistic")
+    alone = fenchel.path(problem, (0.001, 1.0), eps=0.02)
+    assert [point["alpha"] for point in found["points"]] == pytest.approx(alone.alphas.tolist())
+    page = (files / "r.html").read_text()
+    assert "Relative gap at every alpha from 0.001 to 1: certified" in page
+    assert run("path", *words[:-2], "--model", "m") == 0
+    assert "every alpha from 0.001 to 1 within 0.02: certified" in capsys.readouterr().out
+
+
 def test_queries_stay_together():
     parts = held_out(Task(None, [], QID), None, 60, 5)
     assert sorted(np.concatenate(parts).tolist()) == list(range(60))
@@ -128,9 +150,13 @@ PATH_FAILURES = {
     "alphas": (["two", "--alphas", "1,x"], "--alphas '1,x': expected numbers"),
     "alpha 0": (["two", "--alphas", "1,0"], "every strength must be > 0"),
     "folds": (["two", "--folds", "1"], "from 2 to 60"),
-    "metric": (["two", "--metric", "rmse"], "--metric rmse: there is none of this name for classification"),
-    "novelty": (["two", "--loss", "novelty"], "needs targets to compare with"),
-    "too many queries": (["ranked", "--measure", "mrr", "--folds", "20"], "at least as many queries"),
+    "range": (["two", "--range", "1,0.1"], "low < high"),
+    "eps alone": (["two", "--eps", "0.1"], "--eps is for --range"),
+    "range and list": (["two", "--range", "0.1,1", "--alphas", "1"], "not both"),
+    "range of three labels": (["three", "--range", "0.1,1"], "for one problem"),
+    "metric": (["two", "--metric", "rmse"], "--metric rmse: not a metric for classification"),
+    "novelty": (["two", "--loss", "novelty"], "cross-validation needs targets"),
+    "too many queries": (["ranked", "--measure", "mrr", "--folds", "20"], "20 folds need at least 20 queries"),
     "rare label": (["rare", "--loss", "softmax", "--folds", "3"], "too few rows"),
     "solver": (["two", "--solver", "magic"], "unknown solver 'magic'"),
     "report": (["two", "--report", "no/r.html"], "'no'"),
@@ -202,7 +228,7 @@ def test_the_table_and_limits(files, capsys):
     assert shown.split("\n")[0].split()[:6] == ["loss", "penalty", "solver", "status", "gap", "seconds"]
     assert "MAX_ITER" in shown
     assert "never" in shown
-    assert "do not fit:" in shown
+    assert "incompatible:" in shown
 
 
 def test_times_come_from_the_best_objective_so_far():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import fenchel
-from cli_case import REAL, TWO, WORDS, X, csv_text, one_line, run
+from cli_case import REAL, TWO, WORDS, X, csv_text, one_line
+from cli_case import run_as_is as run
 from fenchel import regularizers as R
 from fenchel.readers.svmlight.write import write_svmlight
 
@@ -86,7 +87,7 @@ def test_penalties_of_several_scores(penalty, here):
         ("--penalty group_lasso", "--groups FILE"),
         ("--penalty l1 --groups groups", "groups"),
         ("--penalty group_lasso --groups nowhere", "nowhere"),
-        ("--penalty-weight agee=0", "age"),
+        ("--penalty-weight agee=0", "unknown column 'agee'. Did you mean 'age'"),
         ("--penalty-weight age=a", "COLUMN=X"),
         ("--penalty-weight age=-1", ">= 0"),
         ("--penalty entropy --penalty-weight age=0", "--penalty-weight is for"),

@@ -12,7 +12,7 @@ import fenchel
 from cli_case import GRADES, QID, REAL, THREE, TWO, X, run
 from pages import Page
 
-OWN_ROWS = "These are the rows it was fitted to"
+OWN_ROWS = "These are the training rows"
 
 
 def page(name="p.html") -> Page:
@@ -83,4 +83,4 @@ def test_what_is_compared_comes_first(files):
         == 0
     )
     places = [found.get("id") for tag, found in page().elements if tag == "section"]
-    assert places[:3] == ["runs", "convergence", "certificate"]
+    assert places[:4] == ["runs", "convergence", "weights", "certificate"]

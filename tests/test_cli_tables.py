@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fenchel
-from cli_case import GRADES, NAMES, QID, REAL, THREE, TWO, WORDS, X, csv_text, one_line, run
+from cli_case import GRADES, NAMES, QID, REAL, THREE, TWO, WORDS, X, csv_text, one_line
+from cli_case import run_as_is as run
 from fenchel.readers.svmlight.write import write_svmlight
 from fenchel.readers.table.csv_text import csv_line, guarded, unguarded
 from fenchel.readers.table.read import Table
@@ -89,12 +90,12 @@ def test_columns_may_come_in_any_order_and_with_others(files, capsys):
     capsys.readouterr()
     (files / "renamed.csv").write_text((files / "turned.csv").read_text().replace("kind", "sort", 1))
     assert run("evaluate", "m", "renamed.csv") == 1
-    assert "the columns id, sort beside the features: name the one" in one_line(capsys)
+    assert "the columns id, sort in addition to the features: name the" in one_line(capsys)
     (files / "bare.csv").write_text("\n".join(line.rsplit(",", 1)[0] for line in csv_text(WORDS).split("\n")))
     assert run("predict", "m", "bare.csv") == 0
     assert capsys.readouterr().out.split() == model.predict(X).tolist()
     assert run("evaluate", "m", "bare.csv") == 1
-    assert "no column beside the features" in one_line(capsys)
+    assert "in addition to the features" in one_line(capsys)
 
 
 def test_every_form_of_a_table_is_the_same_table(files, capsys, monkeypatch):
@@ -186,7 +187,7 @@ FAILURES = {
     "one bad cell": (["train", "cell.csv", "--model", "x"], "column 'a' holds string, not numbers (row 1: '2..5')"),
     "not text": (["train", "latin.csv", "--model", "x"], "latin.csv is not UTF-8 text"),
     "broken parquet": (["train", "cut.parquet", "--model", "x"], "cut.parquet cannot be read"),
-    "one word": (["train", "same.csv", "--model", "x"], "one label only ('oak')"),
+    "one word": (["train", "same.csv", "--model", "x"], "only one label ('oak')"),
     "missing": (["train", "holes.csv", "--model", "x"], "column 'width' is missing or not finite in row 1"),
     "missing target": (["train", "gaps.csv", "--loss", "squared", "--model", "x"], "column 'y' is missing"),
     "twice": (["train", "twice.csv", "--model", "x"], "several columns with the name 'a'"),
@@ -198,22 +199,22 @@ FAILURES = {
     "target of svmlight": (["train", "two", "--target", "y", "--model", "x"], "is read as svmlight text: see --format"),
     "index base of a table": (["train", "trees.csv", "--index-base", "1", "--model", "x"], "are for svmlight text"),
     "ordered words": (["train", "trees.csv", "--measure", "ordinal", "--model", "x"], "Ordinal needs numbers in their order"),
-    "half queries": (["train", "half.csv", "--target", "y", "--group", "q", "--measure", "mrr", "--model", "x"], "whole num"),
+    "half queries": (["train", "half.csv", "--target", "y", "--group", "q", "--measure", "mrr", "--model", "x"], "integers"),
     "no header": (["train", "bald.csv", "--model", "x"], "looks like a row: put a line with the names"),
     "no header, words": (["train", "wordy.csv", "--model", "x"], "looks like a row: put a line with the names"),
-    "target not last": (["train", "first.csv", "--model", "x"], "name it with --target (now it is 'a')"),
-    "text to leave out": (["train", "first.csv", "--target", "a", "--model", "x"], "or leave it out (--drop)\n"),
+    "target not last": (["train", "first.csv", "--model", "x"], "name it with --target (now the target is 'a')"),
+    "text to leave out": (["train", "first.csv", "--target", "a", "--model", "x"], "or exclude it (--drop)\n"),
     "dropped, unknown": (["train", "trees.csv", "--drop", "sort", "--model", "x"], "no column 'sort'; its columns are"),
     "dropped target": (["train", "trees.csv", "--drop", "kind", "--target", "kind", "--model", "x"], "cannot be the target"),
     "drop of svmlight": (["train", "two", "--drop", "y", "--model", "x"], "is read as svmlight text: see --format"),
     "target of a folder": (["train", "rows", "--target", "y", "--model", "x"], "but rows is a folder of rows"),
     "other table": (["verify", "m", "first.csv"], "no column 'length', which the model has as a feature"),
-    "label lacking": (["verify", "joint", "fewer.csv"], "no row with the label 'yew': these are not the rows of the model"),
-    "semicolons": (["train", "semi.csv", "--model", "x"], "are its columns divided by something else?"),
+    "label lacking": (["verify", "joint", "fewer.csv"], "no row with the label 'yew': the model was fitted to other rows"),
+    "semicolons": (["train", "semi.csv", "--model", "x"], "are its columns separated by something else?"),
     "other columns": (["predict", "m", "twice.csv"], "several columns with the name"),
     "fewer columns": (["predict", "m", "holes.csv"], "no column 'height', which the model has as a feature"),
     "strange word, verified": (["verify", "m", "strange.csv"], "row 2 has the label 'elm'"),
-    "numbers for words": (["evaluate", "m", "two"], "has numbers as labels, but those of the model are words"),
+    "numbers for words": (["evaluate", "m", "two"], "has numbers as labels, but the model has words"),
 }  # fmt: skip
 
 
@@ -385,7 +386,7 @@ def test_models_without_names_take_columns_by_place(files, capsys):
     assert run("evaluate", "m", "two.csv", "--resamples", "0") == 0
     capsys.readouterr()
     assert run("evaluate", "m", "bare.csv") == 1
-    assert "no target to compare with" in one_line(capsys)
+    assert "no target column" in one_line(capsys)
     (files / "narrow.csv").write_text("a,b\n1,2\n")
     assert run("predict", "m", "narrow.csv") == 1
     assert "has 2 features, but the model m has 4" in one_line(capsys)

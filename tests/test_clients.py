@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,8 @@ import cloudpickle
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import fenchel
 from fenchel import losses
@@ -18,7 +21,11 @@ from fenchel.estimators.plain_state import MARK, packed, unpacked
 from fenchel.kernels import passes
 from fitted_estimators import CASES, SIGN, X, outcome, same
 
-skops = pytest.importorskip("skops.io", reason="the tests of skops need skops")
+try:
+    import skops.io as skops
+except ImportError:
+    skops = None
+needs_skops = pytest.mark.skipif(skops is None, reason="the tests of skops need skops")
 
 
 def certified(alpha):
@@ -68,12 +75,18 @@ def test_compiled_kernels_travel_without_their_code():
     assert twice(1.0) == cloudpickle.loads(cloudpickle.dumps(twice))(1.0) == 2.0
 
 
+@needs_skops
 @pytest.mark.parametrize("name", CASES)
 def test_skops_needs_to_trust_the_estimator_alone(name):
     fitted, rows = CASES[name].make(), CASES[name].rows
     content = skops.dumps(fitted)
-    kind = type(fitted)
-    assert skops.get_untrusted_types(data=content) == [f"{kind.__module__}.{kind.__qualname__}"]
+    kinds = {type(fitted)}
+    if hasattr(
+        fitted, "scorer_"
+    ):  # estimators with cross-validation keep scikit-learn's scorer and the estimator that it scored
+        kinds |= {type(fitted.scorer_), type(fitted._single_model)}
+    trusted = sorted(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
+    assert sorted(skops.get_untrusted_types(data=content)) == trusted
     back = skops.loads(content, trusted=skops.get_untrusted_types(data=content))
     assert same(outcome(fitted, rows), outcome(back, rows))
     for attribute in ("status_", "certificate_", "history_", "regularizer_", "solver_"):
@@ -81,10 +94,12 @@ def test_skops_needs_to_trust_the_estimator_alone(name):
     again = pickle.loads(pickle.dumps(fitted))
     assert same(outcome(fitted, rows), outcome(again, rows))
     fenchel_files = [(skops.dumps(one), one) for one in (back, again)]
-    assert all(same(outcome(skops.loads(data, trusted=[f"{kind.__module__}.{kind.__qualname__}"]), rows), outcome(one, rows))
-               for data, one in fenchel_files)  # fmt: skip
+    assert all(
+        same(outcome(skops.loads(data, trusted=trusted), rows), outcome(one, rows)) for data, one in fenchel_files
+    )
 
 
+@needs_skops
 def test_estimators_that_came_back_can_be_saved_fitted_again_and_used_as_a_warm_start(tmp_path):
     fitted = fenchel.Classifier("logistic", alpha=0.01, warm_start=True).fit(X, SIGN)
     back = skops.loads(skops.dumps(fitted), trusted=["fenchel.estimators.classifier.Classifier"])
@@ -129,13 +144,27 @@ def test_what_is_not_fenchels_is_left_for_the_tool_to_judge():
     assert packed([own])[0] is own
 
 
-def test_mlflow_logs_and_loads_estimators(tmp_path):
-    mlflow = pytest.importorskip("mlflow.sklearn", reason="the test of MLflow needs mlflow")
-    for name in ("two labels", "RBF", "sequences", "ordinal numbers"):
-        fitted, rows = CASES[name].make(), CASES[name].rows
-        kind = type(fitted)
-        trusted = [f"{kind.__module__}.{kind.__qualname__}"]
-        for k, options in enumerate(({"skops_trusted_types": trusted}, {"serialization_format": "cloudpickle"})):
-            path = tmp_path / f"{name} {k}"
-            mlflow.save_model(fitted, path, pip_requirements=[], **options)
-            assert same(outcome(fitted, rows), outcome(mlflow.load_model(str(path)), rows))
+@pytest.mark.parametrize("name", ["two labels", "RBF", "sequences", "ordinal numbers"])
+@pytest.mark.parametrize("storage", ["skops", "cloudpickle"])
+def test_mlflow_logs_and_loads_estimators(name, storage, tmp_path):
+    mlflow = pytest.importorskip("mlflow.sklearn", reason="the tests of MLflow need mlflow")
+    fitted, rows = CASES[name].make(), CASES[name].rows
+    kind = type(fitted)
+    trusted = {"skops_trusted_types": [f"{kind.__module__}.{kind.__qualname__}"]}
+    options = trusted if storage == "skops" else {"serialization_format": storage}
+    mlflow.save_model(fitted, tmp_path / "model", pip_requirements=[], **options)
+    assert same(outcome(fitted, rows), outcome(mlflow.load_model(str(tmp_path / "model")), rows))
+
+
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_mlflow_names_the_type_to_trust_and_needs_no_other(in_pipeline, tmp_path):
+    """By default it refuses what neither NumPy nor scikit-learn defines, without a way for a package to join them."""
+    mlflow = pytest.importorskip("mlflow.sklearn", reason="the tests of MLflow need mlflow")
+    model = fenchel.Classifier("logistic", alpha=0.01)
+    model = (make_pipeline(StandardScaler(), model) if in_pipeline else model).fit(X, SIGN)
+    trusted = ["fenchel.estimators.classifier.Classifier"]
+    with pytest.raises(Exception, match=re.escape(f"Untrusted types found in the file: {trusted}")):
+        mlflow.save_model(model, tmp_path / "default", pip_requirements=[])
+    mlflow.save_model(model, tmp_path / "trusted", pip_requirements=[], skops_trusted_types=trusted)
+    back = mlflow.load_model(str(tmp_path / "trusted"))
+    assert np.array_equal(back.predict_proba(X), model.predict_proba(X))

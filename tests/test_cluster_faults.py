@@ -48,9 +48,10 @@ def fragile():
 
 def on_cluster(client, case=CASE):
     chunks = tuple(np.diff(CUT).tolist())
-    rows, targets = da.from_array(X, chunks=(chunks, 8)), da.from_array(SIGNS, chunks=(chunks,))
+    rows, targets = da.from_array(case.X, chunks=(chunks, -1)), da.from_array(case.y, chunks=(chunks,))
+    groups = {"groups": da.from_array(case.options["groups"], chunks=(chunks,))} if "groups" in case.options else {}
     with client.as_current():
-        return fenchel.Problem(rows, targets, **case.options)
+        return fenchel.Problem(rows, targets, **{**case.options, **groups})
 
 
 def at(iteration, act):
@@ -96,11 +97,14 @@ def test_a_worker_killed_while_it_is_asked_changes_nothing(fragile, home, monkey
     assert len(calls) > number
 
 
+@pytest.mark.parametrize(("name", "iteration"), [("cocoa", 3), ("newton", 1), ("newton", 3), ("ndcg", 3), ("pairs", 2)])
 @pytest.mark.parametrize("there", [False, True], ids=["rows sent", "rows there"])
-def test_what_blocks_keep_is_made_again_after_a_death(fragile, there):
-    case = CASES["cocoa"]
+def test_what_blocks_keep_is_made_again_after_a_death(fragile, there, name, iteration):
+    """Dual variables, or scores and curvatures: the first steps of Newton's method are made on a sample of the rows. Bundle's
+    mean over queries keeps nothing."""
+    case = CASES[name]
     problem = on_cluster(fragile, case) if there else None
-    kill = at(3, lambda: send(fragile, signal.SIGKILL))
+    kill = at(iteration, lambda: send(fragile, signal.SIGKILL))
     result = case.solve(problem, engine=Dask(fragile, cut=CUT), callback=kill, max_iter=6)
     assert bits(result) == bits(case.at_home(max_iter=6))
 

@@ -389,7 +389,7 @@ def test_malformed_matrices_of_other_formats_are_refused(kind, far):
     else:
         X.indices = X.indices.copy()
         X.indices[0] = far
-    with pytest.raises(InputError, match="X is not a sound"):
+    with pytest.raises(InputError, match="X is not a valid"):
         accept_matrix(X)
 
 

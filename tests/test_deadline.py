@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,13 +18,20 @@ from fenchel import deadline, solvers, structured
 from fenchel.compile.kernel import kernel
 from fenchel.data import row_blocks
 from fenchel.data.threads import map_in_threads
+from fenchel.engines.local import Local
+from fenchel.errors import IncompatibleError
 from fenchel.kernel_methods import KernelProblem, solve_kernel
+from fenchel.kernels.gram import wide_gram
 from fenchel.kernels.intercept import intercept_bracket
 from fenchel.kernels.prox_dual import balanced_prox_dual
 from fenchel.losses import Hinge, Logistic
+from fenchel.result import Iterate
 from fenchel.selection import requirements
+from fenchel.selection.progress import Pace
 from fenchel.solvers.dual_ascent.mirror_form import make_form
 from fenchel.solvers.dual_ascent.phases import Phases
+from fenchel.solving.loop import Run
+from fenchel.structured.pairwise_search import best_set
 
 LIMIT = 0.3
 TRIES = (
@@ -64,10 +72,15 @@ def matching(n):
     return fenchel.Problem(x, [rng.permutation(40) for _ in x], loss=structured.Matching(), alpha=1e-4)
 
 
-def label_sets(n):
+def label_sets(n, m=12, alpha=1e-3):
     rng = np.random.default_rng(0)
     model = structured.PairwiseLabels()
-    return fenchel.Problem(rng.standard_normal((n, 10)), rng.integers(0, 2, (n, 12)), loss=model, alpha=1e-3)
+    return fenchel.Problem(rng.standard_normal((n, 10)), rng.integers(0, 2, (n, m)), loss=model, alpha=alpha)
+
+
+def many_labels(n):
+    """60, of which a single max-oracle may take longer than anybody waits."""
+    return label_sets(n, m=60 if n > 5 else 4, alpha=1e-4)
 
 
 FAMILIES = {  # a small one to compile with, and one on which a step or what comes before the first takes long
@@ -82,8 +95,15 @@ FAMILIES = {  # a small one to compile with, and one on which a step or what com
     "chain, log": functools.partial(chain, loss="log"),
     "matching": matching,
     "label sets": label_sets,
+    "many labels": many_labels,
 }
-SIZES = {"chain": (4, 1500), "chain, log": (4, 1500), "matching": (3, 300), "label sets": (5, 3000)}
+SIZES = {
+    "chain": (4, 1500),
+    "chain, log": (4, 1500),
+    "matching": (3, 300),
+    "label sets": (5, 3000),
+    "many labels": (5, 200),
+}
 CASES = [
     (family, name)
     for family, make in FAMILIES.items()
@@ -114,6 +134,10 @@ def test_every_solver_on_every_family(family, name):
     small = FAMILIES[family](SIZES.get(family, (100, 0))[0])
     fenchel.solve(small, solver=name, tol=1e-9, max_iter=8)  # compiled
     p = large(family)
+    if not requirements.fits(solvers.SOLVERS[name], p):  # sets of labels have parts only where the labels are few
+        with pytest.raises(IncompatibleError):
+            fenchel.solve(p, solver=name)
+        return
     result = in_time(lambda: fenchel.solve(p, solver=name, tol=1e-12, max_time=LIMIT))
     assert result.status in (fenchel.Status.MAX_TIME, fenchel.Status.CERTIFIED, fenchel.Status.STALLED)
     assert np.isfinite(result.certificate.primal)
@@ -193,6 +217,7 @@ print(result.status.name, np.isfinite(result.certificate.primal), flush=True)
         ("chain", "extragradient", 1500),
         ("matching", "block_frank_wolfe", 300),
         ("label sets", "bundle", 3000),
+        ("many labels", "frank_wolfe", 200),
         ("kernel", "kernel_ascent", 0),
     ],
 )
@@ -238,6 +263,19 @@ def test_a_kernel_call_after_the_limit_is_out_of_time():
     assert one_more(1) == 2 and deadline.current() is None
 
 
+def test_a_search_of_unknown_length_is_broken_off():
+    """Branch and bound over 2^60 label sets, in compiled code: one call."""
+    rng = np.random.default_rng(0)
+    Q = np.triu(rng.standard_normal((60, 60)), 1)
+    out, u = np.zeros(60, dtype=np.int32), rng.standard_normal(60)
+    best_set(u, Q + Q.T, 100, out)
+    began = time.process_time()
+    with pytest.raises(deadline.OutOfTime), over(0.05):
+        best_set(u, Q + Q.T, 0, out)
+    assert time.process_time() - began < 0.5
+    assert best_set(u, Q + Q.T, 100, out)[1] > 0.0  # without a limit nothing is raised
+
+
 def test_a_limit_that_moves_is_asked_again():
     """As when the time that compilation took is given back."""
     left = [0.002, 0.002, 0.05, -1.0]
@@ -254,6 +292,39 @@ def test_a_limit_that_moves_is_asked_again():
     with pytest.raises(deadline.OutOfTime), deadline.until(seconds):
         work()
     assert not left and asked[-1] - asked[0] >= 0.05
+
+
+def test_a_limit_that_comes_nearer_is_asked_again_at_once():
+    left = [100.0]
+    limit = deadline.Limit(lambda: left[0])
+    with deadline.held(limit):
+        deadline.check()
+        left[0] = -1.0
+        deadline.check()  # 100 seconds were left
+        limit.changed()
+        with pytest.raises(deadline.OutOfTime):
+            deadline.check()
+
+
+@pytest.mark.parametrize("weights", [np.ones(3000), np.arange(3000) % 2.0, np.arange(3000.0)])
+def test_work_by_blas_stops_between_chunks(weights):
+    X = np.ones((3000, 300), dtype=np.float32)
+    with pytest.raises(deadline.OutOfTime), deadline.until(lambda: -1.0):
+        wide_gram(X, weights, np.zeros((300, 300)))
+    seen = []
+    with pytest.raises(deadline.OutOfTime), deadline.until(lambda: 5e-3 - len(seen)):
+        Local(threads=1).map(lambda block: seen.append(block) or time.sleep(0.01), [1, 2, 3])
+    assert seen == [1]
+
+
+def test_the_time_of_a_certificate_is_reserved_before_the_first_one():
+    problem = scalar(50)
+    run = Run(problem, 1e-6, None, 100.0, None, SimpleNamespace(passes=1.0))
+    run.pace, run.rebuilds = Pace(solvers.make("lbfgs"), 0, 0.0, None), False
+    run.began -= 4.0  # seconds, which one pass has taken
+    assert 95.0 < run.left() < 97.0
+    run.record(Iterate(np.zeros(20), 0.0, 1.0, -np.inf))
+    assert 71.0 < run.left() < 73.0  # 24 seconds less, for twice three passes
 
 
 def test_threads_that_help_have_the_limit_too_and_lose_it():

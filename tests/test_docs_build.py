@@ -72,7 +72,7 @@ def test_all_public_packages_are_in_the_reference():
     packages = {p.parent.name for p in (ROOT / "src" / "fenchel").glob("*/__init__.py")}
     # Their public names are listed under `fenchel`, or they have none.
     internal = {"certificates", "cli", "cluster", "compile", "data", "estimators", "files", "kernels", "mirror_maps"}
-    internal |= {"models", "oracles", "problems", "readers", "selection", "sequences", "solving"}
+    internal |= {"models", "oracles", "problems", "readers", "selection", "sequences", "solving", "tables"}
     assert {f"fenchel.{name}" for name in packages - internal} <= set(MODULES)
     estimators = importlib.import_module("fenchel.estimators").__all__
     assert set(estimators) <= set(MODULES["fenchel"])

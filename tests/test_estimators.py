@@ -285,7 +285,23 @@ def test_path_starts_warm_and_from_the_largest(numeric, monkeypatch):
     monkeypatch.setattr(module, "solve", watched)
     found = Regressor(regularizer=L2(7.0)).path(X, y, [0.1, 10.0, 1.0])
     assert [alpha for alpha, _ in calls] == [10.0, 1.0, 0.1]
-    assert [start for _, start in calls] == [None, found[1], found[2]]
+    assert [start for _, start in calls[:2]] == [None, found[1]]
+    coef, intercept, u = calls[2][1]  # on the line in log alpha through the last two
+    np.testing.assert_allclose(coef, 2.0 * found[2].coef - found[1].coef, rtol=1e-12)
+    np.testing.assert_allclose(intercept, 2.0 * found[2].intercept - found[1].intercept)
+    np.testing.assert_allclose(u, 2.0 * found[2].dual_point - found[1].dual_point, rtol=1e-9)
+
+
+def test_path_with_a_nonsmooth_loss_starts_from_the_last_result(numeric, monkeypatch):
+    X, y, _ = numeric
+    starts = []
+    module = sys.modules["fenchel.estimators.path"]
+    real = module.solve
+    monkeypatch.setattr(
+        module, "solve", lambda problem, **options: (starts.append(options["start"]), real(problem, **options))[1]
+    )
+    found = Regressor("absolute").path(X, y, [1.0, 0.5, 0.2])
+    assert starts == [None, found[0], found[1]]
 
 
 def test_path_of_a_problem_and_of_a_factory(numeric):
@@ -460,7 +476,7 @@ def test_importing_fenchel_does_not_import_scikit_learn():
     [
         (Classifier(alpha=1.0, C=1.0), "alpha or C, not both"),
         (Classifier(C=-1.0), "C must be > 0"),
-        (Classifier(alpha=0.0), "alpha must be > 0"),
+        (Classifier(alpha=-1.0), "alpha must be > 0"),
         (Classifier(regularizer=L2(1.0), C=1.0), "C is given, but the regularizer object"),
         (Classifier(regularizer=L2(1.0), alpha=1.0), "alpha is given, but the regularizer object"),
         (Classifier(loss="hinges"), "Did you mean 'hinge'"),

@@ -95,7 +95,7 @@ def test_repeated_positions_have_one_feature():
     ("options", "message"),
     [
         ({"factor": 0.0}, "factor must be"),
-        ({"kernel": "precomputed"}, "the kernel itself"),
+        ({"kernel": "precomputed"}, "needs a kernel"),
         ({"kernel": lambda A, B: -A @ B.T}, "not positive semi-definite"),
         ({"kernel": lambda A, B: A @ B.T - 3.0 * np.eye(len(A), len(B))}, "not positive semi-definite"),
         ({"kernel": lambda A, B: A @ B.T + A[:, :1]}, "not symmetric"),

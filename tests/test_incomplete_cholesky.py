@@ -90,7 +90,7 @@ def test_output_containers_and_names(rows):
         ({"tolerance": -1.0}, "tolerance must be"),
         ({"tolerance": 1.0}, "tolerance must be"),
         ({"max_rank": 0}, "max_rank must be"),
-        ({"kernel": "precomputed"}, "needs the kernel itself"),
+        ({"kernel": "precomputed"}, "needs a kernel"),
         ({"kernel": lambda A, B: -(A @ B.T)}, "not positive semi-definite"),
         ({"kernel": lambda A, B: 2.0 - rbf_kernel(A, B)}, "not positive semi-definite"),
     ],

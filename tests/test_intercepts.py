@@ -171,7 +171,9 @@ def test_one_label_only_has_no_best_intercept(loss, regularizer):
         cases = [(np.zeros(20), None), (np.arange(20.0), (np.arange(20) == 0).astype(float))]
     for y, s in cases:
         problem = fenchel.Problem(X, y, loss, regularizer, 0.1, True, sample_weight=s)
-        with pytest.raises(InputError, match=r"all rows that count have .* no minimum.*fit_intercept=False"):
+        with pytest.raises(
+            InputError, match=r"all rows with a positive weight have .* no minimum.*fit_intercept=False"
+        ):
             fenchel.solve(problem, max_time=10)
         with pytest.raises(InputError, match="fit_intercept=False"):
             solve_kernel(KernelProblem(X, y, loss, 0.1, True, sample_weight=s), max_time=10)

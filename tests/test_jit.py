@@ -1,5 +1,6 @@
 """Compiled kernels: the same as Python, never confused between classes; a cache that is checked before it is used."""
 
+import gc
 import os
 import pickle
 import shutil
@@ -101,10 +102,14 @@ def test_problems_keep_classes_of_the_same_name_apart():
 # --- the cache on disk -----------------------------------------------------------------------------------------------
 
 
+MODULE = "fenchel.kernels.smallest"
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty cache of our own."""
+    """An empty cache of our own, and a module of the package in which numba finds the kernel's globals again."""
     monkeypatch.setenv("FENCHEL_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setitem(sys.modules, MODULE, sys.modules[__name__])
     disk_cache.cache_folder.cache_clear()
     yield tmp_path / "cache"
     disk_cache.cache_folder.cache_clear()
@@ -117,7 +122,8 @@ def _smallest(loss, y, z, u):
 
 def fresh():
     """A kernel as a new process would see it: nothing compiled yet, and known by a name of the package."""
-    _smallest.__module__ = "fenchel.kernels.smallest"
+    _smallest.__module__ = MODULE
+    gc.collect()  # numba finds what is left of an earlier dispatcher by its name
     return Kernel(_smallest, False)
 
 

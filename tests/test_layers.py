@@ -90,6 +90,8 @@ def test_every_public_class_is_registered_and_exported(package, registry):
     abstract = {
         "Regularizer",
         "ConstraintSet",
+        "Ball",
+        "FeatureWeighted",
         "Solver",
         "Loss",
         "FullLoss",
@@ -148,6 +150,24 @@ def test_every_exported_name_has_a_docstring_of_its_own(module, name):
         text = (thing.__doc__ or "").strip()
         assert text, f"{module}.{name} has no docstring"
         assert not text.startswith(f"{name}("), f"{module}.{name} has only a generated docstring"
+
+
+@pytest.mark.parametrize(
+    "file", [file for file in FILES if file.name == "settings.py" and file.parent.name != "report"]
+)
+def test_every_tuning_number_is_documented_and_cannot_change(file):
+    lines = file.read_text().splitlines()
+    fields = [number for number, line in enumerate(lines) if re.match(r" {4}[a-z]\w* = ", line)]
+    assert fields
+    for number in fields:  # of numbers that belong together the first one has the comment
+        assert lines[number - 1].startswith("    # ") or number - 1 in fields, f"{file}: {lines[number].strip()}"
+    settings = importlib.import_module(".".join(file.relative_to(ROOT.parent).with_suffix("").parts)).SETTINGS
+    name, other = lines[fields[0]].split()[0], type(settings)
+    with pytest.raises(AttributeError, match="do not change"):
+        setattr(settings, name, 0)
+    assert getattr(other(**{name: "other"}), name) == "other" != getattr(settings, name)
+    with pytest.raises(TypeError, match="no tuning number 'nonsense'"):
+        other(nonsense=1)
 
 
 def test_no_tracked_file_mentions_a_machine():

@@ -35,7 +35,9 @@ class Absolute(Regularizer):
 @pytest.mark.parametrize("regularizer", [regularizers.L1(0.1), Absolute(0.1)])
 def test_regularizers_without_a_map_to_weights_are_refused(loss, regularizer):
     p = problem(LOSSES[loss], regularizer)
-    with pytest.raises(IncompatibleError, match="Bundle cannot solve this problem: .* has no `primal_from_dual`"):
+    with pytest.raises(
+        IncompatibleError, match=r"Bundle\(line_search=True, .* cannot solve this problem: .* has no `primal_from_dual`"
+    ):
         fenchel.solve(p, solver=Bundle(line_search=True))
     assert not requirements.fits(Bundle(line_search=True), p)
     assert requirements.fits(Bundle, fenchel.Problem(p.X, p.y, p.loss, regularizers.L1(0.1)))

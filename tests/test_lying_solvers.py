@@ -11,9 +11,10 @@ import pytest
 
 import exact
 import fenchel
-from fenchel.errors import FenchelError
+from fenchel.errors import FenchelError, InputError
 from fenchel.result import Iterate
 from fenchel.solvers import Solver
+from fenchel.solvers.base import Needs
 from problems import LOSSES, REGULARIZERS, problem
 
 TOL = 1e-6
@@ -164,3 +165,31 @@ def test_the_last_good_iterate_survives_a_lie():
     result = fenchel.solve(p, solver=Liar(first_honest, truth), tol=1e-15)
     assert result.status is fenchel.Status.NONFINITE
     assert result.certificate.primal == truth.certificate.primal
+
+
+class Returning(Liar):
+    def iterates(self, oracle, start):
+        return Iterate(start.coef, 0.0, 1.0, 1.0)
+
+
+class Pairs(Liar):
+    def iterates(self, oracle, start):
+        yield start.coef, 0.0
+
+
+class Misspelt(Liar):
+    needs = Needs(loss=("smooth",))
+
+
+@pytest.mark.parametrize(
+    ("solver", "words"),
+    [
+        (Returning(), "Returning must be a generator"),
+        (Pairs(), "must yield .*Iterate"),
+        (Misspelt(), "Misspelt has 'smooth'"),
+    ],
+)
+@pytest.mark.xdist_group("hinge")
+def test_what_is_no_solver_is_refused_with_words(solver, words):
+    with pytest.raises(InputError, match=words):
+        fenchel.solve(problem(LOSSES["hinge"], REGULARIZERS["l2"], False), solver=solver)

@@ -167,7 +167,7 @@ def test_tree_distance_is_half_the_symmetric_difference_of_paths():
         (lambda: metrics.ndcg([0, 1], [0.0, np.nan]), "not finite"),
         (lambda: metrics.ndcg([0, 1], [0.0, 1.0], k=1.5), "k must be"),
         (lambda: metrics.ndcg([0, 1], [0.0, 1.0], groups=[1]), "groups has the shape"),
-        (lambda: metrics.mrr([0, 1], [0.0]), "one score per target"),
+        (lambda: metrics.mrr([0, 1], [0.0]), "the same length"),
         (lambda: metrics.eru([0, 1], [0.0, 1.0], neutral=0, half_life=1), "half_life"),
         (lambda: metrics.break_even([-1, -1], [0.0, 1.0]), "positive"),
         (lambda: metrics.tree_distance([0], [5], [-1, 0]), "y_pred of row 0"),

@@ -355,7 +355,7 @@ def test_a_terabyte_of_nothing_is_refused_at_once(tmp_path):
     with pytest.raises(ModelFileError, match=r"largest=\.\.\."):
         fenchel.load(path)
     os.truncate(path, 2**33)
-    with pytest.raises(ModelFileError, match="does not fit its size"):
+    with pytest.raises(ModelFileError, match="does not match its size"):
         fenchel.load(path)
 
 

@@ -15,6 +15,8 @@ import fenchel
 from fenchel import multiclass as M
 from fenchel import regularizers as R
 from fenchel import solvers
+from fenchel.certificates import vector
+from fenchel.certificates.scalar import certifier_of
 from fenchel.certificates.vector import primal_sums
 from fenchel.data.row_blocks import limit_threads
 from fenchel.errors import IncompatibleError, InputError
@@ -49,11 +51,6 @@ def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
             warnings.simplefilter("ignore")  # CVXPY's own remarks
             best = optimum(loss, p)
         fitting = [name for name, cls in solvers.SOLVERS.items() if requirements.fits(cls, p)]
-        if not fitting:  # kinks, free intercepts and L1 together
-            assert intercepts and not p.smooth_loss and reg in ("l1", "elastic_net")
-            with pytest.raises(IncompatibleError, match="no solver fits"):
-                fenchel.solve(p)
-            continue
         for solver in ["auto", *fitting]:
             result = fenchel.solve(p, solver=solver, tol=TOL, max_time=240)
             c, where = result.certificate, f"{solver} {intercepts=} {weighted=}: {result}"
@@ -63,6 +60,17 @@ def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
             assert c.dual - slack <= best <= c.primal + slack, where
             again = fenchel.certify(p, result.coef, result.intercept, result.dual_point)
             assert again.dual == pytest.approx(c.dual, rel=1e-9, abs=1e-12), where
+
+
+@pytest.mark.parametrize("loss", [pytest.param(k, marks=pytest.mark.xdist_group(k)) for k in LOSSES])
+def test_a_certificate_at_the_slopes_computes_the_scores_once_and_is_the_same(loss, monkeypatch):
+    p = problem(loss, REGULARIZERS["l2"], free=getattr(LOSSES[loss], "free_intercepts", False))
+    w, certifier = np.random.default_rng(1).standard_normal(p.d), certifier_of(p)
+    slow, point = certifier.certificate(p, w, 0.0, certifier.slopes_at(p, w, 0.0))
+    asked, before = [], vector.primal_sums
+    monkeypatch.setattr(vector, "primal_sums", lambda *a, **k: asked.append(a) or before(*a, **k))
+    fast, same = certifier.at_slopes(p, w, 0.0)
+    assert len(asked) == 1 and fast == slow and np.array_equal(point, same)
 
 
 @pytest.mark.parametrize(
@@ -327,13 +335,55 @@ def test_free_intercepts_of_smoothed_hinges(inner):
 
 
 @pytest.mark.parametrize(
-    "loss", [M.TopK(2), M.MoreauVector(M.TopK(2), 0.1), M.MoreauVector(M.CostHinge(0.5 * COST, 1.0), 0.1),
-             M.MoreauVector(M.Usunier(2), 0.1), M.MoreauVector(M.HierarchicalHinge(TREE), 0.1)], ids=repr
-)  # fmt: skip
+    "loss",
+    [M.HierarchicalHinge(TREE), M.MoreauVector(M.HierarchicalHinge(TREE), 0.1), M.HierarchicalSoftmax(TREE)],
+    ids=repr,
+)
 def test_losses_without_free_intercepts_say_so(loss):
     q = problem("max_hinge", REGULARIZERS["l2"])
     with pytest.raises(InputError, match="free intercepts of several scores are not available"):
         fenchel.Problem(q.X, q.y, loss, alpha=0.1, fit_intercept=True)
+
+
+SORTED = [
+    M.TopK(3), M.WeightedTopK([0.7, 0.4, 0.1]), M.Usunier(3), M.WeightedUsunier([0.9, 0.5]), M.CostHinge(0.3 * COST, beta=0.7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("inner", SORTED, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("gamma", [None, 0.2], ids=["itself", "envelope"])
+def test_duals_of_losses_of_sorted_margins_are_balanced_inside_their_domains(inner, gamma):
+    """From any dual point; a sum of rows of all classes that is far from 0 included. The last class has few rows."""
+    loss, rng = inner if gamma is None else M.MoreauVector(inner, gamma), np.random.default_rng(11)
+    y = np.array([0, 1, 2] * 10 + [3])
+    p = fenchel.Problem(rng.standard_normal((y.size, 2)), y, loss, alpha=0.1, fit_intercept=True)
+    for k in range(60):
+        U = rng.standard_normal(p.dual_shape) * 10.0 ** (k % 5 - 3)
+        U[rng.random(y.size) < 0.5] = 0.0
+        if k % 3 == 0:
+            U[:, k % 4] += 1.0  # towards one class
+        found = vector.feasible_matrix(p, U)
+        np.testing.assert_allclose(p.weights @ found, 0.0, atol=1e-14)
+        assert all(np.isfinite(loss.conjugate(u, int(c))) for u, c in zip(found, y, strict=True))
+        if k % 5 > 2:
+            assert np.abs(found).max() > 1e-6  # and not by giving up all of it
+
+
+@pytest.mark.parametrize("inner", SORTED[:1] + SORTED[2:3], ids=lambda loss: type(loss).__name__)
+def test_free_intercepts_of_losses_of_sorted_margins(inner):
+    """A shift of the features is taken up by the intercepts."""
+    rng = np.random.default_rng(12)
+    X = rng.standard_normal((60, 3))
+    y = (X @ rng.standard_normal((3, 5)) + rng.standard_normal((60, 5)) + np.arange(5.0)).argmax(axis=1)
+    y[:5] = range(5)
+    results = [
+        fenchel.solve(fenchel.Problem(X + shift, y, inner, alpha=0.05, fit_intercept=True), tol=1e-6)
+        for shift in (0.0, 2.0)
+    ]
+    for result in results:
+        assert result.status is fenchel.Status.CERTIFIED, str(result)
+    assert results[1].certificate.primal == pytest.approx(results[0].certificate.primal, rel=2e-6)
+    assert results[0].certificate.primal < fenchel.solve(fenchel.Problem(X, y, inner, alpha=0.05)).certificate.dual
 
 
 def scaled_digits():
@@ -364,7 +414,7 @@ def test_free_intercepts_of_losses_with_kinks(loss, alpha):
 @pytest.mark.xdist_group("max_hinge")
 def test_free_intercepts_of_a_max_hinge_need_rows_of_every_class():
     X, y = scaled_digits()
-    with pytest.raises(InputError, match="no row that counts has class 3"):
+    with pytest.raises(InputError, match="no row with a positive weight has class 3"):
         fenchel.Problem(X, np.where(y == 3, 4, y), loss="max_hinge", alpha=0.1, fit_intercept=True)
 
 
@@ -383,7 +433,7 @@ def test_free_intercepts_of_features_that_are_far_from_zero():
         ({"loss": M.TopK(4)}, "k must be less than the number of classes"),
         ({"loss": M.WeightedUsunier([1.0] * 5)}, "rho"),
         ({"loss": "top_k"}, "needs k"),
-        ({"loss": M.Usunier(2), "fit_intercept": True}, "free intercepts"),
+        ({"loss": M.HierarchicalHinge(TREE), "fit_intercept": True}, "free intercepts"),
         ({"loss": "max_hinge", "offset": np.zeros(24)}, "offset"),
         ({"loss": "max_hinge", "groups": np.zeros(24)}, "groups"),
         ({"loss": "max_hinge", "y": np.full(24, 0.5)}, "classes 0, 1, 2"),

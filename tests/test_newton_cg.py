@@ -15,7 +15,8 @@ from fenchel.kernels.vector_curvature import shares_of_face
 from fenchel.oracles.vector import VectorOracle
 from fenchel.selection import requirements, rules
 from fenchel.solvers import NewtonCG
-from fenchel.solvers.newton_cg.vector_system import System, conjugate_gradients, curvature, kronecker
+from fenchel.solvers.linear_systems import conjugate_gradients, factors
+from fenchel.solvers.newton_cg.vector_system import System, curvature, kronecker
 from vector_problems import LOSSES, problem
 
 K = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.5]])
@@ -64,14 +65,39 @@ def test_the_preconditioner_inverts_where_all_rows_bend_alike(storage, free):
 
 
 def test_conjugate_gradients_solve_and_stop_where_there_is_no_curvature():
-    rng = np.random.default_rng(2)
-    A = rng.standard_normal((8, 8))
-    A, b = A @ A.T + np.eye(8), rng.standard_normal(8)
-    x, steps = conjugate_gradients(lambda v: A @ v, lambda v: v, b, 1e-10, 100)
-    assert A @ x == pytest.approx(b, abs=1e-8)
-    assert steps <= 12
-    x, _ = conjugate_gradients(lambda v: 0.0 * v, lambda v: v, b, 1e-3, 100)
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(12, 12))
+    A, b = A @ A.T + np.eye(12), rng.normal(size=12)
+
+    def small(r):
+        return np.linalg.norm(r) <= 1e-10 * np.linalg.norm(b)
+
+    x, steps = conjugate_gradients(lambda v: A @ v, lambda v: v, b, small, 100)
+    assert x == pytest.approx(np.linalg.solve(A, b), rel=1e-8)
+    assert 0 < steps <= 30
+    assert conjugate_gradients(lambda v: A @ v, lambda v: v, b, small, 3)[1] == 3
+    assert conjugate_gradients(lambda v: A @ v, lambda v: v, np.zeros(12), small, 3)[1] == 0
+    x, _ = conjugate_gradients(lambda v: 0.0 * v, lambda v: v, b, small, 100)
     assert not x.any()
+    # In the inner product with weights p, diag(p)^-1 A is self-adjoint.
+    p = rng.uniform(0.1, 2.0, 12)
+    x, _ = conjugate_gradients(
+        lambda v: (A @ v) / p, lambda v: v / np.diag(A) * p, b, small, 100, lambda a, c: float(p @ (a * c))
+    )
+    assert x == pytest.approx(np.linalg.solve(A, p * b), rel=1e-7)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_factors_solve_with_the_first_diagonal_that_is_large_enough(order):
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(6, 3))
+    A, b = A @ A.T, rng.normal(size=6)  # of rank 3
+    diagonals = [np.diag(A) + ridge for ridge in (-1.0, 0.5, 2.0)]
+    upper = np.array(np.triu(A), order=order)  # only this triangle is read
+    found = [solve(b) for solve in factors(upper, diagonals)]
+    expected = [np.linalg.solve(A + ridge * np.eye(6), b) for ridge in (0.5, 2.0)]
+    assert np.array(found) == pytest.approx(np.array(expected), rel=1e-10)
+    assert next(factors(np.full((2, 2), 2.0), [np.ones(2)]), None) is None  # indefinite
 
 
 def test_faces_are_the_derivative_of_the_dual_step():

@@ -16,6 +16,7 @@ from fenchel import losses
 from fenchel.errors import InputError
 from fenchel.losses import derived
 from fenchel.result import Status
+from fenchel.selection import requirements
 
 WRONG_SLOPES = {
     "half": 1.0, "double": 2.0, "flipped": 3.0, "shifted": 4.0, "of target 0": 5.0, "zero": 6.0, "constant": 7.0,
@@ -331,6 +332,9 @@ def test_sound_losses_that_are_written_carelessly_are_taken(name):
 
     targets = [-1.0, 1.0] if name.startswith("log") else [1e6, 1.1e6] if name.startswith("expanded") else [-200.0, 3.0]
     losses.check_foreign(Careless(), targets)
+    if name.startswith(("log", "exp")):  # whether slopes are bounded is found far from 0, where Python's own exp raises
+        problem = fenchel.Problem(np.array([[1.0], [2.0]]), targets, loss=Careless(), alpha=0.1)
+        assert ("Pragam" in requirements.who_can(problem)) is name.startswith("log")
 
 
 def test_a_loss_is_tried_once_for_its_parameters_and_targets():

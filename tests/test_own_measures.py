@@ -10,6 +10,7 @@ import fenchel
 from fenchel import Status, measures
 from fenchel.errors import InputError, SolveError
 from fenchel.measures import Measure
+from fenchel.measures.queries import NothingToRank
 
 SLOPES = {
     "half": 1, "twice": 2, "sign": 3, "shifted": 4, "0": 5, "one row forgotten": 6, "NaN": 7, "reversed": 8, "clipped": 9,
@@ -162,3 +163,91 @@ def test_a_measure_is_tried_once_and_on_some_rows_of_many():
     measures.check_foreign(Counting(), y, None)
     assert len(sizes) == first > 0
     assert max(sizes) <= 500
+
+
+@dataclass(frozen=True)
+class ByQuery(Measure):
+    """The mean over queries with a positive target of max |z - y|, with a fault in `mass` or in a claim."""
+
+    fault: str = ""
+
+    needs_groups = True
+
+    @property
+    def nonnegative(self):
+        return self.fault != "below 0"
+
+    @property
+    def shift_invariant(self):
+        return self.fault == "shifts"
+
+    def prepare(self, y, groups=None, weights=None):
+        y, groups = np.asarray(y, dtype=float), np.asarray(groups)
+        queries = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+        queries = [rows for rows in queries if y[rows].max() > 0.0]
+        if not queries:
+            raise NothingToRank("no query has a positive target")
+        return y, queries
+
+    def value_and_slope(self, z, prepared, out):
+        y, queries = prepared
+        sizes = [rows.size for rows in queries]
+        parts = {"rows": [size / sum(sizes) for size in sizes], "a sum": [1.0] * len(sizes)}
+        weights = parts.get(self.fault, [1.0 / len(sizes)] * len(sizes))
+        if self.fault != "left as they were":
+            out[:] = 0.0
+        total = -1.0 if self.fault == "minus a constant" else 0.0
+        for rows, weight in zip(queries, weights, strict=True):
+            r = z[rows] - y[rows]
+            j = int(np.argmax(np.abs(r)))
+            total += weight * abs(r[j])
+            out[rows[j]] = weight * np.sign(r[j])
+        if self.fault == "the largest":
+            total = max(float(np.abs(z[rows] - y[rows]).max()) for rows in queries)
+            out[:] = 0.0
+            j = max(np.concatenate(queries), key=lambda i: abs(z[i] - y[i]))
+            out[j] = np.sign(z[j] - y[j])
+        return total
+
+    def mass(self, prepared):
+        y, queries = prepared
+        return {
+            "1": 1.0, "counts rows": float(sum(rows.size for rows in queries)), "all queries": float(y.size) / 4.0,
+            "negative": -1.0, "NaN": math.nan, "infinite": math.inf, "text": "2", "0": 0.0, "squared": len(queries) ** 2,
+            "one less": len(queries) - 1.0, "unknown": None,
+        }.get(self.fault, float(len(queries)))  # fmt: skip
+
+
+QUERIES = np.repeat([3, 1, 2, 0], [3, 4, 6, 2])
+RELEVANT = np.array([1, 0, 0, 0, 0, 1, 2, 0, 0, 1, 0, 0, 3, -1, -2], dtype=float)
+MASSES = [
+    "1", "counts rows", "all queries", "negative", "NaN", "infinite", "text", "0", "squared", "one less", "rows", "a sum",
+    "the largest",
+]  # fmt: skip
+CLAIMS = {
+    "shifts": "shift_invariant is set", "minus a constant": "nonnegative is set", "left as they were": "every entry of out",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", ["", "below 0", "unknown"])
+def test_queries_without_a_fault_pass(fault):
+    measures.check(ByQuery(fault), RELEVANT, QUERIES)
+    measures.check(ByQuery(fault))
+
+
+@pytest.mark.parametrize("fault", MASSES)
+def test_a_mass_that_is_not_that_of_the_mean_is_refused(fault):
+    for check in (
+        lambda: measures.check(ByQuery(fault), RELEVANT, QUERIES),
+        lambda: fenchel.Problem(np.ones((15, 1)), RELEVANT, loss=ByQuery(fault), alpha=0.1, groups=QUERIES),
+    ):
+        with pytest.raises(
+            InputError, match="ByQuery is not a valid measure: (mass|the value is no mean over queries)"
+        ):
+            check()
+
+
+@pytest.mark.parametrize("fault", CLAIMS)
+def test_check_names_the_claim_that_is_false(fault):
+    with pytest.raises(InputError, match=CLAIMS[fault]):
+        measures.check(ByQuery(fault), RELEVANT, QUERIES)

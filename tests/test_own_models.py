@@ -204,3 +204,92 @@ def test_a_log_loss_without_log_partition_is_refused_by_name(loss):
     model.loss = loss
     with pytest.raises(InputError, match="log_partition"):
         fenchel.Problem(X, Y, loss=model, alpha=0.1)
+
+
+class Listed(Planted):
+    """The same with all labels listed, and optionally a log-loss, perhaps with its own sum."""
+
+    def __init__(self, loss="hinge", leave=0):
+        super().__init__()
+        self.loss, self.leave = loss, leave
+
+    def labels(self, x):
+        return list(range(LABELS - self.leave))
+
+
+class Summed(Planted):
+    """A log-loss from `log_partition`; fault 1: the expected features of half the weights, 2: the value is concave."""
+
+    loss = "log"
+
+    def log_partition(self, w, x):
+        scores = np.array([w @ self.phi(x, y) for y in range(LABELS)])
+        shares = np.exp((0.5 if self.wrong == 1 else 1.0) * (scores - scores.max()))
+        expected = (shares / shares.sum()) @ np.array([self.phi(x, y) for y in range(LABELS)])
+        value = scores.max() + np.log(np.exp(scores - scores.max()).sum())
+        return (-value, -expected) if self.wrong == 2 else (value, expected)
+
+    def __init__(self, wrong=0):
+        super().__init__()
+        self.wrong = wrong
+
+
+def rows(n=12):
+    rng = np.random.default_rng(3)
+    x = [rng.standard_normal(3) for _ in range(n)]
+    return x, [int(abs(z[0] + rng.standard_normal()) * 1.5) % LABELS for z in x]
+
+
+@pytest.mark.parametrize(
+    "solver", [fenchel.solvers.Extragradient(), fenchel.solvers.Extragradient("entropic"), "pragam"]
+)
+def test_models_that_list_their_labels_have_parts(solver):
+    x, y = rows()
+    made = fenchel.Problem(x, y, loss=Listed(), alpha=0.1)
+    best = fenchel.solve(made, solver="bundle", tol=1e-7).certificate
+    result = fenchel.solve(made, solver=solver, tol=1e-3)
+    assert result.status is Status.CERTIFIED
+    assert best.dual * (1 - 1e-9) <= result.certificate.primal <= best.primal * (1 + 1.1e-3)
+    assert result.certificate.dual <= best.primal * (1 + 1e-9)
+    assert fenchel.certify(made, result.coef, dual_point=result.dual_point).holds(1e-3)
+    assert fenchel.check_proof(made, result.coef, dual_point=result.dual_point).holds(1.1e-3)
+    marginals = fenchel.structured.Marginals(LABELS * np.arange(13), np.full(12 * LABELS, 0.9))
+    assert fenchel.certify(made, result.coef, dual_point=marginals).dual <= best.primal  # sums above 1 are scaled
+
+
+def test_labels_that_are_not_listed_leave_a_lower_bound():
+    x, y = rows()
+    y = [label % 3 for label in y]
+    best = fenchel.solve(fenchel.Problem(x, y, loss=Listed(), alpha=0.1), solver="bundle", tol=1e-6).certificate
+    some = fenchel.solve(
+        fenchel.Problem(x, y, loss=Listed(leave=1), alpha=0.1), solver="pragam", tol=1e-3, max_iter=200
+    )
+    assert some.certificate.dual <= best.primal
+    assert some.certificate.primal >= best.dual
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "bundle"])
+def test_log_losses_of_own_models_are_the_softmax(solver):
+    """Against the compiled softmax: the shared feature is tied to the labels' blocks, so that features are the same."""
+    x, y = rows()
+    features = [np.array([Planted().phi(z, label) for label in range(LABELS)]) for z in x]
+
+    def objective(w):
+        losses = [np.log(np.exp(F @ w).sum()) - F[label] @ w for F, label in zip(features, y, strict=True)]
+        return np.mean(losses) + 0.05 * w @ w
+
+    for model in (Listed("log"), Summed()):
+        made = fenchel.Problem(x, y, loss=model, alpha=0.1)
+        result = fenchel.solve(made, solver=solver, tol=1e-5)
+        assert result.status is Status.CERTIFIED
+        assert result.certificate.basis == "log partition assumed"
+        assert result.certificate.primal == pytest.approx(objective(result.coef), rel=1e-12)
+        near = np.random.default_rng(0).standard_normal((50, made.d))
+        assert all(objective(result.coef + 0.1 * step) >= result.certificate.dual for step in near)
+
+
+@pytest.mark.parametrize("wrong", [1, 2])
+def test_sums_that_are_not_convex_or_have_other_slopes_are_caught(wrong):
+    x, y = rows()
+    with pytest.raises(InputError, match="below its tangent"):
+        fenchel.Problem(x, y, loss=Summed(wrong), alpha=0.1)

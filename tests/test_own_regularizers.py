@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fenchel
 from fenchel import Status, regularizers, solvers
@@ -473,7 +475,7 @@ def test_what_has_no_fault_is_taken(regularizer):
 
 @pytest.mark.parametrize("regularizer", ALL_PLANTED)
 def test_a_problem_refuses_what_is_planted(regularizer):
-    with pytest.raises(InputError, match="is not a sound regularizer"), np.errstate(all="ignore"):
+    with pytest.raises(InputError, match="is not a valid regularizer"), np.errstate(all="ignore"):
         fenchel.Problem(SMALL, GOALS, loss="squared", regularizer=regularizer)
 
 
@@ -553,3 +555,74 @@ def test_no_counterexample_is_found_where_there_is_none(kind):
     for v in [scale * RNG.normal(size=3) for scale in (1e-3, 0.05, 0.2, 1.0, 5.0) for _ in range(4)]:
         v = own.dual_scale(v) * v
         assert derived.counterexample(own, v, own.conjugate(v), RNG.normal(size=(5, 3))) is None
+
+
+@pytest.mark.parametrize("regularizer", ALL_PLANTED)
+def test_check_lists_what_is_planted(regularizer):
+    with pytest.raises(InputError, match="is not a valid regularizer"), np.errstate(all="ignore"):
+        regularizers.check(regularizer, 3)
+
+
+class Complete(OwnElasticNet):
+    """With every optional method, and a fault in one of them."""
+
+    fault: ClassVar[str] = ""
+
+    def value(self, w):
+        value = super().value(w)
+        return value + self.alpha * math.sqrt(np.abs(w).max()) if self.fault == "value is not convex" else value
+
+    def conjugate(self, v):
+        return self._conjugate(v)
+
+    def prox(self, w, step):
+        return self._prox(w, {"prox of another step": 0.5 * step}.get(self.fault, step))
+
+    def primal_from_dual(self, v):
+        w = self._primal_from_dual(v)
+        return {"primal_from_dual of -v": -w, "primal_from_dual without threshold": 2.0 * v / self.alpha}.get(
+            self.fault, w
+        )
+
+    def gradient(self, w):
+        g = self.alpha * (0.5 * np.sign(w) + 0.5 * w)
+        wrong = {"gradient twice": 2.0 * g, "gradient of the smooth part": 0.5 * self.alpha * w, "gradient 0": 0.0 * w,
+                 "gradient NaN": math.nan * w, "gradient without alpha": g / self.alpha}  # fmt: skip
+        return wrong.get(self.fault, g)
+
+    def conjugate_hessian(self, v, A):
+        H = (A.T * (np.abs(v) > self.alpha / 2)) @ A * 2.0 / self.alpha
+        return {"conjugate_hessian half": 0.5 * H, "conjugate_hessian of all": 2.0 / self.alpha * A.T @ A,
+                "conjugate_hessian inverse": np.linalg.pinv(H)}.get(self.fault, H)  # fmt: skip
+
+    def dual_scale(self, v):
+        return 0.5 if self.fault == "dual_scale not maximal" else 1.0
+
+    def unpenalised(self, dim):
+        return sp.csc_array(np.eye(dim)[:, :1]) if self.fault == "unpenalised though penalised" else None
+
+    def start(self, dim):
+        return np.full(dim, math.nan) if self.fault == "start NaN" else np.zeros(dim)
+
+    def scaled(self, alpha):
+        return self if self.fault == "scaled is the same" else super().scaled(alpha)
+
+
+METHODS = [
+    "value is not convex", "prox of another step", "primal_from_dual of -v", "primal_from_dual without threshold",
+    "gradient twice", "gradient of the smooth part", "gradient 0", "gradient NaN", "gradient without alpha",
+    "conjugate_hessian half", "conjugate_hessian of all", "conjugate_hessian inverse", "dual_scale not maximal",
+    "unpenalised though penalised", "start NaN", "scaled is the same",
+]  # fmt: skip
+
+
+def test_every_optional_method_passes_without_a_fault():
+    regularizers.check(Complete(0.3), 3)
+
+
+@pytest.mark.parametrize("fault", METHODS)
+def test_check_names_the_method_with_a_fault(fault):
+    wrong = type("Wrong", (Complete,), {"fault": fault})(0.3)
+    with pytest.raises(InputError) as found, np.errstate(all="ignore"):
+        regularizers.check(wrong, 3)
+    assert fault.split(" ", 1)[0] in str(found.value).split("\n", 1)[1]

@@ -256,7 +256,7 @@ def test_an_object_that_cannot_be_compiled_and_intercepts_are_refused_clearly():
 def test_solvers_that_need_a_conjugate_say_so():
     problem = fenchel.Problem(FEATURES, CLASSES, loss=Planted(0.0, 1.0, 2.0), alpha=0.1)
     assert set(requirements.who_can(problem)) == {"Bundle", "LBFGS", "ProximalGradient"}
-    with pytest.raises(IncompatibleError, match="a conjugate that is known to be right"):
+    with pytest.raises(IncompatibleError, match="the conjugate of a built-in loss"):
         fenchel.solve(problem, solver="block_ascent")
 
 
@@ -281,3 +281,85 @@ def test_a_loss_is_tried_once():
     first = len(calls)
     multiclass.check_foreign(Counting(), 3, CLASSES)
     assert len(calls) == first > 0
+
+
+def test_a_classifier_takes_one_and_starts_again_from_its_fit():
+    loss, y = SOUND["max_hinge"]
+    own = fenchel.Classifier(loss=loss, alpha=0.05, tol=1e-6, fit_intercept=False, warm_start=True).fit(FEATURES, y)
+    best = fenchel.solve(fenchel.Problem(FEATURES, y, loss="max_hinge", alpha=0.05), tol=1e-8).certificate.primal
+    for _ in range(2):
+        assert own.certificate_.basis == "tangents"
+        assert own.objective_ == pytest.approx(best, rel=2e-6)
+        assert own.dual_coef_.shape == (3, 24) and np.isnan(own.dual_coef_).all()
+        own.fit(FEATURES, y)
+
+
+class Optional(NamedTuple):
+    """|z - e_y|^2 / 2 and its optional methods, with a fault in one of them."""
+
+    fault: str = ""
+
+    @property
+    def nonnegative(self):
+        return self.fault == "nonnegative"
+
+    def value(self, z, y):
+        value = 0.5 * float(z @ z) - z[y] + 0.5
+        if self.fault == "a pair":
+            return value, value
+        if self.fault == "only far away":
+            return value if np.abs(z).max() < 5.0 else math.nan
+        if self.fault == "raises":
+            return value + {}["scale"]
+        return value - 1.0 if self.fault == "nonnegative" else value
+
+    def slopes(self, z, y, out):
+        if self.fault == "not set":
+            out[1:] = z[1:]
+        elif self.fault == "added to":
+            out += z
+        elif self.fault == "returned":
+            return z
+        elif self.fault == "in place of z":
+            z[y] -= 1.0
+        else:
+            out[:] = z
+            out[y] -= 1.0
+        return None
+
+    def value_and_slopes(self, z, y, out):
+        out[:] = z
+        out[y] -= 0.9 if self.fault == "fused slopes" else 1.0
+        return 0.5 * float(z @ z) - z[y] + (0.0 if self.fault == "fused value" else 0.5)
+
+    def conjugate(self, u, y):
+        value = 0.5 * float(u @ u) + u[y]
+        return {
+            "conjugate too small": 0.99 * value, "conjugate too large": value + 0.1, "conjugate of -u": value - 2.0 * u[y],
+            "conjugate of z = 0": 0.0, "conjugate of another class": 0.5 * float(u @ u) + u[(y + 1) % u.size],
+            "conjugate without a domain": math.inf, "conjugate NaN": math.nan,
+        }.get(self.fault, value)  # fmt: skip
+
+
+NOT_SET, FUSED = "slopes must set every entry of out", "value_and_slopes differs from value and slopes"
+WORDS = {
+    "a pair": "value must return a number, got tuple", "only far away": "value is nan at z=",
+    "raises": "raised KeyError: 'scale'", "nonnegative": "nonnegative is set, but a value is", "not set": NOT_SET,
+    "added to": NOT_SET, "returned": NOT_SET, "in place of z": NOT_SET, "fused slopes": FUSED, "fused value": FUSED,
+    "conjugate too large": "which has these slopes, is", "conjugate too small": "conjugate", "conjugate of -u": "conjugate",
+    "conjugate of z = 0": "conjugate", "conjugate of another class": "conjugate",
+    "conjugate without a domain": "which has these slopes, is", "conjugate NaN": "which has these slopes, is",
+}  # fmt: skip
+
+
+def test_without_a_fault_the_optional_methods_pass():
+    multiclass.check(Optional())
+
+
+@pytest.mark.parametrize("fault", WORDS)
+def test_check_names_the_fault_of_a_method(fault):
+    with pytest.raises(InputError) as found:
+        multiclass.check(Optional(fault))
+    message = str(found.value)
+    assert message.startswith("Optional is not a valid loss of several scores: ")
+    assert WORDS[fault] in message

@@ -15,6 +15,7 @@ from fenchel.errors import InputError, OwnerRefusal
 from fenchel.mirror_maps.coordinatewise import Identity
 from fenchel.oracles.local_dual import Round
 from fenchel.oracles.scalar import Mixed, PlaneRecipe
+from fenchel.solvers.newton_cg.passes import Passes
 
 distributed = pytest.importorskip("distributed")
 owners = pytest.importorskip("fenchel.cluster.owners")
@@ -104,7 +105,7 @@ def test_newton_asks_owners_for_sums_also_where_no_row_has_curvature(client, sha
     home = fenchel.solve(fenchel.Problem(X, y, loss=huber, alpha=0.1, fit_intercept=True), tol=1e-8)
     assert together.certificate.primal == pytest.approx(home.certificate.primal, rel=1e-5)
     asked = [json.loads(line)["question"] for name in NAMES for line in shards[name].diary.read_text().splitlines()]
-    assert "newton_squares" in asked
+    assert "newton.squares" in asked
 
 
 def test_a_shard_and_its_block_cannot_be_copied(client, shards):
@@ -144,14 +145,54 @@ def test_every_question_is_written_down_without_a_row(client, shards, tmp_path):
         assert not any(repr(float(value)) in text for value in X.ravel())
 
 
+@pytest.fixture
+def rankings(client, shards):
+    """The same owners with queries of nine rows and relevances; and the data of all, each query under a name of its own."""
+    X, y = data()
+    relevance = (y > 0) + (X[:, 1] > 1.0) * 1.0
+    queries = np.arange(CUT[-1])
+    for name, a, b, worker in zip(NAMES, CUT, CUT[1:], sorted(client.nthreads()), strict=False):
+        queries[a:b] = (queries[a:b] - a) // 9  # Each owner begins with query 0.
+        SHARDS[name] = owners.Shard(name, X[a:b], relevance[a:b], groups=queries[a:b])
+        client.run(give, name, workers=[worker])
+        queries[a:b] += a
+    return X, relevance, queries
+
+
+@pytest.mark.parametrize(("loss", "solver"), [("ndcg", "bundle"), ("ndcg_pairs", "newton_cg"), ("mrr_pairs", "lbfgs")])
+def test_owners_rank_together_without_a_score_that_leaves(client, rankings, loss, solver):
+    X, relevance, queries = rankings
+    together = fenchel.solve(problem(client, loss=loss, alpha=0.1), solver=solver, tol=1e-4)
+    home = fenchel.Problem(X, relevance, loss=loss, alpha=0.1, groups=queries)
+    alone = fenchel.solve(home, solver=solver, tol=1e-4, engine=fenchel.engines.Local(cut=CUT))
+    assert together.status.name == "CERTIFIED"
+    assert np.array_equal(together.coef, alone.coef)
+    checked = fenchel.certify(home, together.coef)
+    assert together.certificate.primal == pytest.approx(checked.primal, rel=1e-12)
+    assert together.certificate.dual <= alone.certificate.primal + alone.certificate.floor
+    assert alone.certificate.dual <= together.certificate.primal + alone.certificate.floor
+
+
+def test_owners_refuse_measures_that_need_the_scores_of_all(client, rankings, shards):
+    with pytest.raises(InputError, match="owner 'ant'.*y of row 1 is .*to be -1 or"):
+        problem(client, loss="roc_area")
+    for name, shard in shards.items():
+        SHARDS[name] = shard
+        client.run(give, name, workers=[sorted(client.nthreads())[NAMES.index(name)]])
+    with pytest.raises(InputError, match="ROCArea needs the scores of all rows.*groups"):
+        problem(client, loss="roc_area")
+    with pytest.raises(InputError, match="NDCGPairs needs the scores of all rows.*groups"):
+        problem(client, loss="ndcg_pairs")
+
+
 FAR = np.full(6, 1e3)
 EVERYWHERE = Mixed(((1.0, PlaneRecipe(np.zeros(6), 0.0, 0.0, 0.0, None, np.inf)),))
 TOLD = {  # ways in which a solver may be told the loss at a point
     "risk": [("risk", FAR, 0.0)],
-    "newton_look": [("newton_costs", "n"), ("newton_look", "n", FAR, 0.0, 1)],
-    "newton_along": [
-        ("newton_costs", "n"), ("newton_look", "n", np.zeros(6), 0.0, 1), ("newton_look", "n", np.ones(6), 0.0, 2),
-        ("newton_along", "n", 1, 2, 1e3),
+    "newton.sums_at": [("newton.begin", "n", Passes), ("newton.sums_at", "n", 1, FAR, 0.0)],
+    "newton.risk_on_line": [
+        ("newton.begin", "n", Passes), ("newton.sums_at", "n", 1, np.zeros(6), 0.0),
+        ("newton.sums_at", "n", 2, np.ones(6), 0.0), ("newton.keep_line", "n", 1, 2), ("newton.risk_on_line", "n", 1e3),
     ],
     "local_dual_round": [
         ("begin_local_dual", "c", Identity(), 0.01, 0), ("local_dual_round", "c", Round(FAR, 0.0, 1.0, 1)),
@@ -179,7 +220,8 @@ def test_every_question_that_tells_the_loss_of_an_owner_is_under_its_rule():
     """The first number that sums of losses give: a question that is added must be added there as well."""
     X, y = data()
     block = owners.Holder(fenchel.Problem(X, y, loss="logistic", alpha=0.1))
-    assert set(TOLD) | {"risk_alone", "vector_share"} == set(owners.OWN_LOSS) <= owners.SUMS
+    others = {"risk_alone", "vector_share", "queries_share", "query_newton.sums_at", "query_newton.risk_on_line"}
+    assert set(TOLD) | others == set(owners.OWN_LOSS) <= owners.SUMS
     for asked in TOLD.values():
         for question, *arguments in asked:
             found = block.answer(question, *arguments)
@@ -187,7 +229,7 @@ def test_every_question_that_tells_the_loss_of_an_owner_is_under_its_rule():
     assert float(np.sum(found[owners.OWN_LOSS["rows_share"]])) == pytest.approx(risk)
 
 
-QUESTIONS = {"lbfgs": "risk", "newton_cg": "newton_look", "auto": "newton_look", "cocoa": "local_dual_round"}
+QUESTIONS = {"lbfgs": "risk", "newton_cg": "newton.sums_at", "auto": "newton.sums_at", "cocoa": "local_dual_round"}
 LIES = {
     "flipped": lambda found, at: (*found[:at], -found[at], *found[at + 1 :]),
     "scaled": lambda found, at: (*found[:at], 3.0 * found[at], *found[at + 1 :]),

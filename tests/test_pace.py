@@ -12,7 +12,9 @@ from fenchel.result import Iterate
 from fenchel.selection import rules
 from fenchel.selection.progress import Pace
 from fenchel.solvers import DualAscent, NewtonCG, SemismoothNewton
-from fenchel.solvers.base import Solver
+from fenchel.solvers.base import Solver, Start
+from fenchel.solving import loop
+from fenchel.solving.turns import Turns
 
 
 def run(gaps, solver=None, allowed=np.inf, last=False, goal=1e-6):
@@ -131,6 +133,30 @@ def test_newton_and_dual_steps_take_turns_and_newton_has_the_last_one():
     assert [np.isfinite(turn.passes) for turn in turns[:3]] == [True, True, False]
 
 
+def test_on_little_data_other_methods_are_tried_before_the_proximal_point_method_goes_on():
+    rng, penalty = np.random.default_rng(0), fenchel.regularizers.GroupLasso(0.1, [0, 0, 1])
+    for n, tries in ((40, True), (100_000, False)):
+        X, y = rng.standard_normal((n, 3)), rng.standard_normal(n)
+        turns = rules.candidates(fenchel.Problem(X, y, loss="squared", regularizer=penalty))
+        names = [type(turn.solver).__name__ for turn in turns]
+        expected = ["ProximalPointNewton", *(["Bundle", "ProximalGradient", "ProximalPointNewton"] if tries else [])]
+        assert names[: len(expected)] == expected
+        assert [np.isfinite(turn.passes) for turn in turns[: len(expected)]] == [tries, True, True, False][
+            : len(expected)
+        ]
+
+
+def test_large_counts_on_few_rows_are_fitted_by_one_of_the_methods_tried():
+    """Rows whose curvatures differ by a factor of 1e8: proximal points with one step size for all do not converge."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((28, 438))
+    y = rng.poisson(np.exp(0.4 * X @ rng.standard_normal(438))).astype(float)
+    penalty = fenchel.regularizers.Bounded(fenchel.regularizers.L2(1e-4 * y.max()), lower=0.0)
+    p = fenchel.Problem(X / np.sqrt(438) + rng.standard_normal(438), y, loss="poisson", regularizer=penalty)
+    found = fenchel.solve(p, tol=1e-7)
+    assert found.converged and found.passes < 2000
+
+
 def test_choices_are_looked_for_when_they_are_asked_for():
     looked = []
 
@@ -167,6 +193,50 @@ def test_a_slow_solver_is_overtaken_only_if_there_is_another(monkeypatch, others
     found = fenchel.solve(p)
     assert found.converged and found.solver == ("Slow then DualAscent" if others else "Slow")
     assert found.n_iter < 15 if others else found.n_iter == 20
+
+
+@dataclass(frozen=True)
+class Idle(Solver):
+    """Yields w = 0 three times."""
+
+    def iterates(self, oracle, start):
+        for _ in range(3):
+            yield Iterate(np.zeros(oracle.problem.d), 0.0, 1.0, -1.0)
+
+
+def test_a_solver_with_another_turn_goes_on_from_where_it_was(monkeypatch):
+    p = problem(150, 12, 1e-3, loss="hinge", regularizer="l1")
+    alone = fenchel.solve(p, solver="proximal_point_newton", tol=1e-9)
+    late = 0.9 * alone.passes
+
+    class Until(Pace):
+        def too_slow(self, iteration, goal):
+            return np.isfinite(self.allowed) and self.gaps[-1][0] >= late
+
+    monkeypatch.setattr(loop, "Pace", Until)
+    newton = fenchel.solvers.ProximalPointNewton()
+    turns = [rules.Choice(newton, "first", 1.0), rules.Choice(Idle(), "idle"), rules.Choice(newton, "again")]
+    monkeypatch.setattr(rules, "offers", lambda *arguments: iter(turns))
+    found = fenchel.solve(p, tol=1e-9)
+    assert found.solver == "ProximalPointNewton then Idle then ProximalPointNewton" and found.converged
+    assert found.n_iter <= alone.n_iter + 6
+
+
+def test_a_solver_begins_at_a_better_point_that_another_one_has_found():
+    turns, begin = Turns(allowed=True), Start(np.zeros(2))
+    latest = Iterate(np.ones(2), 0.0, 1.0, 0.0, None, lambda: {"state": 1})
+    turns.pause(DualAscent(), latest, 1.0)
+    assert turns.start(DualAscent(), begin, 0.9).memory == {"state": 1}
+    assert turns.start(DualAscent(), begin, 0.9) is begin  # a pause is good for one turn
+    turns.pause(DualAscent(), latest, 1.0)
+    assert turns.start(DualAscent(), begin, 0.4) is begin
+    turns.pause(DualAscent(), latest._replace(memory=None), 1.0)
+    assert turns.start(DualAscent(), begin, 0.9) is begin
+    turns.pause(DualAscent(), latest, 1.0)
+    assert turns.start(SemismoothNewton(), begin, 1.0) is begin
+    forbidden = Turns(allowed=False)
+    forbidden.pause(DualAscent(), latest, 1.0)
+    assert forbidden.start(DualAscent(), begin, 1.0) is begin
 
 
 def test_estimates_do_not_depend_on_the_clock():

@@ -233,7 +233,7 @@ def test_large_relevances_do_not_overflow():
         (lambda: NDCGPairs().prepare([1.0, 0.0]), "groups is missing"),
         (lambda: NDCGPairs(0), "k must be"),
         (lambda: MAPPairs("huber"), "loss must be one of hinge, squared_hinge, logistic"),
-        (lambda: NDCGPairs(position_weights=[1.0, 2.0]), "must not rise"),
+        (lambda: NDCGPairs(position_weights=[1.0, 2.0]), "must not increase"),
         (lambda: NDCGPairs(position_weights=[0.0, 0.0]), "first one positive"),
         (lambda: NDCGPairs(position_weights=[1.0, -1.0]), "at least 0"),
         (lambda: NDCGPairs(position_weights=[0.1] * 9).prepare([2.0, 1.0, 1.0, 0.0], [1] * 4), "nothing to rank"),

@@ -111,7 +111,7 @@ def test_features_that_are_all_zero():
 
 
 def test_what_does_not_fit_is_said():
-    with pytest.raises(IncompatibleError, match=r"Pragam cannot .* `Squared` has slopes without bound"):
+    with pytest.raises(IncompatibleError, match=r"Pragam cannot .* `Squared` has unbounded slopes"):
         fenchel.solve(problem(LOSSES["squared"], REGULARIZERS["l2"]), solver="pragam")
     with pytest.raises(IncompatibleError, match=r"Pragam cannot .* `L1` has no quadratic part"):
         fenchel.solve(problem(LOSSES["hinge"], REGULARIZERS["l1"]), solver="pragam")

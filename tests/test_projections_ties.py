@@ -1,4 +1,5 @@
-"""Projections of tied rationals: 20,000 inputs against exact arithmetic in fractions, and no loop without an end.
+"""Projections of tied rationals against exact arithmetic in fractions, and no loop without an end: 20,000 inputs, and with the
+slow tests 20,000 for each of them.
 
 Small denominators make many coordinates reach a bound at the same multiplier, where rounding decides on which side they fall.
 """
@@ -46,6 +47,11 @@ def in_time(function, *arguments, **options):
     result = function(*arguments, **options)
     assert time.perf_counter() - began < SECONDS
     return result
+
+
+def seeds(count, quick=1):
+    """0 .. count - 1, of which the first `quick` are tried by `make test` and all by `make test-all`."""
+    return [pytest.param(seed, marks=[pytest.mark.slow] if seed >= quick else []) for seed in range(count)]
 
 
 def rationals(rng, size):
@@ -96,8 +102,8 @@ def assert_equal(found, exact, scale=1.0):
     np.testing.assert_allclose(found, floats(exact), rtol=0.0, atol=1e-14 * scale)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_6000_simplices(seed):
+@pytest.mark.parametrize("seed", seeds(40, quick=4))
+def test_simplices(seed):
     """simplex, and the two that solvers use inside compiled code."""
     rng = np.random.default_rng(seed)
     for _ in range(500):
@@ -113,9 +119,9 @@ def test_6000_simplices(seed):
         assert_equal(np.maximum(floats(m) - tau, 0.0), unit, 4.0 * scale)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_6000_capped_simplices_with_caps_and_weights(seed):
-    rng = np.random.default_rng(10 + seed)
+@pytest.mark.parametrize("seed", seeds(14, quick=4))
+def test_capped_simplices_with_caps_and_weights(seed):
+    rng = np.random.default_rng(200 + seed)
     for _ in range(1500):
         n = int(rng.integers(1, 8))
         m, caps = rationals(rng, n), [abs(x) + Fraction(int(rng.integers(0, 3)), 3) for x in rationals(rng, n)]
@@ -131,9 +137,9 @@ def test_6000_capped_simplices_with_caps_and_weights(seed):
         assert_equal(found, exact, 10.0 * (1.0 + max(abs(float(x)) for x in (*m, total))))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_6000_boxes_cut_by_a_hyperplane(seed):
-    rng = np.random.default_rng(20 + seed)
+@pytest.mark.parametrize("seed", seeds(14, quick=4))
+def test_boxes_cut_by_a_hyperplane(seed):
+    rng = np.random.default_rng(500 + seed)
     for _ in range(1500):
         n = int(rng.integers(1, 7))
         m, ends = rationals(rng, n), [sorted(pair) for pair in zip(rationals(rng, n), rationals(rng, n), strict=True)]
@@ -218,9 +224,9 @@ def assert_projected_chain(M):
     assert all(np.abs(p.sum(axis=0) - q.sum(axis=1)).max() <= 1e-15 for p, q in pairwise(a))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_2000_chains(seed):
-    rng = np.random.default_rng(30 + seed)
+@pytest.mark.parametrize("seed", seeds(40, quick=4))
+def test_chains(seed):
+    rng = np.random.default_rng(1000 + seed)
     for _ in range(500):
         E, m = int(rng.integers(1, 4)), int(rng.integers(1, 4))
         flat = rationals(rng, E * m * m)
@@ -281,9 +287,10 @@ def steps_and_gaps(loss, t, g, y, out, gaps):
 
 
 @pytest.mark.parametrize("name", sorted({*LOSSES} - {"squares", "metric", "tree_softmax"}))
-def test_steps_of_losses_of_several_scores(name):
+@pytest.mark.parametrize("n", [500, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_steps_of_losses_of_several_scores(name, n):
     """u = argmin loss*(u) - <t, u> + g/2 |u|^2 iff u is a subgradient at t - g u."""
-    rng, n = np.random.default_rng(len(name)), 500
+    rng = np.random.default_rng(len(name))
     outputs = TREE.scores if name.startswith("tree") else 4
     t = np.array([floats(rationals(rng, outputs)) for _ in range(n)])
     g, y = rng.integers(1, 10, size=n) / 9, rng.integers(4, size=n)

@@ -15,6 +15,7 @@ from fenchel import regularizers as R
 from fenchel.multiclass import WeightedTopK
 from fenchel.oracles.scalar import Oracle
 from fenchel.solvers.proximal_point_newton import newton_system
+from fenchel.solvers.proximal_point_newton.dual_line import DualLine
 from fenchel.solvers.proximal_point_newton.newton_system import Metric, NewtonSystem
 from fenchel.solvers.proximal_point_newton.settings import Settings
 from fenchel.solvers.semismooth_newton.settings import SETTINGS
@@ -236,3 +237,36 @@ def test_auto_hands_steps_on_rows_over_to_cutting_planes_where_variables_are_few
     X = (X[:, :4] - X[:, :4].mean(axis=0)) / X[:, :4].std(axis=0)
     result = fenchel.solve(fenchel.Problem(X, y, loss=WeightedTopK([1.0, 0.5]), alpha=1e-5), tol=1e-6)
     assert result.status is fenchel.Status.CERTIFIED and result.solver == "BlockAscent then Bundle"
+
+
+class Derivative:
+    """What a line search asks of a proximal step: an increasing derivative, and values with rounding errors."""
+
+    def __init__(self, slope, noise=0.0):
+        self.slope, self.noise, self.trials = slope, noise, 0
+
+    def value_at(self, du, dg, ds):
+        return 0.0
+
+    def along(self, du, dg, ds, t):
+        self.trials += 1
+        grid = np.linspace(0.0, t, 2001)
+        return float(np.trapezoid([self.slope(s) for s in grid], grid)) + self.noise, self.slope(t)
+
+
+@pytest.mark.parametrize("zero", [3e-4, 0.02, 0.4, 1.0, 3.7, 90.0])
+@pytest.mark.parametrize("steep", [0.5, 1.0, 1e4])
+def test_a_line_search_finds_the_zero_of_a_derivative_with_a_bend(zero, steep):
+    """-1 up to a bend, as the derivative of a nonsmooth problem may be, then a line through the zero."""
+    bend = max(zero - 1.0 / steep, 0.0)
+    step = Derivative(lambda t: -1.0 if t < bend else -1.0 + (t - bend) / (zero - bend))
+    t, value = DualLine(step, None, None, None, 1.0).search()
+    assert abs(step.slope(t)) <= Settings().max_full_step_slope_ratio and step.trials <= 45
+    assert value is not None and value < 0.0
+
+
+def test_a_line_search_ends_where_rounding_hides_the_decrease():
+    """The values are too high by more than the step gains; the derivative says where the minimum is."""
+    step = Derivative(lambda t: -1e-20 + 2e-20 * t, noise=1e-15)
+    t, _ = DualLine(step, None, None, None, 1e-20).search()
+    assert t == pytest.approx(0.5) and step.trials == 2

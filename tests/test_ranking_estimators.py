@@ -139,7 +139,7 @@ def test_c_warm_start_limits_sparse_and_copies():
     [
         (MeasureClassifier("roc"), TWO, "unknown measure for classification 'roc'.*roc_area"),
         (MeasureClassifier("ndcg"), TWO, "unknown measure for classification 'ndcg'"),
-        (MeasureClassifier(NDCG()), TWO, "'ndcg' is not one for classification"),
+        (MeasureClassifier(NDCG()), TWO, "'ndcg' is not for classification"),
         (MeasureClassifier("precision_at_k"), TWO, "'precision_at_k' needs k"),
         (MeasureClassifier(PrecisionAtK(91)), TWO, "at most the number of rows"),
         (MeasureClassifier(ROCArea), TWO, "call it"),
@@ -335,7 +335,7 @@ def test_a_measure_of_your_own():
         (Ranker(), GRADES, QID[:5], "one entry per row"),
         (Ranker("ndgc"), GRADES, QID, "Did you mean 'ndcg'"),
         (Ranker("f_beta"), GRADES, QID, "unknown measure for ranking"),
-        (Ranker(FBeta()), GRADES, QID, "'f_beta' is not one for ranking"),
+        (Ranker(FBeta()), GRADES, QID, "'f_beta' is not for ranking"),
         (Ranker("eru"), GRADES, QID, "neutral"),
         (Ranker(), -GRADES, QID, "NDCG needs every relevance"),
         (Ranker(MRR()), np.zeros(90), QID, "nothing to rank"),

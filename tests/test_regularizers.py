@@ -467,7 +467,7 @@ def test_alpha_must_be_positive(build, alpha):
         (lambda: make(None), "must be a name or a Regularizer"),
         (lambda: make("q_norm", 1.0), r"needs q: pass fenchel\.regularizers\.QNorm\(alpha, q\)"),
         (lambda: make("quadratic", 1.0), r"needs K: pass fenchel\.regularizers\.Quadratic\(alpha, K\)"),
-        (lambda: make("l2", 0.0), "alpha must be > 0"),
+        (lambda: make("l2", -1.0), "alpha must be > 0"),
         (lambda: from_parameters("l2", {"alpha": 1.0, "beta": 2.0}), "parameters"),
         (lambda: from_parameters("l3", {"alpha": 1.0}), "unknown regularizer 'l3'"),
         (lambda: from_parameters("quadratic", {"alpha": 1.0, "K": {"shape": [2, 2]}}), "sparse K needs"),
@@ -502,7 +502,7 @@ def test_make():
     assert make("elastic_net", 0.5) == ElasticNet(0.5)
     reg = Entropy(1.0)
     assert make(reg) is reg
-    with pytest.raises(UnknownNameError, match="Did you mean 'elastic_net'"):
+    with pytest.raises(UnknownNameError, match="It is called 'elastic_net' here"):
         make("elasticnet")
 
 

@@ -127,7 +127,7 @@ def test_a_model_from_a_file_has_a_page_without_history(binary, tmp_path):
     fenchel.save(tmp_path / "m", model)
     page = written(tmp_path / "p.html", fenchel.load(tmp_path / "m"), data=(X, np.where(y > 0, "yes", "no")))
     assert page.numbers("gap") == [result.certificate.gap]
-    assert "keeps no history" in page.text
+    assert "do not contain the history" in page.text
     fit = written(tmp_path / "q.html", Fit(model, [result]), data=(X, np.where(y > 0, "yes", "no")))
     assert "trace0" in fit.data["tables"]
     assert fit.data["evaluation"] == page.data["evaluation"]
@@ -186,7 +186,7 @@ def test_wrong_arguments_are_named(binary, tmp_path):
     path = fenchel.path(result.problem, [1.0], tol=1e-2)
     wrong = [
         (lambda: write_page(tmp_path / "p", []), "at least one"),
-        (lambda: write_page(tmp_path / "p", [3]), "a report is of a Result"),
+        (lambda: write_page(tmp_path / "p", [3]), "expected a Result"),
         (lambda: write_page(tmp_path / "p", result, names=["a", "b"]), "names has 2 entries"),
         (lambda: write_page(tmp_path / "p", result, feature_names=["a"]), "feature_names has 1 names"),
         (lambda: write_page(tmp_path / "p", result, data=X), "pair"),
@@ -391,3 +391,13 @@ def test_the_demo_leaves_a_model_and_a_page(tmp_path):
     model = fenchel.load(tmp_path / "demo.fenchel")
     assert Page((tmp_path / "demo.html").read_text()).numbers("primal") == [model.certificate.primal]
     assert model.certificate.relative_gap <= 1e-6
+
+
+def test_it_says_which_signs_are_proven(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    problem = fenchel.Problem(X, X[:, 0] - X[:, 1], loss="squared", regularizer="elastic_net", alpha=0.3)
+    text = written(tmp_path / "p.html", fenchel.solve(problem, tol=1e-9)).text
+    best = fenchel.solve(problem, tol=1e-13).coef
+    positive, negative, zero = (int(np.sum(part)) for part in (best > 0, best < 0, best == 0))
+    assert f"{positive} weights are positive, {negative} negative and {zero} zero; 0 are open." in text

@@ -52,9 +52,9 @@ def test_two_classes(two, tmp_path):
     write_page(tmp_path / "p.html", result, data=(X, y))
     page = Page((tmp_path / "p.html").read_text())
     assert page.numbers("count") == counts.ravel().tolist()
-    assert "These are the rows it was fitted to" in page.text
+    assert "These are the training rows" in page.text
     write_page(tmp_path / "p.html", result, data=(X[:100], y[:100]))
-    assert "These are the rows it was fitted to" not in (tmp_path / "p.html").read_text()
+    assert "These are the training rows" not in (tmp_path / "p.html").read_text()
 
 
 def test_an_interval_is_that_of_wilson():
@@ -179,7 +179,7 @@ def test_novelty(tmp_path):
     X = np.random.default_rng(8).normal(size=(50, 2)) + 3.0
     result = fenchel.solve(fenchel.Problem(X, loss="novelty", alpha=0.1), tol=1e-3)
     found = evaluate(run_of(result, "r"), X, np.zeros(50))
-    assert found.numbers["Share flagged as novel"][0] == np.mean(X @ result.coef < 1.0)
+    assert found.numbers["Fraction predicted to be novel"][0] == np.mean(X @ result.coef < 1.0)
 
 
 # ---- formulas

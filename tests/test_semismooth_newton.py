@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,9 +13,11 @@ from fenchel.data.accept import accept_matrix, take
 from fenchel.engines import Local
 from fenchel.kernels.envelope import curved_weight
 from fenchel.solvers import SemismoothNewton
+from fenchel.solvers.newton_line_search import search
 from fenchel.solvers.semismooth_newton import row_reduction
-from fenchel.solvers.semismooth_newton.settings import SETTINGS
+from fenchel.solvers.semismooth_newton.settings import Settings
 from fenchel.solvers.subsampling.samples import drawn, sizes, strided
+from fenchel.solving.loop import Run
 
 
 def classes(n=4000, d=6, seed=0, storage=np.asarray, **options):
@@ -49,7 +49,7 @@ def test_the_optimum_of_another_solver(alpha, fit_intercept):
 @pytest.mark.parametrize("moves", [1e-9, 1.0, 1e9])
 def test_rows_that_should_not_have_been_left_out_come_back(moves, monkeypatch):
     expected = solved(classes(alpha=1e-5)).certificate
-    settings = replace(SETTINGS, radius_per_score_change=moves, radius_per_gamma=min(moves, 3.0))
+    settings = Settings(radius_per_score_change=moves, radius_per_gamma=min(moves, 3.0))
     monkeypatch.setattr(row_reduction, "SETTINGS", settings)
     certificate = solved(classes(alpha=1e-5)).certificate
     assert certificate.primal == pytest.approx(expected.primal, rel=1e-8)
@@ -63,6 +63,28 @@ def test_what_is_claimed_on_all_rows_is_true():
     slack = 1e-7 * best.primal
     assert all(point.primal >= best.dual - slack for point in result.trace)
     assert all(point.dual <= best.primal + slack for point in result.trace)
+
+
+@pytest.mark.parametrize("level", [0.0, 1e4, 1e7])
+@pytest.mark.parametrize("loss", ["absolute", losses.Quantile(0.1), "hinge"])
+def test_a_dual_value_that_is_claimed_is_that_of_the_dual_point(loss, level, monkeypatch):
+    """Also far from the intercept, where no row has curvature and nothing can balance the dual variables."""
+    rng, offset = np.random.default_rng(0), np.zeros(200)
+    X = rng.standard_normal((200, 5))
+    y = X @ rng.standard_normal(5) + rng.standard_normal(200)
+    y, offset = (np.sign(y), offset + level) if loss == "hinge" else (y + level, offset)
+    problem = fenchel.Problem(X, y, loss=loss, alpha=0.01, fit_intercept=True, offset=offset)
+    claims, record = [], Run.record
+    monkeypatch.setattr(Run, "record", lambda run, iterate: claims.append(iterate) or record(run, iterate))
+    assert fenchel.solve(problem, solver=SemismoothNewton(), tol=1e-6).status is fenchel.Status.CERTIFIED
+    claims = [claim for claim in claims if claim.primal is not None]
+    finite = [claim for claim in claims if np.isfinite(claim.dual)]
+    assert len(finite) > len(claims) / 2
+    for claim in finite:
+        u = claim.dual_point() if callable(claim.dual_point) else claim.dual_point
+        found = fenchel.certify(problem, claim.coef, claim.intercept, dual_point=u)
+        rounding = 1e-6 + found.floor  # rows near a nonsmooth point count, too
+        assert found.dual - found.gap - rounding <= claim.dual <= found.dual + 0.1 * found.gap + rounding
 
 
 def test_a_start_from_another_alpha_is_no_worse_than_none():
@@ -124,3 +146,25 @@ def test_the_weight_of_rows_with_curvature_is_that_of_their_dual_steps(loss):
         )
         counts.append(sum(secant_steps))
     assert counts[0] < counts[-1]
+
+
+@pytest.mark.parametrize("regularizer", ["l1", "elastic_net", "l2"])
+def test_a_start_with_most_rows_exactly_at_their_nonsmooth_point(regularizer):
+    """At w = 0 with the best intercept, the scores of the larger class are 1: no smoothing gives those rows curvature, and the
+    search for the first smoothing went to 1e60."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 6)), np.where(np.arange(60) < 52, 1.0, -1.0)
+    problem = fenchel.Problem(X, y, "hinge", regularizer, alpha=0.02, fit_intercept=True)
+    start = fenchel.solve(fenchel.Problem(X, y, "hinge", "l1", alpha=1.0, fit_intercept=True))
+    assert not start.coef.any() and start.intercept == 1.0
+    found = fenchel.solve(problem, solver="semismooth_newton", start=start, tol=1e-6)
+    assert found.status is fenchel.Status.CERTIFIED
+
+
+@pytest.mark.parametrize("best", [0.01, 0.5, 1.0, 3.0, 40.0])
+def test_a_line_search_finds_minima_beyond_the_full_step_too(best):
+    line = object.__new__(search.Line)
+    line.begin, line.decrement, line.z, line.dz = np.cosh(best), np.sinh(best), np.zeros(1), np.ones(1)
+    line.at = lambda t: (np.cosh(t - best), np.sinh(t - best), np.cosh(t - best))
+    t = line.search()
+    assert abs(np.sinh(t - best)) <= 0.1 * np.sinh(best) and np.cosh(t - best) <= np.cosh(best)

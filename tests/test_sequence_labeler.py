@@ -359,7 +359,7 @@ def test_bad_sequences_are_refused_by_name(X, y, message):
         ({"rescaling": 1.0}, 'rescaling must be "margin" or "slack"'),
         ({"min_count": 0}, "min_count"),
         ({"alpha": 1.0, "C": 1.0}, "give alpha or C, not both"),
-        ({"regularizer": L2(0.1), "C": 1.0}, "carries its own alpha"),
+        ({"regularizer": L2(0.1), "C": 1.0}, "has its own alpha"),
         ({"C": -1.0}, "C must be > 0"),
         ({"tol": 0.0}, "tol must be"),
         ({"solver": "simplex"}, "unknown solver"),

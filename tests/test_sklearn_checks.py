@@ -9,22 +9,30 @@ import sys
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fenchel import Classifier, MeasureClassifier, NoveltyDetector, OrdinalClassifier, Regressor
+from fenchel import (
+    Classifier,
+    ClassifierCV,
+    MeasureClassifier,
+    NoveltyDetector,
+    OrdinalClassifier,
+    Regressor,
+    RegressorCV,
+)
 
 ESTIMATORS = [
     Classifier(),
     Classifier(loss="logistic", C=1.0),
     Classifier(loss="softmax", alpha=0.01, tol=1e-8),  # repetitions equal weights to 1e-7 only where the gap is small
-    Classifier(
-        loss="max_hinge", solver="bundle", tol=1e-10
-    ),  # see above; the default needs many more steps for class weights of 1e3 and 1e-4
+    Classifier(loss="max_hinge", alpha=0.1, tol=1e-12),  # see above
+    ClassifierCV("logistic", alphas=[0.1, 0.01], cv=3),
+    RegressorCV(alphas=3, cv=3),
     MeasureClassifier(),
     MeasureClassifier("f1"),
     OrdinalClassifier(),
     Regressor(),
     Regressor(loss="absolute", alpha=0.01),
     Regressor(loss="poisson"),
-    NoveltyDetector(),
+    NoveltyDetector(tol=1e-10),
 ]
 ARRAY_API = """
 from sklearn.utils.estimator_checks import check_array_api_input

@@ -62,6 +62,7 @@ CASES = {
     Status.MAX_ITER: {"max_iter": 2, "tol": 1e-12},
     Status.MAX_TIME: {"max_time": 0.05, "solver": Endless()},
     Status.STALLED: {"tol": 1e-18},
+    Status.DECIDED: {"until": fenchel.Decisions(10.0 * np.eye(P.d)), "tol": 1e-12},
     Status.NONFINITE: {"solver": NeverFinite()},
     Status.INTERRUPTED: {"callback": stop_at(2, KeyboardInterrupt()), "tol": 1e-12},
     Status.STOPPED_BY_CALLBACK: {"callback": stop_at(2, True), "tol": 1e-12},
@@ -101,6 +102,7 @@ def test_a_tolerance_below_rounding_stalls_and_shows_the_floor(solver):
         (Status.MAX_ITER, "raise max_iter"),
         (Status.MAX_TIME, "raise max_time"),
         (Status.STALLED, "scale the features or raise alpha"),
+        (Status.DECIDED, "start=result"),
         (Status.NONFINITE, "try another solver"),
         (Status.INTERRUPTED, "kept and certified"),
         (Status.STOPPED_BY_CALLBACK, "kept and certified"),
@@ -345,7 +347,7 @@ def test_two_user_losses_of_one_name_stay_apart():
 
 
 def test_a_problem_is_frozen():
-    with pytest.raises(AttributeError, match="does not change; make another one"):
+    with pytest.raises(AttributeError, match="is immutable: create another one"):
         P.loss = losses.Hinge()
     with pytest.raises(AttributeError):
         P.anything = 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import tracemalloc
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel
-from cli_case import run
+from cli_case import run_as_is as run
 from fenchel import multiclass as M
 from fenchel import regularizers as R
 from fenchel.data.dense import Dense
@@ -24,6 +23,7 @@ from fenchel.models.stored import plain
 from fenchel.oracles.vector import VectorOracle
 from fenchel.solvers.base import Start
 from fenchel.solvers.block_ascent import solver as block_ascent
+from fenchel.solvers.block_ascent.settings import Settings
 from fenchel.solvers.block_ascent.solver import BlockAscent, BlockState
 from vector_problems import hinges
 
@@ -81,7 +81,7 @@ def test_storage_changes_no_iterate(loss, regularizer, monkeypatch):
 def test_the_optimum_and_its_certificate_are_those_of_dense_storage(loss, monkeypatch):
     p = problem(loss)
     few = fenchel.solve(p, solver=BlockAscent(), tol=1e-4)
-    monkeypatch.setattr(block_ascent, "SETTINGS", replace(block_ascent.SETTINGS, min_sparse_scores=CLASSES + 1))
+    monkeypatch.setattr(block_ascent, "SETTINGS", Settings(min_sparse_scores=CLASSES + 1))
     all_of_them = fenchel.solve(p, solver=BlockAscent(), tol=1e-4)
     assert isinstance(few.dual_point, sp.csr_matrix) and isinstance(all_of_them.dual_point, np.ndarray)
     for result in (few, all_of_them):
@@ -145,10 +145,10 @@ def broken(change):
         (sp.csr_matrix((360, CLASSES - 1)), r"shape \(360, 120\).*got shape \(360, 119\)"),
         (sp.csr_matrix((360, CLASSES), dtype=complex), "complex"),
         (broken(lambda U: U.data.__setitem__(0, np.nan)), "NaN"),
-        (broken(lambda U: U.indices.__setitem__(0, CLASSES)), "not a sound CSR matrix.*column index 120"),
-        (broken(lambda U: U.indices.__setitem__(1, -1)), "not a sound CSR matrix.*column index -1"),
-        (broken(lambda U: U.indptr.__setitem__(-1, 7)), "not a sound CSR matrix.*indptr ends at 7"),
-        (broken(lambda U: U.indptr.__setitem__(2, 2)), "not a sound CSR matrix.*decreases"),
+        (broken(lambda U: U.indices.__setitem__(0, CLASSES)), "not a valid CSR matrix.*column index 120"),
+        (broken(lambda U: U.indices.__setitem__(1, -1)), "not a valid CSR matrix.*column index -1"),
+        (broken(lambda U: U.indptr.__setitem__(-1, 7)), "not a valid CSR matrix.*indptr ends at 7"),
+        (broken(lambda U: U.indptr.__setitem__(2, 2)), "not a valid CSR matrix.*decreases"),
     ],
     ids=["shape", "complex", "nan", "too_large", "negative", "too_long", "decreasing"],
 )

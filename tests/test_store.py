@@ -340,7 +340,7 @@ def test_bad_tables_say_what_is_wrong(tmp_path, message):
         ("a,b\n1,\n", "column 'b' is missing"),
         ("a,b\n", "no row"),
         ("a,b\n1,2,3\n", "cannot be read"),
-        ("b\n1\n", "no column beside"),
+        ("b\n1\n", "no column other than"),
     ],
 )
 def test_damaged_tables(tmp_path, text, message):
@@ -411,7 +411,7 @@ def test_rows_on_disk_that_are_no_sequences_are_refused(tmp_path):
         "sequence 4 are not consecutive": (y, np.arange(300) // 10 % 25 + 4, chain),
         "row 7 .* has target 1.5": (np.where(np.arange(300) == 7, 1.5, y), np.arange(300) // 10, chain),
         "edge_features=False": (y, np.arange(300) // 10, {"loss": Chain(edge_features=True), "alpha": 0.1}),
-        "only Chain": (y, np.arange(300) // 10, {"loss": Matching(), "alpha": 0.1}),
+        "Chain only": (y, np.arange(300) // 10, {"loss": Matching(), "alpha": 0.1}),
     }
     for number, (words, (targets, groups, options)) in enumerate(cases.items()):
         stored = fenchel.open(write_store.write_store(tmp_path / str(number), pieces(X, targets, groups)))

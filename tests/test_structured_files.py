@@ -25,7 +25,18 @@ from fenchel.files import container
 from fenchel.models import file as model_file
 from fenchel.models.structured_check import Shape
 from fenchel.result import Certificate, Status
-from fenchel.structured import Chain, Gibbs, Marginals, Matching, Multiclass, PairwiseLabels, Pool, Tree
+from fenchel.structured import (
+    AssociativeGraph,
+    Chain,
+    Gibbs,
+    Graph,
+    Marginals,
+    Matching,
+    Multiclass,
+    PairwiseLabels,
+    Pool,
+    Tree,
+)
 
 SOURCE = pathlib.Path(fenchel.__file__).parent
 DIGEST = hashlib.sha256(b"rows").hexdigest()
@@ -80,6 +91,8 @@ SMALL = {
     "tree": small(**PLAIN, loss=Tree(2), coef=np.ones(10)),
     "classes": small(**PLAIN, loss=Multiclass(), coef=np.ones(4)),
     "sets": small(**PLAIN, loss=PairwiseLabels(nodes=7), coef=np.ones(7)),
+    "graph": small(**PLAIN, loss=Graph(2, nodes=7), coef=np.ones(14), shape=Shape(2, 2, 2)),
+    "associative graph": small(**PLAIN, loss=AssociativeGraph(), coef=np.ones(5), shape=Shape(2, 2, 2)),
 }  # fmt: skip
 
 
@@ -108,6 +121,7 @@ TAGS[0][:] = [0, 1, 2]
 EDGES = [(x, RNG.normal(size=(len(x) - 1, 2))) for x in WORDS]
 GRIDS = [RNG.normal(size=(3, 3, 2)) for _ in range(4)]
 FORESTS = [(x, [-1, *range(len(x) - 1)]) for x in WORDS]
+CYCLES = [(x, [[v, (v + 1) % len(x)] for v in range(len(x)) if len(x) > 1]) for x in WORDS]
 ROWS = RNG.normal(size=(8, 3))
 PROBLEMS = {
     "chain": (WORDS, TAGS, Chain()),
@@ -117,6 +131,8 @@ PROBLEMS = {
     "edges": (EDGES, TAGS, Chain(edge_features=True, ends=False)),
     "matching": (GRIDS, [RNG.permutation(3) for _ in GRIDS], Matching()),
     "tree": (FORESTS, TAGS, Tree(loss="log")),
+    "graph": (CYCLES, TAGS, Graph(normalise=True)),
+    "associative graph": (CYCLES, [np.minimum(y, 1) for y in TAGS], AssociativeGraph()),
     "classes": (ROWS, np.arange(8) % 3, Multiclass()),
     "sets": (ROWS, RNG.integers(0, 2, (8, 3)), PairwiseLabels(loss="log")),
 }
@@ -440,17 +456,17 @@ def test_matchings_and_label_sets_survive(tmp_path):
     assert np.array_equal(back.predict_proba(frame), sets.predict_proba(frame))
     assert np.array_equal(back.pairs_, sets.pairs_)
     assert list(back.feature_names_in_) == ["a", "b", "c"]
-    with pytest.raises(InputError, match="is a model of Matching, which is no SequenceLabeler"):
+    with pytest.raises(InputError, match="is a model of Matching, not of SequenceLabeler"):
         SequenceLabeler.load(tmp_path / "m")
 
 
 def test_what_a_file_cannot_hold_is_said(tmp_path):
     labels = [[("D", 1) if tag == "D" else (tag, 0) for tag in tags] for tags in PARTS]
     model = SequenceLabeler(alpha=0.05).fit(SENTENCES, labels)
-    with pytest.raises(InputError, match="different strings or numbers"):
+    with pytest.raises(InputError, match="distinct strings or numbers"):
         model.save(tmp_path / "m")
     problem = fenchel.Problem(WORDS, TAGS, loss=Chain(beta=0.5), alpha=0.1)
     fenchel.save(tmp_path / "b", fenchel.solve(problem, tol=1e-2))
-    with pytest.raises(InputError, match=r"beta=0\.5 is no SequenceLabeler"):
+    with pytest.raises(InputError, match=r"beta=0\.5 cannot be a SequenceLabeler"):
         SequenceLabeler.load(tmp_path / "b")
     assert [path.name for path in tmp_path.iterdir()] == ["b"]

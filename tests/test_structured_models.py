@@ -6,10 +6,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
+import brute
 import fenchel
 from fenchel.errors import InputError
 from fenchel.oracles.structured import StructuredOracle
-from fenchel.structured import Matching, PairwiseLabels, Pool, Tree, brute
+from fenchel.structured import Matching, PairwiseLabels, Pool, Tree
 from fenchel.structured.matching_assignment import assign
 from fenchel.structured.pairwise_search import best_set
 from fenchel.structured.pool import pool_of

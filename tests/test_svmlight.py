@@ -577,3 +577,15 @@ def test_three_times_as_fast_as_scikit_learn(tmp_path):
     pairs = [(seconds(load_svmlight_file), seconds(read_svmlight)) for _ in range(5)]
     theirs, ours = np.min(pairs, axis=0)
     assert theirs >= 3 * ours
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_file_that_is_replaced_keeps_its_permissions_and_a_pipe_is_refused(tmp_path):
+    path, pipe = tmp_path / "rows", tmp_path / "pipe"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    write_svmlight(path, [[1.0]], [1])
+    assert path.read_bytes() == b"1 1:1\n" and path.stat().st_mode & 0o777 == 0o640
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="pipe"):
+        write_svmlight(pipe, [[1.0]], [1])

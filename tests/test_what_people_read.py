@@ -128,7 +128,8 @@ def test_path_takes_the_names_that_evaluate_prints(loss, target, names, tmp_path
         assert main(["path", *common, "--metric", name, "--json"]) == 0
         capsys.readouterr()
     assert main(["evaluate", model, str(data), "--target", target, "--resamples", "0"]) == 0
-    printed = [line.split("  ")[0].strip() for line in capsys.readouterr().out.splitlines()[3:] if line.strip()]
+    metrics = capsys.readouterr().out.split("\n\n")[0]  # the counts of each label follow
+    printed = [line.split("  ")[0].strip() for line in metrics.splitlines()[3:] if line.strip()]
     printed = [word for word in printed if word and not set(word) <= set("-─━ ")]
     assert len(printed) >= 3
     for name in printed:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,7 +17,7 @@ from fenchel.selection import requirements
 from fenchel.solvers import WorkingSet
 from fenchel.solvers.working_set import proximal_newton
 from fenchel.solvers.working_set.column_set import ColumnSet
-from fenchel.solvers.working_set.settings import SETTINGS
+from fenchel.solvers.working_set.settings import SETTINGS, Settings
 from fenchel.solvers.working_set.solver import first_size
 from fenchel.solvers.working_set.sparse_quadratic import minimise, violation
 
@@ -81,7 +79,7 @@ def test_sets_too_large_for_a_gram_matrix(storage, free, monkeypatch):
     ):
         p = fenchel.Problem(storage(X), targets, loss=loss, regularizer=reg, fit_intercept=free)
         direct = solved(p)
-        monkeypatch.setattr(proximal_newton, "SETTINGS", replace(SETTINGS, max_gram_columns=20))
+        monkeypatch.setattr(proximal_newton, "SETTINGS", Settings(max_gram_columns=20))
         by_columns = solved(p)
         monkeypatch.undo()
         assert by_columns.certificate.primal == pytest.approx(direct.certificate.primal, rel=1e-7)

@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> None:
             packed.extractall(place / "source", filter="data")
         (source,) = (place / "source").iterdir()
         venv.create(place / "empty", with_pip=True)
-        python = place / "empty" / "bin" / "python"
+        python = place / "empty" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
         (place / "lowest.txt").write_text(lowest(), encoding="utf-8")
         constraints = place / "lowest.txt" if "--lowest" in arguments else ROOT / "constraints.txt"
         arguments = [word for word in arguments if word != "--lowest"]

@@ -1,4 +1,4 @@
-"""Fenchel: regularized risk minimization in which every answer carries a duality-gap certificate.
+"""Fenchel: regularized risk minimization with a duality-gap certificate for every result.
 
 >>> import fenchel
 >>> problem = fenchel.Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, -1, 1], loss="hinge", alpha=0.1)
@@ -14,11 +14,14 @@ from fenchel.extension_points import provide
 
 __version__ = "0.1.0"
 
-# Where the public names live. They are looked up when first used: `import fenchel` and `fenchel --help` stay quick.
+# The module of each public name. Modules are imported on first use, so that `import fenchel` and `fenchel --help` are fast.
 _HOME = {
     "Certificate": "result",
+    "CertifiedPath": "estimators.strength_range",
     "Checkpoint": "solving.checkpoint",
     "Classifier": "estimators.classifier",
+    "ClassifierCV": "estimators.classifier_cv",
+    "Decisions": "proofs.decisions",
     "HierarchicalClassifier": "estimators.hierarchical",
     "IncompleteCholesky": "estimators.incomplete_cholesky",
     "KernelClassifier": "estimators.kernel",
@@ -36,20 +39,25 @@ _HOME = {
     "Problem": "problems.scalar",
     "Ranker": "estimators.ranker",
     "Regressor": "estimators.regressor",
+    "RegressorCV": "estimators.regressor_cv",
     "Result": "result",
     "SequenceLabeler": "estimators.sequence_labeler",
     "Status": "result",
     "StructuredModel": "models.structured",
+    "TableTransformer": "estimators.table_transformer",
     "certify": "certificates.scalar",
     "check_proof": "certificates.independent",
+    "export": "models.export",
+    "leave_one_out": "proofs.leave_one_out",
     "load": "models.file",
     "open": "data.store",
     "path": "estimators.path",
     "plan": "cluster.plan",
+    "removable_rows": "proofs.rows",
     "save": "models.file",
     "solve": "solving.solve",
 }
-_NAME = {"open": "open_store"}  # where a name would hide one of Python's own at home
+_NAME = {"open": "open_store"}  # names that differ in their module, where they would shadow a builtin
 _MODULES = [
     "engines",
     "errors",
@@ -60,6 +68,7 @@ _MODULES = [
     "metrics",
     "multiclass",
     "projections",
+    "proofs",
     "regularizers",
     "report",
     "solvers",
@@ -84,3 +93,5 @@ def __dir__() -> list[str]:
 
 
 provide("cluster", "fenchel.cluster")
+provide("proofs", "fenchel.proofs")
+provide("report", "fenchel.report")

@@ -1,4 +1,4 @@
-"""`python -m fenchel` is the command `fenchel`."""
+"""`python -m fenchel` runs the command `fenchel`."""
 
 from fenchel.cli import main
 

@@ -1,8 +1,8 @@
-"""A limit of time that long work looks at: between the compiled calls of a thread, and of the threads that help it.
+"""Time limits for long computations, checked between the compiled calls of a thread and of its helper threads.
 
-`until(left)` sets the limit for what is done inside it; `check()` raises `OutOfTime` once nothing is left. Every call of a
-kernel checks, before and after (`compile/kernel.py`), so that whatever walks rows can be broken off without a clock. A
-call is kept short: rows come in blocks and visits in slices. Plain Python that may take long without a kernel calls `check`.
+`until(left)` sets a limit for a `with` block; `check()` raises `OutOfTime` once no time is left. Every call of a kernel checks
+before and after (`compile/kernel.py`), so that loops over rows can be interrupted without looking at a clock. Calls are kept
+short: rows come in blocks and visits in slices. Long-running plain Python that calls no kernel calls `check` itself.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 _HERE = threading.local()
-SHORTEST = 1e-3  # seconds until the next look, where the limit turned out to be later than thought
+SHORTEST = 1e-3  # minimum number of seconds until `left()` is called again
 
 
 class OutOfTime(Exception):
-    """The limit has passed: the work under way is to be given up."""
+    """The time limit has passed: the current computation is aborted."""
 
 
 class Limit:
-    """`left()` tells how many seconds are left; it is asked again when they should have passed."""
+    """`left()` returns the remaining seconds; it is called again when they should have passed."""
 
     __slots__ = ("at", "left")
 
@@ -29,13 +29,17 @@ class Limit:
         self.left, self.at = left, 0.0
 
     def check(self) -> None:
-        """Raise OutOfTime if nothing is left."""
+        """Raise OutOfTime if no time is left."""
         now = time.perf_counter()
         if now >= self.at:
             left = self.left()
             if left <= 0.0:
                 raise OutOfTime
             self.at = now + max(left, SHORTEST)
+
+    def changed(self) -> None:
+        """Call `left()` again at the next check, because less time may be left than it returned."""
+        self.at = 0.0
 
 
 def current() -> Limit | None:
@@ -52,7 +56,7 @@ def check() -> None:
 
 @contextmanager
 def held(limit: Limit | None) -> Iterator[None]:
-    """With this limit (None: without any); also in a thread that helps the one it was set in."""
+    """A `with` block with this limit (None: no limit); also used in the helper threads of the thread that set it."""
     before = current()
     _HERE.limit = limit
     try:
@@ -62,7 +66,7 @@ def held(limit: Limit | None) -> Iterator[None]:
 
 
 def until(left: Callable[[], float]) -> AbstractContextManager[None]:
-    """A limit for what is done inside: as long as `left()`, the seconds that remain, is above 0.
+    """A `with` block with a time limit: it is aborted when `left()`, the remaining seconds, is no longer above 0.
 
     >>> import time
     >>> end = time.perf_counter() + 0.01

@@ -1,6 +1,6 @@
-"""What a higher layer gives to a lower one, by name, so that no import points upwards.
+"""Extension points: modules of higher layers that lower layers find by name, so that no import points upwards.
 
-The top of the package (`fenchel/__init__.py`) says once which module serves a name; it is imported when first asked for.
+The top of the package (`fenchel/__init__.py`) registers the module for each name; it is imported at the first use.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ _MODULES: dict[str, str] = {}
 
 
 def provide(name: str, module: str) -> None:
-    """Let `module` serve the extension point `name`; it is not imported yet."""
+    """Register the module of an extension point, without importing it."""
     _MODULES[name] = module
 
 
 def provider(name: str) -> ModuleType:
-    """The module that serves the extension point.
+    """The module of an extension point, imported if necessary.
 
     >>> provide("fractions", "fractions")
     >>> provider("fractions").Fraction(1, 2)

@@ -1,6 +1,6 @@
-"""Ready-made problems on which the known rates of the methods can be seen.
+"""Problem instances on which solvers attain their known rates of convergence.
 
-`lower_bound` is the problem on which a bundle method cannot do better than a gap of 1 / (2 alpha t) after t planes;
+`lower_bound` is a problem on which a bundle method has a gap of at least 1 / (2 alpha t) after t planes;
 `hinge_rate` is a support vector machine with the constants of Pragam's bound 4 L D2 / ((k + 1)(k + 2)).
 """
 
@@ -24,7 +24,7 @@ BASES = ("identity", "hadamard")
 
 
 class _Nonnegative(NamedTuple):
-    """What a bundle method asks of a loss: that the risk is never negative."""
+    """The loss of the instance: bundle methods only ask whether the risk is nonnegative."""
 
     nonnegative: bool = True
 
@@ -33,8 +33,8 @@ class _Nonnegative(NamedTuple):
 class LowerBound:
     """min over w of max(0, 1/alpha + max_i <a_i, w>) + alpha/2 |w|^2 for orthonormal columns a_i of A.
 
-    The structured hinge of a single example, whose oracle names one maximal i at a time. It is a problem and its
-    own oracle: what a solver that works with cutting planes asks for, and nothing else.
+    The structured hinge of a single example, whose oracle returns one maximal i at a time. The object is both the problem and
+    its oracle, with only those methods that cutting-plane solvers use.
 
     value(w) is the objective, dual_value(u) = sum u / alpha - |A u|^2 / (2 alpha) for u >= 0 with sum u <= 1 a lower
     bound of it, and `optimum` = 1/alpha - 1 / (2 alpha d) the minimum.
@@ -45,7 +45,7 @@ class LowerBound:
 
     @property
     def problem(self) -> LowerBound:
-        """The instance itself: it is problem and oracle in one."""
+        """The instance itself, which is both problem and oracle."""
         return self
 
     @property
@@ -55,12 +55,12 @@ class LowerBound:
 
     @property
     def d(self) -> int:
-        """The number of weights."""
+        """The number of coefficients."""
         return self.A.shape[0]
 
     @property
     def remote(self) -> bool:
-        """The data are in this process."""
+        """False: the data are in this process."""
         return False
 
     @property
@@ -70,7 +70,7 @@ class LowerBound:
 
     @property
     def loss(self) -> Any:
-        """Says that the risk is never negative, and nothing else."""
+        """A loss that only states that the risk is nonnegative."""
         return _Nonnegative()
 
     @property
@@ -80,7 +80,7 @@ class LowerBound:
 
     @property
     def optimum(self) -> float:
-        """The least value of the objective, in closed form."""
+        """The minimum of the objective, in closed form."""
         return (1.0 - 0.5 / self.d) / self.alpha
 
     def value(self, w: np.ndarray) -> float:
@@ -95,7 +95,7 @@ class LowerBound:
         return float(u.sum()) / self.alpha - 0.5 * float(combined @ combined) / self.alpha
 
     def plane(self, w: np.ndarray, b: float, centre: Any, reach: float) -> Plane:
-        """The tangent of the risk at w that belongs to one maximal column."""
+        """The cutting plane of the risk at w, from one maximal column."""
         scores = w @ self.A
         i = int(np.argmax(scores))
         value = max(0.0, 1.0 / self.alpha + float(scores[i]))
@@ -105,7 +105,7 @@ class LowerBound:
         return Plane(value, gradient, value - float(gradient @ w), 0.0, recipe)
 
     def plane_dual(self, recipe: PlaneRecipe) -> np.ndarray:
-        """The dual variables of a plane: the unit vector of its column."""
+        """The dual point of a plane: the unit vector of its column."""
         scores = recipe.coef @ self.A
         u = np.zeros(self.n)
         u[int(np.argmax(scores))] = float(1.0 / self.alpha + scores.max() > 0.0)
@@ -121,7 +121,7 @@ class LowerBound:
         >>> bool(np.allclose(instance.gaps(4), [5.0, 2.5, 5 / 3, 1.25]))  # 1 / (2 alpha t)
         True
         """
-        oracle: Any = self  # the part of an oracle that bundle methods use
+        oracle: Any = self  # the part of the oracle interface that bundle methods use
         iterates = (solver or Bundle(level=False)).iterates(oracle, Start(np.zeros(self.d)))
         best, bound, gaps = np.inf, -np.inf, []
         for _ in range(planes + 1):
@@ -135,7 +135,7 @@ class LowerBound:
 
 
 def lower_bound(d: int, alpha: float, basis: str = "identity") -> LowerBound:
-    """The problem on which a bundle method has the gap 1 / (2 alpha t) after t < d planes, exactly.
+    """A problem on which the gap of a bundle method after t < d planes is exactly 1 / (2 alpha t).
 
     basis : "identity", or "hadamard" (d a power of 2) for columns without zeros.
 
@@ -167,12 +167,12 @@ class HingeRate:
     D2: float
 
     def bound(self, k: int | np.ndarray) -> Any:
-        """The gap that Pragam(L) has at most after iteration k: 4 L D2 / ((k + 1)(k + 2))."""
+        """The upper bound 4 L D2 / ((k + 1)(k + 2)) of the gap of Pragam(L) after iteration k."""
         return 4.0 * self.L * self.D2 / ((k + 1.0) * (k + 2.0))
 
 
 def hinge_rate(n: int = 200, d: int = 10, alpha: float = 1e-2, fit_intercept: bool = False, seed: int = 0) -> HingeRate:
-    """Noisy linearly separable rows with the constants of Pragam's rate; the intercept makes D2 smaller.
+    """Linearly separable rows with noise, and the constants of Pragam's rate; a free intercept makes D2 smaller.
 
     >>> import fenchel
     >>> case = hinge_rate(alpha=0.1)

@@ -1,14 +1,13 @@
-"""How good scores are: measures that scikit-learn does not have, or has in another form. Plain numpy, nothing to fit.
+"""Evaluation metrics that scikit-learn lacks or defines differently, in plain NumPy.
 
-Wherever scores are tied, the result is the mean over all orders of the tied entries, so it never depends on the order of
-the rows. `groups` is the query of every row, in any order; without it all rows are one query. A mean over queries leaves
-out those in which nothing is relevant, for which the measure is not defined.
+For tied scores the result is the mean over all orders of the tied entries, so that it does not depend on the order of the
+rows. `groups` gives the query of each row, in any order; without it all rows form one query. Means over queries exclude
+those without a relevant document, for which the metrics are undefined.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,7 +44,7 @@ Vector = NDArray[np.float64]
 
 
 def top_k_error(y: ArrayLike, scores: ArrayLike, k: int) -> float:
-    """The share of rows whose class y_i is not among the k highest of scores[i, :]; classes are 0 ... m-1.
+    """The fraction of rows whose class y_i is not among the k highest of scores[i, :]; classes are 0 ... m-1.
 
     >>> top_k_error([0, 1], [[0.2, 0.5, 0.3], [0.2, 0.5, 0.3]], k=2)
     0.5
@@ -64,7 +63,7 @@ def top_k_error(y: ArrayLike, scores: ArrayLike, k: int) -> float:
 def ndcg(y: ArrayLike, scores: ArrayLike, groups: ArrayLike | None = None, k: int | None = None) -> float:
     """Mean over queries of DCG/ideal DCG, DCG = sum over ranks i <= k of (2^y_π(i) - 1)/log2(i + 1), π(i) at rank i.
 
-    (`sklearn.metrics.ndcg_score` takes y itself as the gain.)
+    (`sklearn.metrics.ndcg_score` uses y itself as the gain.)
 
     >>> round(ndcg([3, 0, 1], [0.9, 0.8, 0.1]), 4)
     0.9828
@@ -96,7 +95,7 @@ def mrr(y: ArrayLike, scores: ArrayLike, groups: ArrayLike | None = None) -> flo
         best = scores[relevant].max()
         tied, among = int((scores == best).sum()), int((relevant & (scores == best)).sum())
         rank, still, value = 1 + int((scores > best).sum()), 1.0, 0.0
-        for place in range(tied - among + 1):  # the first relevant one of the tied documents is at this place
+        for place in range(tied - among + 1):  # position of the first relevant document among the tied ones
             chance = among / (tied - place)
             value += still * chance / (rank + place)
             still *= 1.0 - chance
@@ -136,8 +135,8 @@ def mean_average_precision(y: ArrayLike, scores: ArrayLike, groups: ArrayLike | 
         found = np.add.reduceat(relevant[order].astype(np.float64), start)
         before, among = np.repeat(np.cumsum(found) - found, sizes), np.repeat(found, sizes)
         n, rank = np.repeat(sizes, sizes), np.arange(1, y.size + 1)
-        place = rank - np.repeat(start, sizes)  # 1, 2, ... among the tied
-        # A tied relevant document at this place has this many relevant ones before it on average, itself included.
+        place = rank - np.repeat(start, sizes)  # position 1, 2, ... among the tied documents
+        # The expected number of relevant documents up to this position, given that the document there is relevant.
         others = (place - 1) * (among - 1.0) / np.maximum(n - 1, 1)
         return float(np.sum(among / n * (before + 1.0 + others) / rank) / relevant.sum())
 
@@ -149,8 +148,8 @@ def err(
 ) -> float:
     """Expected reciprocal rank: mean over queries of sum over ranks r <= k of 1/r g_r prod_{i < r} (1 - g_i).
 
-    g = (2^y - 1)/2^highest is the probability that a document satisfies, `highest` the largest relevance there can be (if
-    not given: that of y). Chapelle et al. (2009).
+    g = (2^y - 1)/2^highest is the probability that a document satisfies the user, and `highest` the largest possible
+    relevance (default: the largest of y). Chapelle et al. (2009).
 
     >>> round(err([1, 0, 1], [0.9, 0.8, 0.7]), 4)  # 1/2 + 1/3 1/2 1/2
     0.5833
@@ -168,7 +167,7 @@ def err(
         if not (y > 0.0).any():
             return None
         order, start, sizes = _ties(scores)
-        passes, value = 1.0, 0.0  # nobody is satisfied by what stands above
+        passes, value = 1.0, 0.0  # the probability that no document ranked higher satisfies the user
         miss = 1.0 - (np.exp2(y[order] - top) - np.exp2(-top))
         for a, n in zip(start[:k], sizes[:k], strict=True):
             products = _mean_products(miss[a : a + n])
@@ -181,17 +180,17 @@ def err(
 
 
 def _mean_products(x: Vector) -> Vector:
-    """The mean product of j of the numbers x, over all choices, for j = 0 ... x.size."""
+    """The mean over all subsets of j of the numbers x of their product, for j = 0 ... x.size."""
     means = np.zeros(x.size + 1)
     means[0] = 1.0
-    for m, value in enumerate(x):  # of the first m numbers, then with the next one
+    for m, value in enumerate(x):  # for the first m numbers, then including the next one
         j = np.arange(1, m + 2)
         means[1 : m + 2] = ((m + 1 - j) * means[1 : m + 2] + j * value * means[: m + 1]) / (m + 1)
     return means
 
 
 def break_even(y: ArrayLike, scores: ArrayLike) -> float:
-    """Precision (and recall) of the n₊ rows with the highest scores, n₊ the number of positives (y > 0).
+    """Precision (= recall) of the n₊ rows with the highest scores, n₊ the number of positive rows (y > 0).
 
     >>> break_even([1, 1, -1, -1], [0.9, 0.3, 0.5, 0.1])
     0.5
@@ -199,17 +198,17 @@ def break_even(y: ArrayLike, scores: ArrayLike) -> float:
     positive, z = _finite("y", y, 1) > 0.0, _finite("scores", scores, 1)
     _require_equal_length(positive, z)
     if not positive.any():
-        raise InputError("break_even needs a positive target, y has none")
+        raise InputError("break_even needs at least one positive target, but y has none")
     value = _share_of_ideal(positive.astype(np.float64), z, (np.arange(z.size) < positive.sum()).astype(np.float64))
     assert value is not None
     return value
 
 
 def tree_distance(y_true: ArrayLike, y_pred: ArrayLike, parent: ArrayLike) -> float:
-    """Mean over rows of half the number of edges between the nodes y_true and y_pred of a tree.
+    """The mean over rows of half the number of edges between the nodes y_true and y_pred of a tree.
 
-    parent[v] is the node above v, -1 for the root. Two leaves under one node are at distance 1. Several roots count as
-    the children of a common one.
+    parent[v] is the parent of node v, -1 for a root. Two leaves with the same parent have distance 1. Several roots are
+    treated as children of a common root.
 
     >>> tree_distance([3, 3, 3], [3, 4, 5], parent=[-1, 0, 0, 1, 1, 2])
     1.0
@@ -221,7 +220,7 @@ def tree_distance(y_true: ArrayLike, y_pred: ArrayLike, parent: ArrayLike) -> fl
     _require_equal_length(true, predicted)
     depth = _depths(up)
     a, b, steps = true.copy(), predicted.copy(), np.zeros(true.size)
-    while (apart := a != b).any():  # whichever is deeper goes up; a node above the roots is -1
+    while (apart := a != b).any():  # the deeper node moves up to its parent; the parent of a root is -1
         for node, other in ((a, b), (b, a)):
             moves = apart & (_at(depth, node) >= _at(depth, other)) & (node >= 0)
             node[moves] = up[node[moves]]
@@ -231,14 +230,14 @@ def tree_distance(y_true: ArrayLike, y_pred: ArrayLike, parent: ArrayLike) -> fl
 
 
 def _depths(up: NDArray) -> NDArray:
-    """Edges to the common root (-1, at depth 0); refuses a cycle."""
+    """The number of edges to the common root (-1, at depth 0); InputError if there is a cycle."""
     depth, node = np.zeros(up.size, dtype=np.int64), np.arange(up.size)
     for _ in range(up.size):
         depth += node >= 0
         node = np.where(node >= 0, up[node], -1)
         if (node < 0).all():
             return depth
-    raise InputError(f"parent has a cycle above node {int(np.argmax(node >= 0))}: a tree has none")
+    raise InputError(f"parent is not a tree: it has a cycle above node {int(np.argmax(node >= 0))}")
 
 
 def _at(depth: NDArray, node: NDArray) -> NDArray:
@@ -246,7 +245,7 @@ def _at(depth: NDArray, node: NDArray) -> NDArray:
 
 
 def _share_of_ideal(gain: Vector, scores: Vector, discount: Vector) -> float | None:
-    """sum_i discount_i gain_π(i), divided by the most it could be; tied scores share their discounts. None if that is 0."""
+    """sum_i discount_i gain_π(i) over its largest possible value (None if that is 0); tied scores share their discounts."""
     ideal = float(np.sort(gain)[::-1] @ discount)
     if ideal == 0.0:
         return None
@@ -256,23 +255,25 @@ def _share_of_ideal(gain: Vector, scores: Vector, discount: Vector) -> float | N
 
 
 def _ties(scores: Vector) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """(the order of descending scores, where the runs of tied ones begin in it, how long they are)."""
+    """(the order by descending scores, the positions at which runs of tied scores begin, their lengths)."""
     order = np.argsort(-scores, kind="stable")
     start = np.flatnonzero(np.append(True, scores[order][1:] != scores[order][:-1]))
     return order, start, np.diff(np.append(start, scores.size))
 
 
-def _mean_over_queries(one: Callable[[Vector, Vector], float | None], y: object, scores: Any, groups: Any) -> float:
+def _mean_over_queries(
+    one: Callable[[Vector, Vector], float | None], y: ArrayLike, scores: ArrayLike, groups: ArrayLike | None
+) -> float:
     targets, z = _finite("y", y, 1), _finite("scores", scores, 1)
     _require_equal_length(targets, z)
     values = [one(targets[rows], z[rows]) for rows in _queries(groups, z.size)]
     known = [value for value in values if value is not None]
     if not known:
-        raise InputError("y has nothing to rank: no query has a relevant document")
+        raise InputError("no query has a relevant document (y > 0), so there is nothing to rank")
     return float(np.mean(known))
 
 
-def _queries(groups: Any, n: int) -> Iterator[NDArray]:
+def _queries(groups: ArrayLike | None, n: int) -> Iterator[NDArray]:
     if groups is None:
         yield np.arange(n)
         return
@@ -283,7 +284,7 @@ def _queries(groups: Any, n: int) -> Iterator[NDArray]:
     yield from np.split(np.argsort(query, kind="stable"), np.cumsum(np.bincount(query))[:-1])
 
 
-def _finite(name: str, values: Any, ndim: int) -> Vector:
+def _finite(name: str, values: ArrayLike, ndim: int) -> Vector:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != ndim or array.size == 0:
         raise InputError(f"{name} must have {ndim} dimension(s) and not be empty, got shape {array.shape}")
@@ -292,7 +293,7 @@ def _finite(name: str, values: Any, ndim: int) -> Vector:
     return array
 
 
-def _integers(name: str, values: Any, end: int) -> NDArray[np.int64]:
+def _integers(name: str, values: ArrayLike, end: int) -> NDArray[np.int64]:
     array = _finite(name, values, 1)
     fine = (array == np.floor(array)) & (array >= 0) & (array < end)
     if not fine.all():
@@ -301,11 +302,11 @@ def _integers(name: str, values: Any, end: int) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def _require_rank(k: Any) -> None:
+def _require_rank(k: object) -> None:
     if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
         raise InputError(f"k must be an integer of at least 1, got {k!r}")
 
 
 def _require_equal_length(y: NDArray, other: NDArray) -> None:
     if y.shape != other.shape:
-        raise InputError(f"one score per target: there are {y.size} targets and {other.size} scores")
+        raise InputError(f"y and scores must have the same length: there are {y.size} targets and {other.size} scores")

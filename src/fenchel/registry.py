@@ -13,15 +13,15 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):
-    """The classes of a family by name: that of the class in lower case, with underscores between its words.
+    """The classes of one kind of component by name, which is the class name in snake case.
 
     Parameters
     ----------
-    what : what messages call one of them, such as "loss".
-    classes : the classes, or their names if they are looked up when first used.
-    accept : makes a sound component of an object that is given or has been made, or raises InputError.
-    base : what all of them inherit from, if they do; other objects are refused.
-    load : the class of a name among `classes`.
+    what : the kind of component in messages, such as "loss".
+    classes : the classes, or their names if they are imported at the first use.
+    accept : validates a component, and returns it or an equivalent one, or raises InputError.
+    base : the common base class, if there is one; other objects are rejected.
+    load : a function that returns the class of a name in `classes`.
 
     Examples
     --------
@@ -71,13 +71,13 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return [cls if isinstance(cls, str) else cls.__name__ for cls in self._classes.values()]
 
     def lookup(self, name: object, what: str | None = None, also: Iterable[str] = ()) -> type[T]:
-        """The class of a name, or UnknownNameError with the nearest one; `also` are names that others answer to."""
+        """The class of a name, or UnknownNameError with the nearest name; `also` are further names to suggest."""
         if name not in self:
             raise UnknownNameError(what or self.what, str(name), [*self, *also])
         return self[str(name)]
 
     def make(self, spec: object, *arguments: object, also: Iterable[str] = ()) -> T:
-        """A component from its name, with `arguments` and otherwise default parameters, or the object that is given."""
+        """A component from its name, with `arguments` and otherwise default parameters, or the given object itself."""
         if isinstance(spec, str):
             cls = self.lookup(spec, also=also)
             missing = required(cls)[len(arguments) :]
@@ -93,18 +93,18 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return self.accept(spec)
 
     def accept(self, component: Any) -> T:
-        """The component made sound, or InputError."""
+        """The validated component, or InputError."""
         if self._base is not None and not isinstance(component, self._base):
             raise InputError(f"{self.what} must be a name or a {self._base.__name__} object, got {component!r}.")
         return component if self._accept is None else self._accept(component)
 
     def name_of(self, component: object) -> str | None:
-        """The name of its class; None if that is not one of these."""
+        """The name of its class; None if the class is not registered."""
         name = snake_case(type(component).__name__)
         return name if name in self and self[name] is type(component) else None
 
     def written_name(self, component: object) -> str:
-        """The name under which a file has it, which only these components have."""
+        """The name of the component in files; InputError if its class is not registered."""
         name = self.name_of(component)
         if name is None:
             raise InputError(
@@ -115,7 +115,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     def parameters(self, component: Any) -> dict[str, Any]:
         """The component as plain data, for model files: {"name": ..., parameters}.
 
-        They are the parameters of its constructor, or what its method `saved` says.
+        These are the parameters of its constructor, or what its method `saved` returns.
         """
         name = self.written_name(component)
         if hasattr(component, "saved"):
@@ -128,7 +128,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return value if self.name_of(value) is None else self.parameters(value)
 
     def from_parameters(self, data: Mapping[str, Any]) -> T:
-        """The inverse: whatever does not make a sound component raises."""
+        """The inverse; raises an error if the data do not define a valid component."""
         cls = self.lookup(data.get("name"))
         values = {
             key: self.from_parameters(value) if isinstance(value, dict) else value
@@ -143,7 +143,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
 
 def snake_case(name: str) -> str:
-    """The name of a class as the name of a component.
+    """The name of a component from the name of its class.
 
     >>> [snake_case(name) for name in ("ElasticNet", "TopK", "ROCArea", "L1Ball", "LBFGS", "NewtonCG")]
     ['elastic_net', 'top_k', 'roc_area', 'l1_ball', 'lbfgs', 'newton_cg']
@@ -152,24 +152,24 @@ def snake_case(name: str) -> str:
 
 
 def required(cls: type) -> list[str]:
-    """The parameters without a default."""
+    """The names of the parameters without a default."""
     return [one.name for one in inspect.signature(cls).parameters.values() if one.default is one.empty]
 
 
 def call_of(cls: type) -> str:
-    """How an object of the class is made, with the names of the parameters that have no default."""
+    """The constructor call as text, with the names of the parameters without a default."""
     return f"{cls.__name__}({', '.join(required(cls)) or '...'})"
 
 
 def home_of(cls: type) -> str:
-    """The package in which users find the class."""
+    """The package from which users import the class."""
     return ".".join(cls.__module__.split(".")[:2])
 
 
 def classes_in(namespace: Mapping[str, Any], belongs: type[T] | Callable[[type], bool]) -> list[type[T]]:
-    """The classes of a family among the names that its package has imported: an import is all that registers one.
+    """The component classes among the names that a package has imported, so that importing a class registers it.
 
-    They are those that inherit from a base, or that a function tells.
+    These are the classes that inherit from a base, or for which a function returns True.
     """
     found: list[type[T]] = []
     for thing in namespace.values():
@@ -181,7 +181,7 @@ def classes_in(namespace: Mapping[str, Any], belongs: type[T] | Callable[[type],
 
 
 def public_names(registry: Registry[Any], *others: str | type | Callable[..., Any]) -> list[str]:
-    """The `__all__` of a package: the classes of its registry, and others; first constants, then classes, then functions."""
+    """The `__all__` of a package: the registered classes and others; first constants, then classes, then functions."""
 
     def order(name: str) -> tuple[int, str]:
         return 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2, name

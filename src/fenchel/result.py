@@ -1,6 +1,6 @@
-"""What a solve returns: frozen data with no logic beyond the gap.
+"""The result of a solve: frozen data.
 
-The status is decided from the recomputed certificate, never from the solver's opinion.
+The status follows from the recomputed certificate, never from the values that the solver reported.
 """
 
 from __future__ import annotations
@@ -12,21 +12,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from fenchel.extension_points import provider
 from fenchel.result_html import certificate_html, result_html
 
 if TYPE_CHECKING:
     from fenchel.problems.scalar import Problem
+    from fenchel.proofs import Ball, Staleness, Support
 
 
 class Status(Enum):
     """How a solve ended. The value of a member is the advice to the user."""
 
     CERTIFIED = "The recomputed relative gap is at most tol."
-    MAX_ITER = "The iteration limit came before the tolerance: raise max_iter, or accept the gap that is certified."
-    MAX_TIME = "The time limit came before the tolerance: raise max_time, or accept the gap that is certified."
+    MAX_ITER = "The iteration limit came before the tolerance: raise max_iter, or accept the certified gap."
+    MAX_TIME = "The time limit came before the tolerance: raise max_time, or accept the certified gap."
     STALLED = (
         "The gap no longer shrinks: tol is below what rounding allows for these data (see certificate.floor), "
         "or the problem is too ill-conditioned for this solver; try another solver, scale the features or raise alpha."
+    )
+    DECIDED = (
+        "No decision on the rows of `until` can change, although the gap is above tol: continue with start=result."
     )
     NONFINITE = "The solver met an infinite or undefined number: scale the features, or try another solver."
     INTERRUPTED = "Interrupted from the keyboard; the best iterate so far was kept and certified."
@@ -101,11 +106,11 @@ class Certificate:
 
 
 class Iterate(NamedTuple):
-    """What a solver yields. `dual_point` None means: the slopes of the losses at this iterate.
+    """What a solver yields. If `dual_point` is None, the dual point consists of the slopes of the losses at this iterate.
 
-    `primal` None means: not evaluated this time. `dual` is the solver's own estimate (NaN when it has none); the loop
-    believes only the recomputed one. `dual_point` may be a function that makes it when asked. `memory` makes all that the
-    solver needs to go on from here exactly, as plain data and arrays, for a checkpoint; None: it cannot tell.
+    `primal` is None if it was not evaluated. `dual` is the solver's own estimate (NaN if it has none), which only decides when
+    the certificate is recomputed. `dual_point` may be a function that computes it on demand. `memory` returns the state, as
+    plain data and arrays for a checkpoint, from which the solver can continue exactly; None if there is none.
     """
 
     coef: np.ndarray
@@ -117,7 +122,7 @@ class Iterate(NamedTuple):
 
 
 class TracePoint(NamedTuple):
-    """One row of the history: what the solver believed, and when."""
+    """One entry of the history: the values that the solver reported, and when."""
 
     iteration: int
     passes: float
@@ -141,13 +146,13 @@ class Result:
         scores (n, m): an array, or, from `BlockAscent` with many scores, a `scipy.sparse.csr_matrix`.
     certificate : Certificate, recomputed from the definitions.
     status : Status; ``status.advice`` says what to do.
-    tol : the relative gap that was asked for.
+    tol : the requested relative gap.
     n_iter, passes, seconds : iterations, passes over the data and wall time, certificate included, compilation not.
     trace : tuple of TracePoint.
     solver : the solver that was used; `reason` says why it was chosen.
     settings : max_iter, max_time and threads of the solve, and its solvers with their parameters.
-    compile_seconds : what compiling kernels took during the solve, or reading those that were compiled before from disk. The
-        first solve of its kind on a machine has to wait for it; `seconds` and `max_time` do not count it.
+    compile_seconds : time spent during the solve on compiling kernels, or on reading compiled kernels from disk. Only the first
+        solve of its kind on a machine has to compile; `seconds` and `max_time` exclude this time.
     """
 
     coef: np.ndarray
@@ -173,7 +178,7 @@ class Result:
 
     @property
     def advice(self) -> str:
-        """What to do, in a sentence or two: that of the status, with the rounding floor if tol is below it."""
+        """What to do: the advice of the status, with the rounding floor if tol is below it."""
         c = self.certificate
         asked = self.tol * abs(c.primal)
         if self.status is not Status.STALLED or not asked < c.floor < np.inf:
@@ -186,13 +191,36 @@ class Result:
 
     @property
     def digest(self) -> str:
-        """sha256 of the data and the problem that was solved (computed when asked for)."""
+        """sha256 of the data and the problem that was solved (computed at the first access)."""
         return self.problem.digest
+
+    def ball(self) -> Ball:
+        """A region that holds the exact optimum: every certificate of a strongly convex regularizer proves one."""
+        return provider("proofs").ball(self)
+
+    def certain(self, X: Any, offset: Any = None) -> np.ndarray:
+        """Whether the exact optimum puts each row into the same class as this result; True is a proof."""
+        return provider("proofs").certain(self, X, offset)
+
+    def support(self) -> Support:
+        """The coefficients that are proven to be zero, positive or negative at the exact optimum."""
+        return provider("proofs").support(self)
+
+    def staleness(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Staleness:
+        """How far new rows, added to those of the problem, can move coefficients and scores at most."""
+        return provider("proofs").staleness(self, X, y, sample_weight, offset)
 
     def __str__(self) -> str:
         return (
             f"{self.status.name} by {self.solver} in {self.n_iter} iterations, {self.passes:.4g} passes, "
             f"{self.seconds:.3g} s: {self.certificate}"
+        )
+
+    def __repr__(self) -> str:
+        shape = " x ".join(map(str, np.shape(self.coef))) or "1"
+        return (
+            f"Result({self.status.name} by {self.solver}: {shape} coefficients, objective {self.certificate.primal:.6g}, "
+            f"relative gap {self.certificate.relative_gap:.2g})"
         )
 
     def _repr_html_(self) -> str:

@@ -1,1 +1,5 @@
-"""The duality-gap certificate, recomputed from the definitions. Imports problems and what they are made of, never a solver."""
+"""Duality-gap certificates, recomputed from the definitions with loops of their own.
+
+One module for each family of losses; `assemble` puts the parts together, and `independent` is a second implementation in plain
+Python. May import problems and their components (losses, regularizers, data), but no oracle, engine or solver.
+"""

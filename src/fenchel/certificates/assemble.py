@@ -1,10 +1,10 @@
-"""The certificate, assembled from what the rows add to it: trusted code, the same for all families, engines and workers.
+"""The certificate, assembled from the shares of blocks of rows: trusted code, the same for all families, engines and workers.
 
 P = risk + R(w)  and  D = gain - R*(v)  <=  P,
 
-where the risk, the gain and v are sums over rows. A `Share` holds these sums for some of the rows; the family computes it from
-its definitions, at a dual point that is feasible but for R*. Here the shares of all rows meet the regularizer: where R* is an
-indicator, v is scaled down into its domain, and the rounding of both values is bounded.
+where the risk, the gain and v are sums over rows. A `Share` holds these sums for some of the rows; the module of the family
+computes it from the definitions, at a dual point that is feasible except for the domain of R*. This module adds the
+regularizer: if R* is an indicator, v is scaled into its domain. It also bounds the rounding errors of both values.
 """
 
 from __future__ import annotations
@@ -16,40 +16,42 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.certificates.passes import EPS
+from fenchel.problems.scalar import Problem
+from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.certified import certified_regularizer
 from fenchel.regularizers.feature_weights import penalised_part
 from fenchel.result import Certificate
 
-SAFETY = 4.0  # roundings per term that the floor allows for
+SAFETY = 4.0  # number of roundings per term that the floor allows for
 
 Terms = tuple[float, ...]  # One number per block, added at the end, so that the sum is rounded once.
 
 
 class Share(NamedTuple):
-    """What some rows add to P and D, and the magnitudes to which the rounding errors are proportional."""
+    """The contribution of some rows to P and D, and the magnitudes to which its rounding errors are proportional."""
 
     v: np.ndarray
     gain: Terms = (0.0,)
     gain_size: Terms = (0.0,)
     spread: Terms = (0.0,)  # the magnitude of the terms of v
-    balance: np.ndarray = np.zeros(1)  # sum p u, which must be 0 where intercepts are free
+    balance: np.ndarray = np.zeros(1)  # sum p u, which must be 0 if intercepts are free
     risk: Terms = (0.0,)
     risk_size: Terms = (0.0,)
-    score_size: Terms = (0.0,)  # what the rounding of the scores contributes to P and D
-    charge: float = 0.0  # what was taken off v along unpenalised directions, times the coefficients there
+    score_size: Terms = (0.0,)  # the effect of rounding errors of the scores on P and D
+    charge: float = 0.0  # what was removed from v along unpenalised directions, times the coefficients there
 
     def scaled(self, scale: float) -> Share:
-        """The share of a dual point whose gain is linear, scaled towards the plane 0; the sizes stay, on the safe side."""
+        """The share at a multiple of a dual point whose gain is linear; magnitudes are not scaled, which is conservative."""
         return self._replace(v=scale * self.v, gain=tuple(scale * gain for gain in self.gain))
 
     def with_one_size(self) -> Share:
-        """The share with the sizes of the risk and the scores counted as the gain's, which is on the safe side."""
+        """The share with the magnitudes of the risk and of the scores added to those of the gain, which is conservative."""
         total = size_of(self.risk_size) + size_of(self.gain_size) + size_of(self.score_size)
         return self._replace(risk_size=(0.0,), gain_size=(total,), score_size=(0.0,))
 
 
 class Bound(NamedTuple):
-    """D, the scale that the dual point needed, its share then, and R*(v)."""
+    """D, the scale of the dual point, its share at that scale, and R*(v)."""
 
     dual: float
     scale: float
@@ -57,7 +59,7 @@ class Bound(NamedTuple):
     conjugate: float
 
 
-def lower_bound(regularizer: Any, share: Share, scaled: Callable[[float], Share] | None = None) -> Bound:
+def lower_bound(regularizer: Regularizer, share: Share, scaled: Callable[[float], Share] | None = None) -> Bound:
     """D from the share of all rows; `scaled(scale)` is that of the dual point times a scale, by default `Share.scaled`, and
     has a v at which R* is finite.
 
@@ -84,7 +86,7 @@ def none_like(share: Share) -> Share:
 
 
 def assemble(
-    problem: Any,
+    problem: Problem,
     w: np.ndarray,
     share: Share,
     scaled: Callable[[float], Share] | None = None,
@@ -108,19 +110,24 @@ def assemble(
     )
     sizes = risk_size + abs(regular) + (gain_size + abs(found.conjugate)) + score_size
     hidden = blur(given, share.v, EPS * spread, gain_size) if found.dual > -np.inf else 0.0
+    if hasattr(given, "infeasibility") and found.dual > -np.inf:
+        hidden += given.infeasibility(w, share.v)
     balance = float(np.abs(share.balance).max()) * max(1.0, intercept) if problem.has_intercept else 0.0
     floor = SAFETY * EPS * depth * sizes + SAFETY * hidden + balance + share.charge
     primal, floor = (primal if primal == primal else np.inf), (floor if np.isfinite(floor) else np.inf)
     return Certificate(float(primal), float(found.dual), problem.basis, float(floor)), found.scale
 
 
-def blur(regularizer: Any, v: np.ndarray, error: float, magnitude: float) -> float:
-    """How much D may lose if every v_j is off by `error`: through a larger R*, or through scaling back into its domain."""
+def blur(regularizer: Regularizer, v: np.ndarray, error: float, magnitude: float) -> float:
+    """The loss of D if every v_j has an error of `error`: through a larger R*, or through scaling into its domain."""
     worst = [penalised_part(regularizer, moved) for moved in regularizer.perturbed(v, error)]
-    rise = max(map(regularizer.conjugate, worst)) - regularizer.conjugate(v)
+    here = regularizer.conjugate(v)
+    rise = max(map(regularizer.conjugate, worst)) - here
     if np.isfinite(rise):
         return max(rise, 0.0)
-    return (1.0 - min(map(regularizer.dual_scale, worst))) * magnitude or np.inf
+    scale = min(map(regularizer.dual_scale, worst))
+    rise = max(regularizer.conjugate(scale * moved) for moved in worst) - here  # not 0 where R* is linear in its domain
+    return (1.0 - scale) * magnitude + max(rise, 0.0) if np.isfinite(rise) and scale < 1.0 else np.inf
 
 
 def sum_of(totals: Sequence[float]) -> float:

@@ -2,10 +2,10 @@
 
 For a differentiable loss the slopes at w are the dual point of w, and the gap they give shrinks with the square of the
 distance to the optimum. A nonsmooth loss has many subgradients at a nonsmooth point, and an optimal w has many rows exactly
-there: the right mixture must be found. Candidates are the slopes of the smoothed losses; for regularizers with a quadratic
-part the mixture at the nonsmooth points that fits -sum_i p_i u_i x_i = grad R(w) best, and exact coordinate steps from the
-best of all; for L1 the mixture that is best among those with |sum_i p_i u_i x_ij| <= alpha, a linear program. Nothing here is
-trusted: `certify` recomputes D at whatever comes out.
+there: the right combination must be found. Candidates are the slopes of the smoothed losses; for regularizers with a quadratic
+part the combination at the nonsmooth points that fits -sum_i p_i u_i x_i = grad R(w) best, and exact coordinate steps from the
+best of all; for L1 the best combination with |sum_i p_i u_i x_ij| <= alpha, a linear program. Nothing here is trusted:
+`certify` recomputes D at the result.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from fenchel.certificates.passes import slopes_pass
 from fenchel.certificates.scalar import (
     Certifier,
+    DualValue,
     accept_duals,
     certificate,
     dual_value,
@@ -27,9 +28,12 @@ from fenchel.certificates.scalar import (
 )
 from fenchel.compile.kernel import kernel
 from fenchel.data.rows import axpy, mapped_dot, sqnorm
+from fenchel.data.types import Matrix
 from fenchel.losses.protocol import dual_step, slope
-from fenchel.mirror_maps.coordinatewise import Identity, Soft
+from fenchel.mirror_maps.coordinatewise import Coordinatewise, Identity, Soft
+from fenchel.problems.scalar import Problem
 from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.regularizers.base import Regularizer
 
 SMOOTHINGS = 10.0 ** np.arange(-9, 1)
 ROUNDS = 30
@@ -37,11 +41,14 @@ SWEEPS = 200  # per round
 MOST_PASSES, MOST_VISITS = (
     30,
     5_000_000,
-)  # of coordinate steps: so many passes over the data, or steps if those are more
-GOOD = 1e-9  # relative gap at which improving stops
-NEAR = 10.0 ** np.arange(-10, -1)  # how near to a nonsmooth point, relative to the scores, counts as at it
+)  # limit of coordinate steps: so many passes over the data, or so many steps if that is more
+GOOD = 1e-9  # relative gap at which the improvement stops
+NEAR = 10.0 ** np.arange(-10, -1)  # distances from a nonsmooth point, relative to the scores, that count as being at it
 FEW = 5_000_000  # numbers in the least-squares problem of the nonsmooth points
-LARGEST_PROGRAM, LONGEST = 500_000, 10.0  # numbers in a linear program of the kinks, and seconds that it may take
+LARGEST_PROGRAM, LONGEST = (
+    500_000,
+    10.0,
+)  # maximum number of entries and of seconds of the linear program at nonsmooth points
 
 
 @kernel
@@ -67,8 +74,8 @@ def ascend(loss, rows, y, p, offset, transfer, order, inverse_strength, inverse_
     return b
 
 
-def best_dual_point(problem: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
-    """A dual point whose D is as high as can be had cheaply."""
+def best_dual_point(problem: Problem, coef: np.ndarray, intercept: float) -> np.ndarray:
+    """A dual point with a high D, found at moderate cost."""
     u = slopes_at(problem, coef, intercept)
     if problem.smooth_loss:
         return u
@@ -97,7 +104,7 @@ def best_dual_point(problem: Any, coef: np.ndarray, intercept: float) -> np.ndar
     return best.point
 
 
-def _quadratic_part(regularizer: Any) -> tuple[float, Any] | None:
+def _quadratic_part(regularizer: Regularizer) -> tuple[float, Any] | None:
     """(strength, transfer) of a regularizer strength/2 |w|^2 + threshold |w|_1."""
     if getattr(regularizer, "weights", None) is not None:
         return None
@@ -110,12 +117,12 @@ def _quadratic_part(regularizer: Any) -> tuple[float, Any] | None:
 
 
 def _fitted_at_nonsmooth_points(
-    problem: Any, coef: np.ndarray, z: np.ndarray, spread: float, strength: float
+    problem: Problem, coef: np.ndarray, z: np.ndarray, spread: float, strength: float
 ) -> Iterator[Any]:
     """Slopes at z, those of the rows near a nonsmooth point fitted to the gradient of R between the slopes on either side.
 
     At the optimum grad R(w) = -sum_i p_i u_i x_i on the columns where R is differentiable, and sum_i p_i u_i = 0 with a
-    free intercept: bounded least squares in the u_i of the nonsmooth points, for every set of rows that a nearness gives.
+    free intercept: bounded least squares in the u_i of the nonsmooth points, for the set of rows within each distance.
     """
     from scipy.optimize import lsq_linear
 
@@ -132,13 +139,14 @@ def _fitted_at_nonsmooth_points(
         yield u
 
 
-def _programmed_at_kinks(problem: Any, z: np.ndarray, spread: float, primal: float) -> Iterator[np.ndarray]:
+def _programmed_at_kinks(problem: Problem, z: np.ndarray, spread: float, primal: float) -> Iterator[np.ndarray]:
     """Slopes at z, those of the rows near a nonsmooth point chosen by the linear program
 
     min over u, t >= 0 of sum_i p_i u_i (z_i - offset_i) + |P| t, |v_j| <= (1 + t) alpha, v = -sum_i p_i u_i x_i,
 
     and sum_i p_i u_i = 0 with a free intercept. The first sum is -D up to a constant, as loss*(u) = u z - loss(z) for every u
-    between the slopes at a kink, and the second about what D loses when u is scaled by 1 / (1 + t) into the domain of R*.
+    between the slopes at a nonsmooth point, and the second term is about the loss of D when u is scaled by 1 / (1 + t) into the
+    domain of R*.
     """
     from scipy.optimize import linprog
 
@@ -160,9 +168,9 @@ def _programmed_at_kinks(problem: Any, z: np.ndarray, spread: float, primal: flo
             yield u
 
 
-def _kinks(problem: Any, z: np.ndarray, spread: float, most: int) -> Iterator[tuple[np.ndarray, ...]]:
-    """(rows near a nonsmooth point, the slopes of all rows on either side, those of the others with 0 for these), for every
-    set of rows that a nearness gives, up to `most` rows."""
+def _kinks(problem: Problem, z: np.ndarray, spread: float, most: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """(rows near a nonsmooth point, the slopes of all rows on either side, the slopes with 0 for these rows), for the set of
+    rows within each distance, up to `most` rows."""
     before = 0
     for near in NEAR * spread:
         low, high = _slopes(problem, z - near), _slopes(problem, z + near)
@@ -176,21 +184,22 @@ def _kinks(problem: Any, z: np.ndarray, spread: float, most: int) -> Iterator[tu
         yield free, low, high, u
 
 
-def _slopes(problem: Any, z: np.ndarray) -> np.ndarray:
+def _slopes(problem: Problem, z: np.ndarray) -> np.ndarray:
     u = np.empty(problem.n)
     slopes_pass(problem.compiled_loss, problem.y, z, u)
     return u
 
 
-def _dense(X: Any) -> np.ndarray:
+def _dense(X: Matrix) -> np.ndarray:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
 
 
-def _coordinate_steps(problem: Any, intercept: float, best: Any, strength: float, transfer: Any) -> Any:
+def _coordinate_steps(
+    problem: Problem, intercept: float, best: DualValue, strength: float, transfer: Coordinatewise
+) -> DualValue:
     """Rounds of sweeps over the rows that still move, each round evaluated by the true dual value.
 
-    Of many rows a number of passes is the most that is spent: far from the optimum no dual point is good, however long one
-    looks for it.
+    The number of passes is limited, because far from the optimum every dual point is poor.
     """
     rng = np.random.default_rng(0)
     u, p = best.point.copy(), problem.weights
@@ -219,12 +228,12 @@ def _coordinate_steps(problem: Any, intercept: float, best: Any, strength: float
     return best
 
 
-def _norms(problem: Any) -> np.ndarray:
+def _norms(problem: Problem) -> np.ndarray:
     X = problem.X
     return np.asarray((X.multiply(X) if hasattr(X, "multiply") else X * X).sum(axis=1), dtype=float).ravel()
 
 
-def _combined(problem: Any, u: np.ndarray) -> np.ndarray:
+def _combined(problem: Problem, u: np.ndarray) -> np.ndarray:
     return -np.asarray(problem.X.T @ (problem.weights * u), dtype=float).ravel()
 
 

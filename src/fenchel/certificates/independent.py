@@ -9,14 +9,14 @@ sum is a `math.fsum`, which rounds once.
     D       = constant of the dual point - R*(v)     D <= P(w', b') for all w', b'
 
 A dual point is checked, not repaired: where it is outside the domain of a conjugate, D is -inf. Three small things are allowed
-for, because a feasible point is never feasible to the last bit: it is scaled down into the domain of R*; what is missing to
-sum p u = 0 for a free intercept is multiplied by the intercept and added to the floor, and likewise what is missing to v = 0
-along unpenalised directions; and so is the rounding of all sums.
+for, because points are feasible up to rounding only: it is scaled into the domain of R*; the deviation from sum p u = 0 for a
+free intercept is multiplied by the intercept and added to the floor, and so is the deviation from v = 0 along unpenalised
+directions, and the rounding of all sums.
 
     family                dual point                                 constant, v
     one score per row     u_i                                        -sum p (loss*(u) - u offset),  -sum p u x
     several scores        u_i, a vector                              -sum p loss*(u),  -sum p x u'
-    several, own loss     tangents of the loss at matrices of scores  sum p a (loss(Z) - <u, Z>),  -sum p a x u'
+    several, custom loss  tangents of the loss at matrices of scores  sum p a (loss(Z) - <u, Z>),  -sum p a x u'
     measure               tangents at vectors of scores               sum a (M(z) - <g, z>),  -X' sum a g
     structured, hinge     labels with weights, or marginals          sum p a L(y),  -sum p a f (phi(y) - phi(gold))
     structured, log       Gibbs distributions at coefficients w_k    sum a (M(w_k) - <g, w_k>),  -sum a g
@@ -26,7 +26,8 @@ along unpenalised directions; and so is the rounding of all sums.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,28 +43,40 @@ from fenchel.certificates.independent_sums import (
     towards_zero,
     weighted_sum,
 )
+from fenchel.certificates.rigorous import rigorous_certificate
 from fenchel.compile.dispatch import is_builtin
 from fenchel.compile.kernel import interpreted
 from fenchel.errors import InputError
 from fenchel.losses import derived
 from fenchel.losses.protocol import conjugate, slope, value
 from fenchel.multiclass.protocol import slopes
-from fenchel.regularizers.base import is_trusted
+from fenchel.problems.measure import SetProblem
+from fenchel.problems.scalar import Problem
+from fenchel.problems.vector import VectorProblem
+from fenchel.regularizers.base import Regularizer, is_trusted
 from fenchel.result import Certificate
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def check_proof(problem: Any, coef: Any, intercept: Any = 0.0, dual_point: Any = None) -> Certificate:
+
+def check_proof(
+    problem: Problem, coef: ArrayLike, intercept: ArrayLike = 0.0, dual_point: Any = None, rigorous: bool = False
+) -> Certificate:
     """Recompute a certificate in plain Python, independently of all compiled code: P(coef, intercept), and D(dual_point).
 
     Parameters
     ----------
     problem : the `Problem` (not one on a cluster).
     coef, intercept : as in a `Result`.
-    dual_point : as in a `Result`. None: the slopes of the losses at coef, which prove little unless the loss is smooth.
+    dual_point : as in a `Result`. None: the slopes of the losses at coef, which give a poor bound unless the loss is smooth.
+    rigorous : bounds in real arithmetic, by exact rational numbers: P rounded up, D rounded down, and a floor of 0. For losses
+        of one score with L2, L1 or ElasticNet. The weights are the p_i as the problem holds them.
 
     Returns
     -------
-    Certificate, of basis "independent". Time grows with the stored values of X: about a second for a million.
+    Certificate, of basis "independent" (rigorous: "exact arithmetic"). Time grows with the stored values of X: about a second
+    for a million.
 
     Examples
     --------
@@ -76,16 +89,20 @@ def check_proof(problem: Any, coef: Any, intercept: Any = 0.0, dual_point: Any =
     False
     """
     if problem.remote:
-        raise InputError("the independent checker needs the rows here: it cannot check data on a cluster")
+        raise InputError("the independent checker needs the rows in this process: it cannot check data on a cluster")
+    if problem.is_kernel and (problem.is_vector or problem.is_measure):
+        raise InputError("with a kernel, the independent checker knows losses of one score only: use fenchel.certify")
     if problem.is_kernel:
-        w, b = np.asarray(coef, dtype=float), float(intercept)
+        w, b = np.asarray(coef, dtype=float), float(np.asarray(intercept, dtype=float))
     else:
         w, b = problem.variables(coef, intercept)
     with interpreted(), np.errstate(all="ignore"):
+        if rigorous:
+            return rigorous_certificate(problem, w, b, dual_point)
         if problem.is_kernel:
             return _kernel_certificate(problem, w, b, dual_point)
         risk, plane = next(check for holds, check in FAMILIES if holds(problem))(problem, w, b, dual_point)
-        if problem.is_vector:  # free intercepts are the last variables
+        if isinstance(problem, VectorProblem):  # free intercepts are the last variables
             penalised = problem.features * problem.outputs
             return _assembled(
                 problem.penalty, w[:penalised], float(np.max(np.abs(w[penalised:]), initial=0.0)), risk, plane
@@ -93,8 +110,8 @@ def check_proof(problem: Any, coef: Any, intercept: Any = 0.0, dual_point: Any =
         return _assembled(problem.regularizer, w, abs(b), risk, plane)
 
 
-def _assembled(penalty: Any, w: np.ndarray, b: float, risk: Risk, plane: Plane) -> Certificate:
-    """P and D, and what rounding can hide in P - D."""
+def _assembled(penalty: Regularizer, w: np.ndarray, b: float, risk: Risk, plane: Plane) -> Certificate:
+    """P and D, and the rounding floor of P - D."""
     regular = float(penalty.value(w))
     constant, size = plane.constant, plane.size
     v, charge = _penalised(penalty, plane.v, w)
@@ -111,15 +128,17 @@ def _assembled(penalty: Any, w: np.ndarray, b: float, risk: Risk, plane: Plane) 
     ends, conjugate_value = [float(penalty.conjugate(x)) for x in outward], float(penalty.conjugate(v))
     if math.isfinite(max(ends)):
         hidden = max(0.0, max(ends) - conjugate_value)
-    else:  # at the end of the domain of R*: the point would be scaled down by so much
+    else:  # at the boundary of the domain of R*, the point would be scaled by this factor
         hidden = (1.0 - min(float(penalty.dual_scale(x)) for x in outward)) * size
+    if hasattr(penalty, "infeasibility") and math.isfinite(conjugate_value):
+        hidden += penalty.infeasibility(w, v)
     floor = SAFETY * UNIT * (risk.size + size + abs(regular) + abs(conjugate_value)) + hidden
     floor += plane.imbalance * max(1.0, b) + charge
     return _certificate(risk.value + regular, constant - conjugate_value, floor)
 
 
-def _penalised(penalty: Any, v: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, float]:
-    """(v without its part along unpenalised directions, what that part can contribute at coefficients such as w)."""
+def _penalised(penalty: Regularizer, v: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, float]:
+    """(v without its component along unpenalised directions, the contribution of that component at coefficients like w)."""
     find = getattr(penalty, "unpenalised", None)
     N = None if find is None or not np.isfinite(v).all() else find(v.size)
     if N is None:
@@ -139,18 +158,18 @@ def _refused(primal: float) -> Certificate:
     return _certificate(primal, -math.inf, math.inf)
 
 
-def _refuse_false_conjugate(penalty: Any, w: np.ndarray, v: np.ndarray) -> None:
-    """A user's own R* is compared with v'w - R(w) at several w."""
+def _refuse_false_conjugate(penalty: Regularizer, w: np.ndarray, v: np.ndarray) -> None:
+    """Compare the R* of a custom regularizer with v'w - R(w) at several w."""
     bound, rng = float(penalty.conjugate(v)), np.random.default_rng(1)
     for x in (w, v, np.zeros(v.size), *(t * rng.standard_normal(v.size) for t in (0.01, 1.0, 100.0))):
         below = float(v @ x) - float(penalty.value(x))
         if below > bound + 1e-9 * (abs(bound) + float(np.abs(v) @ np.abs(x)) + abs(float(penalty.value(x)))):
             raise InputError(
-                f"conjugate of {type(penalty).__name__} is wrong: it is {bound:.6g} where it is {below:.6g} at least"
+                f"conjugate of {type(penalty).__name__} is wrong: it is {bound:.6g}, but it must be at least {below:.6g}"
             )
 
 
-def _one_score(problem: Any, w: np.ndarray, b: float, u: Any) -> tuple[Risk, Plane]:
+def _one_score(problem: Problem, w: np.ndarray, b: float, u: Any) -> tuple[Risk, Plane]:
     Z, reach = scores(problem.X, w[:, None], problem.offset[:, None] + b)
     risk, u = _scalar_risk(problem, Z[:, 0], reach[:, 0], u)
     constant, size = _scalar_constant(problem, u)
@@ -159,11 +178,11 @@ def _one_score(problem: Any, w: np.ndarray, b: float, u: Any) -> tuple[Risk, Pla
     return risk, Plane(constant, size, *v, lambda scale: _scalar_constant(problem, scale * u), _imbalance(problem, a))
 
 
-def _imbalance(problem: Any, a: np.ndarray) -> float:
+def _imbalance(problem: Problem, a: np.ndarray) -> float:
     return abs(math.fsum(a)) + UNIT * math.fsum(np.abs(a)) if problem.fit_intercept else 0.0
 
 
-def _scalar_risk(problem: Any, z: np.ndarray, reach: np.ndarray, u: Any) -> tuple[Risk, np.ndarray]:
+def _scalar_risk(problem: Problem, z: np.ndarray, reach: np.ndarray, u: Any) -> tuple[Risk, np.ndarray]:
     """(risk at scores z, the dual point or, if there is none, the slopes at z)."""
     loss, y = problem.loss, problem.y.tolist()
     at = [slope(loss, float(t), q) for t, q in zip(z, y, strict=True)]
@@ -172,15 +191,15 @@ def _scalar_risk(problem: Any, z: np.ndarray, reach: np.ndarray, u: Any) -> tupl
     return Risk(total, size), np.array(at) if u is None else np.asarray(u, dtype=float)
 
 
-def _scalar_constant(problem: Any, u: np.ndarray) -> tuple[float, float]:
-    """(-sum p (loss*(u) - u offset), its size); of a user's own loss the conjugate is derived from its values."""
+def _scalar_constant(problem: Problem, u: np.ndarray) -> tuple[float, float]:
+    """(-sum p (loss*(u) - u offset), its magnitude); for a custom loss the conjugate is derived from its values."""
     star = conjugate if is_builtin(problem.loss) else derived.conjugate
     triples = zip(u.tolist(), problem.y.tolist(), problem.offset.tolist(), strict=True)
     total, size = weighted_sum(problem.weights, [star(problem.loss, t, q) - t * o for t, q, o in triples])
     return -total, size
 
 
-def _several_scores(problem: Any, w: np.ndarray, b: float, U: Any) -> tuple[Risk, Plane]:
+def _several_scores(problem: VectorProblem, w: np.ndarray, b: float, U: Any) -> tuple[Risk, Plane]:
     m, features, loss, p = problem.outputs, problem.features, problem.loss, problem.weights
     W = w.reshape(-1, m)
     shift = np.broadcast_to(W[features] if problem.free else 0.0, (problem.n, m))
@@ -211,7 +230,7 @@ def _several_scores(problem: Any, w: np.ndarray, b: float, U: Any) -> tuple[Risk
     return risk, Plane(*constant_of(1.0), *combined(problem.X, a, features), constant_of, imbalance)
 
 
-def _tangents(problem: Any, Z: np.ndarray) -> tuple[float, float, np.ndarray]:
+def _tangents(problem: VectorProblem, Z: np.ndarray) -> tuple[float, float, np.ndarray]:
     """(sum p loss(Z), its size, slopes)."""
     G = np.empty(Z.shape)
     for i in range(problem.n):
@@ -222,8 +241,8 @@ def _tangents(problem: Any, Z: np.ndarray) -> tuple[float, float, np.ndarray]:
     return total, size, G
 
 
-def _refuse_tangent_above(problem: Any, at: np.ndarray, G: np.ndarray, Z: np.ndarray) -> None:
-    """A user's own loss: no tangent lies above the loss at the scores of the coefficients."""
+def _refuse_tangent_above(problem: VectorProblem, at: np.ndarray, G: np.ndarray, Z: np.ndarray) -> None:
+    """Check for a custom loss that no tangent lies above the loss at the scores of the coefficients."""
     for i in range(problem.n):
         height, here = (float(value(problem.loss, z.copy(), problem.y[i])) for z in (at[i], Z[i]))
         rise = float(G[i] @ (Z[i] - at[i]))
@@ -231,11 +250,11 @@ def _refuse_tangent_above(problem: Any, at: np.ndarray, G: np.ndarray, Z: np.nda
             abs(height) + abs(here) + float(np.abs(G[i]) @ (np.abs(Z[i]) + np.abs(at[i])))
         ):
             raise InputError(
-                f"loss {type(problem.loss).__name__} lies below its tangent in row {i}: slopes are no subgradient"
+                f"loss {type(problem.loss).__name__} lies below its tangent in row {i}: its slopes are not a subgradient"
             )
 
 
-def _measure(problem: Any, w: np.ndarray, b: float, mixture: Any) -> tuple[Risk, Plane]:
+def _measure(problem: SetProblem, w: np.ndarray, b: float, mixture: Any) -> tuple[Risk, Plane]:
     Z, reach = scores(problem.X, w[:, None], np.zeros((problem.n, 1)))
     z, loss, g = Z[:, 0], problem.loss, np.empty(problem.n)
     long = 1.0 + math.log2(problem.n)  # sums over sorted scores run over all of them
@@ -246,7 +265,7 @@ def _measure(problem: Any, w: np.ndarray, b: float, mixture: Any) -> tuple[Risk,
     for a, at in zip(mixed(weights, loss.nonnegative), points, strict=True):
         height = float(loss.value_and_slope(at.copy(), problem.prepared, g))
         if height + float(g @ (z - at)) > risk.value + 1e-9 * (abs(height) + risk.size + float(np.abs(g) @ np.abs(at))):
-            raise InputError(f"measure {type(loss).__name__} lies below a tangent: its slopes are no subgradient")
+            raise InputError(f"measure {type(loss).__name__} lies below a tangent: its slopes are not a subgradient")
         constant += a * (height - math.fsum(g * at))
         size += a * long * (abs(height) + float(np.abs(g) @ np.abs(at)))
         slope_mixed += a * g
@@ -267,7 +286,7 @@ def _kernel_certificate(problem: Any, c: np.ndarray, b: float, u: Any) -> Certif
     return _certificate(risk.value + regular, constant - star, floor)
 
 
-FAMILIES = (
+FAMILIES: tuple[tuple[Callable[[Any], bool], Callable[..., tuple[Risk, Plane]]], ...] = (
     (lambda problem: problem.is_scalar, _one_score),
     (lambda problem: problem.is_vector, _several_scores),
     (lambda problem: problem.is_measure, _measure),

@@ -1,4 +1,4 @@
-"""The part of the independent checker (`independent.py`) that is about structured outputs."""
+"""The part of the independent checker (`independent.py`) for structured outputs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.certificates.independent_sums import Plane, Risk, exact_sum, mixed, towards_zero, weighted_sum
+from fenchel.problems.structured import StructuredProblem
 from fenchel.structured import Gibbs, Marginals, Pool
 from fenchel.structured.marginals import parts_of
 from fenchel.structured.parts import add_cliques, recover_cliques
@@ -25,7 +26,7 @@ from fenchel.structured.protocol import (
 )
 
 
-def structured_hinge(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Risk, Plane]:
+def structured_hinge(problem: StructuredProblem, w: np.ndarray, b: float, point: Any) -> tuple[Risk, Plane]:
     model, p, first = problem.model, problem.weights, problem.first
     best = np.zeros(int(first[-1]), dtype=np.int32)
     S, losses, sizes = np.empty(model.workspace_size), [], 0.0
@@ -57,8 +58,8 @@ def structured_hinge(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple
     return risk, _weighed(problem, gains, g, spread)
 
 
-def _marginal_plane(problem: Any, point: Marginals) -> Plane:
-    """Of probabilities of parts, which are first made into marginals of a distribution."""
+def _marginal_plane(problem: StructuredProblem, point: Marginals) -> Plane:
+    """The same for probabilities of parts, which are first converted to marginals of a distribution."""
     parts, g, gains = parts_of(problem.model), np.zeros(problem.d), []
     values = np.clip(np.nan_to_num(np.array(point.values, dtype=float)), 0.0, 1.0)
     S, spread, scale = np.empty(parts.workspace_size), np.zeros(problem.d), min(max(float(point.scale), 0.0), 1.0)
@@ -73,12 +74,12 @@ def _marginal_plane(problem: Any, point: Marginals) -> Plane:
     return _weighed(problem, gains, g, spread)
 
 
-def _weighed(problem: Any, gains: list[float], g: np.ndarray, spread: np.ndarray) -> Plane:
+def _weighed(problem: StructuredProblem, gains: list[float], g: np.ndarray, spread: np.ndarray) -> Plane:
     constant, size = exact_sum(gains), sum(map(abs, gains))
     return Plane(constant, size, -g, math.log2(2.0 + problem.n) * spread, towards_zero(constant, size))
 
 
-def structured_log(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Risk, Plane]:
+def structured_log(problem: StructuredProblem, w: np.ndarray, b: float, point: Any) -> tuple[Risk, Plane]:
     height, size, _ = _log_partitions(problem, w)
     weights, coefs = point if isinstance(point, Gibbs) else (np.ones(1), w[None])
     constant, sizes, slope_mixed = 0.0, 0.0, np.zeros(problem.d)
@@ -94,7 +95,7 @@ def structured_log(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[R
     return Risk(height, long * size), plane
 
 
-def _log_partitions(problem: Any, w: np.ndarray) -> tuple[float, float, np.ndarray]:
+def _log_partitions(problem: StructuredProblem, w: np.ndarray) -> tuple[float, float, np.ndarray]:
     """(sum p log-loss, its size, its gradient) at w."""
     model, p, g, w = problem.model, problem.weights, np.zeros(problem.d), np.ascontiguousarray(w, dtype=float)
     S, terms, size = np.zeros(model.workspace_size), [], 0.0

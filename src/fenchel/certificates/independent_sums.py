@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from fenchel.data.types import Matrix
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 UNIT = 2.0**-53
-SAFETY = 16.0  # roundings per term, those inside of losses and conjugates included
+SAFETY = 16.0  # roundings per term, including those inside losses and conjugates
 
 
 class Risk(NamedTuple):
-    """sum p loss at (w, b), and the sizes of all that was rounded on the way."""
+    """sum p loss at (w, b), and the magnitudes of all terms that were rounded."""
 
     value: float
     size: float
 
 
 class Plane(NamedTuple):
-    """What a dual point proves: risk(w') >= constant - <v, w'> - imbalance |b'| for all w', b'."""
+    """The bound of a dual point: risk(w') >= constant - <v, w'> - imbalance |b'| for all w', b'."""
 
     constant: float
     size: float  # of the terms of the constant
@@ -30,7 +35,7 @@ class Plane(NamedTuple):
     imbalance: float = 0.0
 
 
-def rows_of(X: Any) -> Iterator[tuple[list[int], list[float]]]:
+def rows_of(X: Matrix) -> Iterator[tuple[list[int], list[float]]]:
     """(columns, values) of every row."""
     if isinstance(X, np.ndarray):
         for row in X:
@@ -42,7 +47,7 @@ def rows_of(X: Any) -> Iterator[tuple[list[int], list[float]]]:
             yield X.indices[span].tolist(), X.data[span].astype(float).tolist()
 
 
-def scores(X: Any, W: np.ndarray, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def scores(X: Matrix, W: np.ndarray, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(X W + shift, the sums of the sizes of their terms) for W of one column per score; shift has a row per row of X."""
     Z, size, columns = np.empty(shift.shape), np.empty(shift.shape), W.T.tolist()
     for i, (at, x) in enumerate(rows_of(X)):
@@ -52,7 +57,7 @@ def scores(X: Any, W: np.ndarray, shift: np.ndarray) -> tuple[np.ndarray, np.nda
     return Z, size
 
 
-def combined(X: Any, a: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
+def combined(X: Matrix, a: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
     """(-X'a, the sums of the sizes of the terms), flat: row by row of the features x scores matrix."""
     terms: list[list[list[float]]] = [[[] for _ in range(a.shape[1])] for _ in range(d)]
     for i, (at, x) in enumerate(rows_of(X)):
@@ -69,20 +74,20 @@ def exact_sum(terms: list[float]) -> float:
 
 
 def weighted_sum(p: np.ndarray, terms: list[float]) -> tuple[float, float]:
-    """(sum p t, sum p |t|) over rows that count."""
+    """(sum p t, sum p |t|) over rows with positive weight."""
     weighted = [float(q) * t for q, t in zip(p, terms, strict=True) if q > 0.0]
     if any(t == math.inf for t in weighted):
         return math.inf, math.inf
     return exact_sum(weighted), sum(map(abs, weighted))
 
 
-def mixed(weights: Any, nonnegative: bool) -> np.ndarray:
-    """Weights of tangents: at least 0, of sum 1, or less where 0 is a lower bound, too."""
-    weights = np.maximum(np.asarray(weights, dtype=float), 0.0)
-    total = math.fsum(weights)
-    return weights / (max(total, 1.0) if nonnegative else total)
+def mixed(weights: ArrayLike, nonnegative: bool) -> np.ndarray:
+    """Weights of tangents: nonnegative with sum 1, or less if 0 is a lower bound, too."""
+    found = np.maximum(np.asarray(weights, dtype=float), 0.0)
+    total = math.fsum(found)
+    return found / (max(total, 1.0) if nonnegative else total)
 
 
 def towards_zero(constant: float, size: float) -> Callable[[float], tuple[float, float]]:
-    """Where 0 is a lower bound of the risk, too: the plane is mixed with it."""
+    """Combine the plane with the plane 0, if that is a lower bound of the risk."""
     return lambda scale: (scale * constant, size)

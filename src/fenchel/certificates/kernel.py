@@ -1,12 +1,12 @@
 """The certificate of a kernel problem, recomputed from the definitions: trusted code.
 
-The kernel is evaluated afresh for the rows that carry weight; nothing that a solver kept is used. It rests on K being
-positive semi-definite, and says so when c'Kc or (p u)'K(p u) comes out negative.
+The kernel is evaluated again for the rows with nonzero coefficients; nothing that a solver cached is used. The certificate
+rests on K being positive semidefinite, and an error is raised if c'Kc or (p u)'K(p u) is negative.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from fenchel.data.sums import add
 from fenchel.errors import InputError
 from fenchel.losses.protocol import value
 from fenchel.result import Certificate
+
+if TYPE_CHECKING:
+    from fenchel.kernel_methods.problem import KernelProblem
 
 BLOCK = 1024  # rows of K in memory at once
 
@@ -49,7 +52,7 @@ def products(gram: Any, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refuse_indefinite(why: str, name: str = "") -> NoReturn:
-    """Raise InputError: no certificate can rest on this kernel."""
+    """Raise InputError, because there is no certificate for this kernel."""
     what = f"the Gram matrix {name}" if name else "the kernel"
     raise InputError(
         f"{what} is not positive semi-definite: {why}. Use a kernel that is, or add a constant to the diagonal."
@@ -57,7 +60,7 @@ def refuse_indefinite(why: str, name: str = "") -> NoReturn:
 
 
 def square(gram_vector: np.ndarray, vector: np.ndarray, size: np.ndarray) -> tuple[float, float]:
-    """(a'Ka, what its rounding is proportional to); an error if it is below zero by more than that."""
+    """(a'Ka, the magnitude of its rounding error); an error if it is negative by more than that."""
     found, magnitude = float(vector @ gram_vector), float(np.abs(vector) @ size)
     if found < -1e-10 * magnitude:
         refuse_indefinite(f"c'Kc is {found:.3g} for a vector c")
@@ -65,7 +68,7 @@ def square(gram_vector: np.ndarray, vector: np.ndarray, size: np.ndarray) -> tup
 
 
 class SquaredNorm(NamedTuple):
-    """R = alpha/2 |f|^2 and its conjugate, each at the one function that the certificate asks for."""
+    """R = alpha/2 |f|^2 and its conjugate, each at the one function that the certificate needs."""
 
     primal: float
     dual: float
@@ -83,7 +86,9 @@ class SquaredNorm(NamedTuple):
         return (v,)  # The rounding of both squares is among the magnitudes of the share.
 
 
-def kernel_certificate(problem: Any, coef: np.ndarray, b: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
+def kernel_certificate(
+    problem: KernelProblem, coef: np.ndarray, b: float, u: np.ndarray
+) -> tuple[Certificate, np.ndarray]:
     """(certificate, feasible dual point) for f = sum_j c_j k(x_j, .), intercept b and a dual point."""
     p, alpha = problem.weights, problem.alpha
     u = feasible(problem, u)
@@ -103,20 +108,20 @@ def kernel_certificate(problem: Any, coef: np.ndarray, b: float, u: np.ndarray) 
     return assemble(problem, coef, share, intercept=abs(b), penalty=squares)[0], u
 
 
-def kernel_slopes_at(problem: Any, coef: np.ndarray, b: float) -> np.ndarray:
+def kernel_slopes_at(problem: KernelProblem, coef: np.ndarray, b: float) -> np.ndarray:
     """The slopes of all losses at f."""
     u = np.empty(problem.n)
     slopes_pass(problem.compiled_loss, problem.y, products(problem.gram, coef[:, None])[0][:, 0] + b, u)
     return u
 
 
-def best_kernel_dual(problem: Any, coef: np.ndarray, b: float) -> np.ndarray:
+def best_kernel_dual(problem: KernelProblem, coef: np.ndarray, b: float) -> np.ndarray:
     """The dual point that belongs to c, or the slopes at the scores if they are better."""
     candidates = (own_dual(problem, coef), kernel_slopes_at(problem, coef, b))
     return max(candidates, key=lambda u: kernel_certificate(problem, coef, b, u)[0].dual)
 
 
-def own_dual(problem: Any, coef: np.ndarray) -> np.ndarray:
+def own_dual(problem: KernelProblem, coef: np.ndarray) -> np.ndarray:
     """u = -alpha c / p: the dual point whose function is f."""
     p = problem.weights
     return np.divide(-problem.alpha * coef, p, out=np.zeros(problem.n), where=p > 0.0)

@@ -1,18 +1,18 @@
 """The dual value of marginals, recomputed from the definitions: trusted code, a part of `structured_certify`.
 
 D(mu) = sum_i p_i <c_i, mu_i> - R*(-g),  g = sum_i p_i (F_i mu_i - phi_i(gold)),  mu_i marginals of a distribution over labels.
-What a solver gives as mu_i is first made into marginals, by conditionals along the model's structure; nothing else is believed.
+The mu_i of a solver are first converted to exact marginals, by conditionals along the model's structure; nothing else is
+trusted.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from fenchel.compile.kernel import kernel
 from fenchel.data.sums import add
 from fenchel.errors import InputError
+from fenchel.problems.structured import StructuredProblem
 from fenchel.structured.marginals import part_starts, parts_of
 from fenchel.structured.parts import add_cliques, label_reach, recover_cliques
 from fenchel.structured.pool import Marginals
@@ -20,7 +20,7 @@ from fenchel.structured.pool import Marginals
 
 @kernel
 def structured_marginal_pass(parts, p, room, start, values, out):
-    """(sum p <c, mu>, sum p |terms of F mu - phi(gold)|); out += sum p (F mu - phi(gold)); values: mu, made into marginals."""
+    """(sum p <c, mu>, sum p |terms of F mu - phi(gold)|); out += sum p (F mu - phi(gold)); values: mu as exact marginals."""
     total, correction, spread, S = 0.0, 0.0, 0.0, np.empty(room)
     for i in range(p.size):
         mu = values[start[i] : start[i + 1]]
@@ -31,8 +31,8 @@ def structured_marginal_pass(parts, p, room, start, values, out):
     return total + correction, spread
 
 
-def weigh_marginals(problem: Any, point: Marginals) -> tuple[Marginals, float, float, np.ndarray]:
-    """(the marginals that were made of the point, sum p <c, mu>, the spread of g, g)."""
+def weigh_marginals(problem: StructuredProblem, point: Marginals) -> tuple[Marginals, float, float, np.ndarray]:
+    """(exact marginals from the point, sum p <c, mu>, the rounding magnitude of g, g)."""
     parts, values, g = parts_of(problem.model), np.array(point.values, dtype=np.float64), np.zeros(problem.d)
     values = np.clip(np.nan_to_num(values), 0.0, 1.0)  # probabilities: their sums cannot overflow
     gain, spread = structured_marginal_pass(parts, problem.weights, parts.workspace_size, point.start, values, g)
@@ -40,7 +40,7 @@ def weigh_marginals(problem: Any, point: Marginals) -> tuple[Marginals, float, f
     return Marginals(point.start, values, scale), scale * gain, scale * spread, scale * g
 
 
-def accept_marginals(problem: Any, point: Marginals) -> Marginals:
+def accept_marginals(problem: StructuredProblem, point: Marginals) -> Marginals:
     """A user's marginals, checked."""
     parts = parts_of(problem.model)
     if parts is None:

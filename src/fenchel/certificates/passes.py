@@ -1,7 +1,7 @@
-"""The compiled passes of the certificate: nobody else's, and so small that they can be read at once.
+"""The compiled passes of the certificate: used by nothing else, and short enough to be verified by reading.
 
-Sums over rows are compensated and not reordered; those within a row, whose rounding the floor bounds in any order,
-may be.
+Sums over rows are compensated and not reordered. Sums within a row may be reordered, because the floor bounds their rounding
+errors in any order.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from fenchel.data.sums import add
 from fenchel.losses.protocol import conjugate, dual_domain, slope, value
 
 EPS = float(np.finfo(float).eps)
-AT_ONCE = np.uint64(128)  # rows whose losses are found before they are added up
-# Points at which a tangent of a user's loss is compared with its value, from 2**-12 to 2**12 score sizes away
+AT_ONCE = np.uint64(128)  # rows whose losses are computed before they are added
+# distances at which tangents of a custom loss are compared with values, from 2**-12 to 2**12 times the score
 NEARBY = 14
-UNEVEN = 1e-9  # of the sizes of the numbers, by which a value may lie below a tangent
-NEAR = np.uint64(32)  # rows that are gone through twice while they are in the cache
+UNEVEN = 1e-9  # relative tolerance by which a value may lie below a tangent
+NEAR = np.uint64(32)  # rows that are read twice while they are in the cache
 
 
 @kernel(fastmath=True)
 def sized_scores(rows, offset, w, b, z, size):
-    """z_i = <x_i, w> + offset_i + b, and size_i, the sum of the sizes of its terms."""
+    """z_i = <x_i, w> + offset_i + b, and size_i, the sum of the absolute values of its terms."""
     for i in range(np.uint64(z.size)):
         product, spread = sized_dot(rows, i, w)
         z[i] = product + offset[i] + b
@@ -70,9 +70,9 @@ def subgradient_pass(loss, y, p, z):
     return z.size, np.nan
 
 
-@kernel(fastmath=True)  # a bound on roundings, which may itself be rounded in any order
+@kernel(fastmath=True)  # a bound on rounding errors, whose own additions may be reordered
 def through_pass(loss, y, p, z, size, u):
-    """sum_i p_i size_i max(|u_i|, the steepest slope within the rounding of z_i): how the scores' rounding shows in P and D."""
+    """sum_i p_i size_i max(|u_i|, the largest slope within the rounding error of z_i): the effect of that error on P and D."""
     total = 0.0
     for i in range(np.uint64(z.size)):
         reach = EPS * size[i]
@@ -85,7 +85,7 @@ def through_pass(loss, y, p, z, size, u):
 
 @kernel
 def clip_pass(loss, y, u, low, high, out):
-    """u clipped into every row's dual domain, and the ends of that, unless low is empty."""
+    """u clipped into the dual domain of every row, and the ends of the domains, unless low is empty."""
     for i in range(y.size):
         lower, upper = dual_domain(loss, y[i])
         out[i] = min(max(u[i], lower), upper)
@@ -95,7 +95,7 @@ def clip_pass(loss, y, u, low, high, out):
 
 @kernel
 def conjugate_pass(loss, y, p, offset, u):
-    """(sum p (loss*(u) - u offset), the sum of the sizes of its terms, sum p u)."""
+    """(sum p (loss*(u) - u offset), the sum of the absolute values of its terms, sum p u)."""
     total, correction, magnitude, slopes, slopes_correction = 0.0, 0.0, 0.0, 0.0, 0.0
     n, terms = np.uint64(u.size), np.empty(AT_ONCE)
     for start in range(np.uint64(0), n, AT_ONCE):
@@ -137,10 +137,10 @@ def shifted(u, low, high, shift, keep_ends):
     return min(max(u + shift, lower), upper), lower < u + shift < upper
 
 
-# The next two write nothing: where arrays lie close together, sums in a loop that writes may be in another order.
+# The next two kernels write no arrays: in a loop that writes, the order of additions can depend on how close arrays are.
 
 
-@kernel(fastmath=True)  # what this rounds, the compensated sum of `conjugate_pass` finds
+@kernel(fastmath=True)  # the compensated sum of `conjugate_pass` corrects these rounding errors
 def shift_pass(u, low, high, p, shift, keep_ends):
     """(sum p u' for the u' of `shifted`, sum p of the rows strictly inside)."""
     total, free = 0.0, 0.0
@@ -153,7 +153,7 @@ def shift_pass(u, low, high, p, shift, keep_ends):
 
 @kernel(fastmath=True)
 def reach_pass(u, low, high, p, keep_ends):
-    """(sum p |u|, the least and the greatest sum p u' of any shift)."""
+    """(sum p |u|, the smallest and the largest sum p u' of any shift)."""
     size, least, most = 0.0, 0.0, 0.0
     for i in range(np.uint64(u.size)):
         size += p[i] * abs(u[i])

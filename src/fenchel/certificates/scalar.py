@@ -1,12 +1,11 @@
-"""The certificate: P and D recomputed from the definitions, trusting nobody.
+"""The certificate of losses of one score per row: P and D recomputed from the definitions. Trusted code.
 
 P(w, b) = sum_i p_i loss(z_i, y_i) + R(w),  z_i = <x_i, w> + offset_i + b,  p_i = s_i / S
 D(u)    = sum_i p_i (u_i offset_i - loss*(u_i, y_i)) - R*(v),  v = -sum_i p_i u_i x_i,  sum_i p_i u_i = 0 if b is free
 
 D(u) <= P(w, b) for every feasible u and every (w, b), so P - D bounds the distance to the optimum. A dual point that is
-not quite feasible is first moved: clipped into the domain of loss*, balanced when the intercept is free, and scaled
-down where R* is an indicator (L1). The compiled passes are the certificate's own (`passes.py`); no kernel, engine or
-solver is imported.
+not quite feasible is first moved: clipped into the domain of loss*, balanced if the intercept is free, and scaled if R* is
+an indicator (L1). The compiled passes belong to the certificate (`passes.py`); no kernel, engine or solver is imported.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,11 +34,17 @@ from fenchel.certificates.unpenalised import balance_on, directions, free_column
 from fenchel.compile.dispatch import is_builtin, without
 from fenchel.data.accept import accept_vector
 from fenchel.data.row_blocks import map_row_blocks, map_row_ranges
+from fenchel.data.types import Rows
 from fenchel.errors import InputError
+from fenchel.problems.scalar import Problem
+from fenchel.problems.some_rows import RowProblem
 from fenchel.result import Certificate
 
-CHUNK = 4096  # rows whose share of v is added up before it joins the total: its rounding stays near that of one chunk
-WIDE = 8  # stored values in a block, at least, for each column of the sums that it makes
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+CHUNK = 4096  # rows whose contributions to v are added before they join the total, which limits rounding errors
+WIDE = 8  # minimum number of stored values in a block for each column of its sums
 MOST_SHIFTS = 200  # tried to balance a dual point
 
 
@@ -51,28 +56,28 @@ class DualValue(NamedTuple):
 
 
 class Conjugates(NamedTuple):
-    """sum p (loss*(u) - u offset), the sum of the sizes of its terms, and sum p u."""
+    """sum p (loss*(u) - u offset), the sum of the absolute values of its terms, and sum p u."""
 
     total: float
     magnitude: float
     imbalance: float
 
 
-def certified_loss(problem: Any) -> Any:
-    """The loss as the certificate evaluates it: of a user's own loss `value` and `slope` alone, the rest is derived.
+def certified_loss(problem: Problem) -> Any:
+    """The loss as the certificate evaluates it: of a custom loss it uses `value` and `slope` alone and derives the rest.
 
-    So an error in the user's `conjugate` or `dual_step` slows a solver down, but cannot make a lower bound false.
+    An error in the `conjugate` or `dual_step` of a custom loss can slow down a solver, but cannot make a lower bound wrong.
     """
     return without(problem.compiled_loss, ("conjugate", "dual_step"))
 
 
-def usable(problem: Any, u: np.ndarray) -> bool:
-    """Whether u is a point that a feasible one can be made of."""
+def usable(problem: Problem, u: np.ndarray) -> bool:
+    """Whether u can be moved to a feasible point."""
     return u.shape == (problem.n,) and bool(np.isfinite(u).all())
 
 
-def dual_value(problem: Any, u: np.ndarray) -> DualValue:
-    """D at the feasible point nearest (in the sense of `feasible`) to u; -inf if u is none."""
+def dual_value(problem: Problem, u: np.ndarray) -> DualValue:
+    """D at the feasible point nearest to u (as defined by `feasible`); -inf if there is none."""
     if not usable(problem, u):
         return DualValue(-np.inf, np.zeros(problem.n))
     u = feasible(problem, u)
@@ -87,7 +92,7 @@ def with_conjugates(share: Share, sums: Conjugates) -> Share:
     return share._replace(gain=(-sums.total,), gain_size=(sums.magnitude,), balance=np.array([sums.imbalance]))
 
 
-def rescaled(problem: Any, share: Share, u: np.ndarray) -> Callable[[float], Share]:
+def rescaled(problem: Problem, share: Share, u: np.ndarray) -> Callable[[float], Share]:
     """The share at a multiple of u."""
     return lambda scale: with_conjugates(share._replace(v=scale * share.v), conjugates(problem, scale * u))
 
@@ -97,7 +102,7 @@ def scaled_point(scale: float, u: Any) -> Any:
     return scale * u if scale < 1.0 else u
 
 
-def combined(problem: Any, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
+def combined(problem: Problem, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
     """(-sum_i p_i u_i x_i, the size that its rounding is proportional to)."""
     total, spread = np.zeros(problem.d), 0.0
     for v, more in map_row_blocks(problem.rows, problem.n, combiner(problem, p, u), least=WIDE * problem.d):
@@ -106,50 +111,50 @@ def combined(problem: Any, p: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, fl
     return total, spread
 
 
-def combiner(problem: Any, p: np.ndarray, u: np.ndarray) -> Callable[[slice, Any], tuple[np.ndarray, float]]:
+def combiner(problem: Problem, p: np.ndarray, u: np.ndarray) -> Callable[[slice, Any], tuple[np.ndarray, float]]:
     """combine_pass for some of the rows."""
     chunk = max(CHUNK, int(problem.d * problem.n / (problem.X.size if problem.X.size else 1)))
 
-    def work(span: slice, rows: Any) -> tuple[np.ndarray, float]:
+    def work(span: slice, rows: Rows) -> tuple[np.ndarray, float]:
         part, v = np.zeros(problem.d), np.empty(problem.d)
         return v, combine_pass(rows, p[span], u[span], chunk, part, v)
 
     return work
 
 
-def conjugates(problem: Any, u: np.ndarray) -> Conjugates:
+def conjugates(problem: Problem, u: np.ndarray) -> Conjugates:
     """conjugate_pass over one range of rows after the other."""
     return conjugates_of(map_row_ranges(problem.n, lambda span: conjugated(problem, span, u)))
 
 
-def conjugated(problem: Any, span: slice, u: np.ndarray) -> tuple[float, float, float]:
+def conjugated(problem: Problem, span: slice, u: np.ndarray) -> tuple[float, float, float]:
     """conjugate_pass for some of the rows."""
     loss = certified_loss(problem)
     return conjugate_pass(loss, problem.y[span], problem.weights[span], problem.offset[span], u[span])
 
 
 def conjugates_of(parts: Iterable[tuple[float, float, float]]) -> Conjugates:
-    """The sums of what `conjugated` found."""
+    """The sums of the results of `conjugated`."""
     totals, magnitudes, slopes = zip(*parts, strict=True)
     return Conjugates(sum_of(totals), sum(magnitudes), sum_of(slopes))
 
 
-def feasible(problem: Any, u: np.ndarray) -> np.ndarray:
+def feasible(problem: RowProblem, u: np.ndarray) -> np.ndarray:
     """u clipped into the domain of loss* and, if the intercept is free, moved so that sum p u = 0; also so that N'v = 0 for the
     directions N that are not penalised, if that is possible.
 
-    Rows strictly inside their domain are shifted first, all by the same amount; only if they cannot take it do the
-    others move: a row at the end of its domain is usually there for a reason.
+    Rows strictly inside their domain are shifted first, all by the same amount. Only if that is not enough, the others move,
+    too: at the optimum, a row at the end of its domain usually stays there.
     """
     N = directions(problem)
-    ends = problem.n if problem.fit_intercept or N is not None else 0  # only balancing asks for them
+    ends = problem.n if problem.fit_intercept or N is not None else 0  # only balancing needs them
     low, high, clipped = np.empty(ends), np.empty(ends), np.empty(problem.n)
     clip_pass(problem.compiled_loss, problem.y, u, low, high, clipped)
-    if (
-        N is not None
-        and (found := balance_on(free_columns(problem, N), clipped, low, high, problem.weights)) is not None
-    ):
-        return found
+    if N is not None:
+        assert isinstance(problem, Problem)  # Solvers copy rows together only if R penalises every direction.
+        found = balance_on(free_columns(problem, N), clipped, low, high, problem.weights)
+        if found is not None:
+            return found
     if not problem.fit_intercept:
         return clipped
     for keep_ends in (True, False):
@@ -197,7 +202,7 @@ def shift_to_balance(
     return shift if abs(total) <= 1e-9 * size else None
 
 
-def slopes_at(problem: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
+def slopes_at(problem: Problem, coef: np.ndarray, intercept: float) -> np.ndarray:
     """The slopes of all losses at (coef, intercept)."""
     z, size = np.empty(problem.n), np.empty(problem.n)
     primal_sums(problem, coef, intercept, z, size)
@@ -207,18 +212,18 @@ def slopes_at(problem: Any, coef: np.ndarray, intercept: float) -> np.ndarray:
 
 
 def primal_sums(
-    problem: Any, coef: np.ndarray, intercept: float, z: np.ndarray, size: np.ndarray
+    problem: Problem, coef: np.ndarray, intercept: float, z: np.ndarray, size: np.ndarray
 ) -> tuple[float, float]:
     """primal_pass over one block of rows after the other."""
 
-    def work(span: slice, rows: Any) -> tuple[float, float]:
+    def work(span: slice, rows: Rows) -> tuple[float, float]:
         return scored(problem, span, rows, coef, intercept, z[span], size[span])
 
     return risk_of(map_row_blocks(problem.rows, problem.n, work))
 
 
 def scored(
-    problem: Any, span: slice, rows: Any, coef: np.ndarray, intercept: float, z: np.ndarray, size: np.ndarray
+    problem: Problem, span: slice, rows: Rows, coef: np.ndarray, intercept: float, z: np.ndarray, size: np.ndarray
 ) -> tuple[float, float]:
     """primal_pass for some of the rows, whose scores and their sizes are written into z and size."""
     arguments = (problem.y[span], problem.weights[span], problem.offset[span], coef, intercept, z, size)
@@ -226,13 +231,13 @@ def scored(
 
 
 def risk_of(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The sums of what `scored` found."""
+    """The sums of the results of `scored`."""
     totals, magnitudes = zip(*parts, strict=True)
     return sum_of(totals), sum(magnitudes)
 
 
-def require_subgradients(problem: Any, span: slice, z: np.ndarray) -> None:
-    """Raise InputError where a value of a user's own loss lies below its tangent at one of the scores z."""
+def require_subgradients(problem: Problem, span: slice, z: np.ndarray) -> None:
+    """Raise InputError if a value of a custom loss lies below its tangent at one of the scores z."""
     if is_builtin(problem.loss):
         return
     y = problem.y[span]
@@ -245,11 +250,11 @@ def require_subgradients(problem: Any, span: slice, z: np.ndarray) -> None:
         )
 
 
-def share_of(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> Share:
-    """The share of all rows of a problem: block by block, everything that is asked of its rows while they are in the cache."""
+def share_of(problem: Problem, coef: np.ndarray, intercept: float, u: np.ndarray) -> Share:
+    """The share of all rows of a problem, block by block; everything about a block is computed while it is in the cache."""
     combine = combiner(problem, problem.weights, u)
 
-    def work(span: slice, rows: Any) -> tuple:
+    def work(span: slice, rows: Rows) -> tuple:
         z, size = np.empty(span.stop - span.start), np.empty(span.stop - span.start)
         risk = scored(problem, span, rows, coef, intercept, z, size)
         arguments = (problem.y[span], problem.weights[span], z, size, u[span])
@@ -259,7 +264,7 @@ def share_of(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) ->
 
     v, spread, through_all, risks, conjugate_sums = np.zeros(problem.d), 0.0, 0.0, [], []
     for risk, (part, more), conjugate, through in map_row_blocks(problem.rows, problem.n, work, least=WIDE * problem.d):
-        v += part  # at once: many parts of v would be much memory
+        v += part  # added immediately, because many parts of v would take too much memory
         spread += more
         through_all += through
         risks.append(risk)
@@ -272,7 +277,7 @@ def share_of(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) ->
     return with_conjugates(share, conjugates_of(conjugate_sums))
 
 
-def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
+def certificate(problem: Problem, coef: np.ndarray, intercept: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:
     """(certificate, feasible dual point) for given coefficients and a given dual point."""
     given = usable(problem, u)
     point = feasible(problem, u) if given else np.zeros(problem.n)
@@ -283,12 +288,12 @@ def certificate(problem: Any, coef: np.ndarray, intercept: float, u: np.ndarray)
     return found, scaled_point(scale, point)
 
 
-def certify(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = None) -> Certificate:
-    """How far (coef, intercept) is from the optimum of the problem, at most: a Certificate.
+def certify(problem: Problem, coef: ArrayLike, intercept: ArrayLike = 0.0, dual_point: Any = None) -> Certificate:
+    """An upper bound on the suboptimality of (coef, intercept): a Certificate.
 
-    Works for coefficients that any tool produced. With no dual point given, the best one that can be built from the
-    coefficients is used: the slopes of the losses there, improved where the loss is not differentiable. Of several scores
-    per row a dual point is an array or a sparse matrix, rows x scores.
+    It works for coefficients from any tool. If no dual point is given, the best one that can be constructed from the
+    coefficients is used: the slopes of the losses there, improved where the loss is not differentiable. For several scores
+    per row, a dual point is an array or a sparse matrix, rows x scores.
 
     Examples
     --------
@@ -303,7 +308,7 @@ def certify(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = N
     """
     certifier = certifier_of(problem)
     w, b = problem.variables(coef, intercept)
-    with np.errstate(all="ignore"):  # what overflows is found by its value
+    with np.errstate(all="ignore"):  # overflow is detected by its result
         u = (
             certifier.best_dual_point(problem, w, b)
             if dual_point is None
@@ -313,15 +318,22 @@ def certify(problem: Any, coef: Any, intercept: float = 0.0, dual_point: Any = N
 
 
 class Certifier(NamedTuple):
-    """How the certificate of one family of problems is computed, from a solver's variables."""
+    """The functions that compute certificates for one family of problems, from the variables of a solver."""
 
     certificate: Callable[..., tuple[Certificate, Any]]
     slopes_at: Callable[..., Any]
     best_dual_point: Callable[..., Any]
     accept_dual: Callable[..., Any]
+    slopes_certificate: Callable[..., tuple[Certificate, Any]] | None = None  # if that costs less than both separately
+
+    def at_slopes(self, problem: Problem, w: np.ndarray, b: float) -> tuple[Certificate, Any]:
+        """(certificate, feasible dual point) with the slopes of the losses at (w, b) as dual point."""
+        if self.slopes_certificate is not None:
+            return self.slopes_certificate(problem, w, b)
+        return self.certificate(problem, w, b, self.slopes_at(problem, w, b))
 
 
-_MODULES = {  # by the kind of problem; imported when it is met
+_MODULES = {  # by the kind of problem; imported at the first use
     "scalar": "best_dual_point",
     "vector": "vector",
     "free vector": "vector",
@@ -333,12 +345,12 @@ _MODULES = {  # by the kind of problem; imported when it is met
 }
 
 
-def certifier_of(problem: Any) -> Certifier:
-    """The certifier of the problem's family, or, of data on a cluster, the problem's own."""
+def certifier_of(problem: Problem) -> Certifier:
+    """The certifier for the family of the problem; problems on a cluster bring their own."""
     own = getattr(problem, "certifier", None)
     return own if own is not None else import_module(f"{__package__}.{_MODULES[problem.kind]}").CERTIFIER
 
 
-def accept_duals(problem: Any, dual_point: Any) -> np.ndarray:
+def accept_duals(problem: Problem, dual_point: Any) -> np.ndarray:
     """A user's dual point of one number per row, checked."""
     return accept_vector(dual_point, problem.n, "dual_point")

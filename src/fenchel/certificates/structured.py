@@ -7,9 +7,9 @@ Log      P(w) = sum_i p_i log sum_y exp <w, psi_i(y)> + R(w)
 
 D is recomputed from the labels (or marginals, or points) of the dual point alone. P rests on the model's max-oracle, and its
 basis says whether that is exact: the value of the label that it returns is recomputed, and a label worse than the gold one is
-an error. That the oracle of a user's own model is exact can only be assumed, and the basis says so; a label known to be
-better than the one it returns, among those of the dual point, all that were ever found and that of `predict`, is an error,
-too. Where an inexact oracle comes with a ceiling, above which no plane lies, P is computed with that: P - D still bounds.
+an error. The oracle of a custom model can only be assumed to be exact, and the basis says so; a known label that is better than
+the returned one (from the dual point, from earlier calls or from `predict`) is an error, too. If an inexact oracle has an upper
+bound for all planes, P is computed from that bound, so that P - D is still valid.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from fenchel.certificates.scalar import Certifier
 from fenchel.compile.kernel import kernel
 from fenchel.data.sums import add
 from fenchel.errors import FenchelError, InputError
+from fenchel.problems.structured import StructuredProblem
 from fenchel.regularizers import L2
 from fenchel.result import Certificate
 from fenchel.structured import Gibbs, Pool
-from fenchel.structured.pool import Marginals, empty_pool, fits, pool_of
+from fenchel.structured.marginals import parts_of
+from fenchel.structured.pool import DualPoint, Marginals, empty_pool, fits, pool_of
 from fenchel.structured.protocol import (
     add_label,
     begin_pass,
@@ -44,14 +46,14 @@ from fenchel.structured.protocol import (
     score_size,
 )
 
-ROUNDS = 30  # of steps over all examples, for a dual point of coefficients that come without one
-KNOWN = 1e-8  # relative rounding by which a known label may be better than the oracle's
-FEASIBLE = 1e-9  # relative rounding below 0 that the best plane may show
+ROUNDS = 30  # rounds of steps over all examples, for coefficients without a dual point
+KNOWN = 1e-8  # relative tolerance by which a known label may be better than the oracle's
+FEASIBLE = 1e-9  # relative tolerance for a best plane below 0
 
 
 @kernel
 def structured_primal_pass(model, p, w, room, first, labels):
-    """(sum p loss, sum of sizes of its terms, first bad example or -1); labels: the best ones."""
+    """(sum p loss, sum of the magnitudes of its terms, first invalid example or -1); labels: the best ones."""
     total, correction, magnitude, S = 0.0, 0.0, 0.0, np.empty(room)
     for i in range(p.size):
         y = labels[first[i] : first[i] + label_size(model, i)]
@@ -69,7 +71,7 @@ def structured_primal_pass(model, p, w, room, first, labels):
 
 @kernel
 def structured_log_pass(model, p, w, room, out):
-    """(sum p loss, its size, first bad example or -1); out += sum p (expected - gold features)."""
+    """(sum p loss, its magnitude, first invalid example or -1); out += sum p (expected - gold features)."""
     total, correction, magnitude, S = 0.0, 0.0, 0.0, np.empty(room)
     begin_pass(model, w, S)
     for i in range(p.size):
@@ -101,8 +103,8 @@ def structured_pool_pass(model, p, start, weights, offsets, labels, scratch, out
     return total + correction, spread
 
 
-def bad_example(problem: Any, i: int, w: np.ndarray) -> FenchelError:
-    """What to raise for an example whose loss is not a number or negative."""
+def bad_example(problem: StructuredProblem, i: int, w: np.ndarray) -> FenchelError:
+    """The error for an example whose loss is NaN or negative."""
     if not np.isfinite(w).all():
         return InputError("the coefficients contain NaN or infinity")
     return InputError(
@@ -111,23 +113,25 @@ def bad_example(problem: Any, i: int, w: np.ndarray) -> FenchelError:
     )
 
 
-def structured_certificate(problem: Any, w: np.ndarray, b: float, point: Any) -> tuple[Certificate, Any]:
+def structured_certificate(
+    problem: StructuredProblem, w: np.ndarray, b: float, point: DualPoint | None
+) -> tuple[Certificate, Any]:
     """(certificate, feasible dual point) for given coefficients and a given dual point."""
     share, kept = share_of(problem, np.ascontiguousarray(w, dtype=np.float64), point)
     found, scale = assemble(problem, w, share, depth=rounding_depth(problem))
-    if scale < 1.0 or problem.log:  # The rest goes to the gold labels, or to the plane 0.
+    if scale < 1.0 or problem.log:  # The rest of the weight belongs to the gold labels or to the plane 0.
         part = {"scale": scale * kept.scale} if isinstance(kept, Marginals) else {"weights": scale * kept.weights}
         kept = kept._replace(**part)
     return found, kept
 
 
-def rounding_depth(problem: Any) -> float:
+def rounding_depth(problem: StructuredProblem) -> float:
     """The number of roundings that a term of a label's score may go through."""
     return float(np.log2(2.0 + problem.d))
 
 
-def share_of(problem: Any, w: np.ndarray, point: Any) -> tuple[Share, Any]:
-    """(the share of all examples of a problem, the dual point as used)."""
+def share_of(problem: StructuredProblem, w: np.ndarray, point: DualPoint | None) -> tuple[Share, Any]:
+    """(the share of all examples of a problem, the dual point that was used)."""
     sums = _log_sums if problem.log else _hinge_sums
     risk, size, kept, gain, spread, g = sums(problem, w, point)
     # The planes of a log-loss are those of the risk's own sum: their sizes are counted with it.
@@ -135,7 +139,9 @@ def share_of(problem: Any, w: np.ndarray, point: Any) -> tuple[Share, Any]:
     return Share(-g, (gain,), (gain_size,), (spread,), risk=(risk,), risk_size=(size,)).with_one_size(), kept
 
 
-def _hinge_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, Any, float, float, np.ndarray]:
+def _hinge_sums(
+    problem: StructuredProblem, w: np.ndarray, point: DualPoint | None
+) -> tuple[float, float, Any, float, float, np.ndarray]:
     """(risk, its size, the dual point as used, sum p a L, its spread, sum p a f psi)."""
     model = problem.model
     labels = np.zeros(int(problem.first[-1]), dtype=np.int32)
@@ -144,8 +150,10 @@ def _hinge_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, 
     )
     if bad >= 0:
         raise bad_example(problem, int(bad), w)
-    if isinstance(point, Marginals):
+    if isinstance(point, Marginals) and problem.compiled:
         return risk, size, *weigh_marginals(problem, point)
+    if isinstance(point, Marginals):  # The labels of a custom model, which are checked like those of any pool.
+        point = parts_of(model).pool(point)
     kept = normalised(point) if isinstance(point, Pool) else pool_of(model.sizes, [labels], np.ones(1))
     if problem.own:
         risk = max(risk, _held_to_known_labels(problem, w, labels, kept))
@@ -172,8 +180,8 @@ def structured_known_pass(model, p, w, room, first, best, start, weights, offset
     return -1
 
 
-def _held_to_known_labels(problem: Any, w: np.ndarray, labels: np.ndarray, pool: Pool) -> float:
-    """What the risk of a user's own model is at least; InputError if its oracle, said to be exact, has missed a label."""
+def _held_to_known_labels(problem: StructuredProblem, w: np.ndarray, labels: np.ndarray, pool: Pool) -> float:
+    """A lower bound of the risk of a custom model; InputError if its oracle is declared exact and has missed a label."""
     model, exact = problem.model, getattr(problem.model, "exact", True)
     if not problem.compiled:
         model.require_sound(w, labels, pool.labels[pool.weights > 0.0])
@@ -182,17 +190,19 @@ def _held_to_known_labels(problem: Any, w: np.ndarray, labels: np.ndarray, pool:
     bad = problem.run(structured_known_pass, *arguments, *pool) if exact else -1
     if bad >= 0:
         raise InputError(
-            f"example {bad}: the max-oracle of {type(problem.loss).__name__} returned a label that is worse than one which "
-            "it found before, so it is not exact. No certificate can be given"
+            f"example {bad}: the max-oracle of {type(problem.loss).__name__} returned a label that is worse than one that it "
+            "found before, so it is not exact. No certificate can be given"
         )
     return 0.0
 
 
-def _log_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, Any, float, float, np.ndarray]:
+def _log_sums(
+    problem: StructuredProblem, w: np.ndarray, point: DualPoint | None
+) -> tuple[float, float, Any, float, float, np.ndarray]:
     """(risk, sizes of all terms, the dual point as used, the constant of its plane, its spread, its slope)."""
     room = problem.model.workspace_size
     mixture, risk = point if isinstance(point, Gibbs) else Gibbs(np.ones(1), w[None]), None
-    weights = usable_weights(mixture.weights, nonnegative=True)  # What is missing to 1 is the plane 0.
+    weights = usable_weights(mixture.weights, nonnegative=True)  # The rest of the weight belongs to the plane 0.
     if weights is None:
         mixture, weights = Gibbs(np.ones(1), w[None]), np.ones(1)
 
@@ -210,7 +220,7 @@ def _log_sums(problem: Any, w: np.ndarray, point: Any) -> tuple[float, float, An
     return risk, sizes, mixture._replace(weights=weights), constant, spread, g
 
 
-def _log_plane(problem: Any, w: np.ndarray, room: int) -> tuple[float, float, np.ndarray]:
+def _log_plane(problem: StructuredProblem, w: np.ndarray, room: int) -> tuple[float, float, np.ndarray]:
     slope = np.zeros(problem.d)
     w = np.ascontiguousarray(w, dtype=np.float64)
     value, size, bad = problem.run(structured_log_pass, problem.weights, w, room, slope)
@@ -257,13 +267,13 @@ def structured_ascend(model, p, strength, room, fresh, w, scratch, start, weight
             add_label(model, i, z, -c * p[i] / strength * plane_factor(model, label_cost(model, i, z)), w)
 
 
-def own_point(problem: Any, w: np.ndarray, b: float = 0.0) -> Any:
-    """None: the plane at w."""
+def own_point(problem: StructuredProblem, w: np.ndarray, b: float = 0.0) -> Any:
+    """None, which stands for the plane at w."""
     return None
 
 
-def best_pool(problem: Any, w: np.ndarray, b: float = 0.0) -> Any:
-    """A dual point whose D is as high as can be had cheaply when only coefficients are known: for L2, from rounds of steps."""
+def best_pool(problem: StructuredProblem, w: np.ndarray, b: float = 0.0) -> Any:
+    """A dual point with a high D at moderate cost, from coefficients alone: for L2 by rounds of steps."""
     if problem.log or not isinstance(problem.regularizer, L2) or problem.regularizer.weights is not None:
         return None
     sizes, strength = problem.model.sizes, problem.regularizer.alpha
@@ -275,7 +285,7 @@ def best_pool(problem: Any, w: np.ndarray, b: float = 0.0) -> Any:
     return pool
 
 
-def accept_point(problem: Any, point: Any) -> Any:
+def accept_point(problem: StructuredProblem, point: DualPoint | None) -> Any:
     """A user's dual point, checked."""
     if problem.log:
         return Gibbs(*accept_planes(point, (problem.d,), "coefs"))
@@ -285,7 +295,7 @@ def accept_point(problem: Any, point: Any) -> Any:
         raise InputError("the dual point of a structured hinge loss is a fenchel.structured.Pool: labels with weights")
     if not fits(point, problem.model):
         raise InputError(
-            "the pool does not fit the problem: it is one of other examples, or has labels that the model does not know"
+            "the pool does not match the problem: it is for other examples, or has labels that the model does not know"
         )
     return point
 

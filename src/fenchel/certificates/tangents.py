@@ -1,12 +1,12 @@
-"""The certificate of a user's own loss of several scores, recomputed from `value` and `slopes` alone: trusted code.
+"""The certificate of a custom loss of several scores, recomputed from `value` and `slopes` alone: trusted code.
 
 The risk F(Z) = sum_i p_i loss(z_i, y_i) is convex in the scores, so with slopes U_k at scores Z_k, weights a_k that sum to 1
 (or to less, if the loss is never negative: the rest is the plane 0), U = sum_k a_k U_k and c = sum_k a_k (F(Z_k) - <U_k, Z_k>),
 
     D = c - R*(-sum_i p_i x_i u_i') <= P(W') for every W'
 
-That rests on the tangents being below the loss. They are compared with its values, row by row, at the scores of all the other
-Z_k and of W, and at scores around each of them: where one lies above, there is no certificate, but an error that names the row.
+This requires that the tangents lie below the loss. They are compared with its values, row by row, at the scores of all other
+Z_k and of W, and at scores around each of them: if one lies above, there is no certificate, but an error that names the row.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from fenchel.data.sums import add
 from fenchel.errors import InputError
 from fenchel.multiclass.protocol import slopes, value
 from fenchel.problems.measure import Mixture
+from fenchel.problems.vector import VectorProblem
 from fenchel.result import Certificate
 
-AROUND = 8  # directions in which a tangent is compared with values, beside the axes
-NEARBY = 7  # distances, from 2**-12 to 2**12 score sizes
+AROUND = 8  # directions in which tangents are compared with values, in addition to the axes
+NEARBY = 7  # number of distances, from 2**-12 to 2**12 times the score
 MOST_AXES = 8
 HALVINGS = 60
 
 
 @kernel
 def tangent_pass(loss, y, p, Z, F, U):
-    """F_i = loss(z_i), U_i = its slopes; returns (sum p F, sum p (F - <u, z>), the sum of the sizes of its terms)."""
+    """F_i = loss(z_i), U_i = its slopes; returns (sum p F, sum p (F - <u, z>), the sum of the magnitudes of its terms)."""
     total, correction, constant, lost, magnitude = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(p.size):
         F[i] = value(loss, Z[i], y[i])
@@ -96,9 +97,9 @@ def around_pass(loss, y, p, F, U, Z, directions, noise, blur, x):
 
 
 class Tangents:
-    """The tangents of a problem's loss at matrices of scores, kept so that each can be compared with all."""
+    """The tangents of a problem's loss at matrices of scores, stored so that each can be compared with all others."""
 
-    def __init__(self, problem: Any):
+    def __init__(self, problem: VectorProblem):
         self.problem = problem
         self.kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         rng, m = np.random.default_rng(0), problem.outputs
@@ -108,7 +109,7 @@ class Tangents:
         self.directions = np.vstack([half, -half])
         F, U = np.empty(problem.n), np.empty(problem.dual_shape)
         tangent_pass(problem.compiled_loss, problem.y, problem.weights, np.zeros(problem.dual_shape), F, U)
-        # The sizes as which terms of values and slopes are rounded
+        # The magnitudes to which the rounding errors of values and slopes are proportional
         self.noise, self.blur = np.nan_to_num(np.abs(F)), np.nan_to_num(np.abs(U).max(axis=1))
 
     def at(self, Z: np.ndarray) -> tuple[float, np.ndarray, float, float]:
@@ -123,7 +124,7 @@ class Tangents:
             raise self.fault(row, Z[row], x)
         if getattr(problem.loss, "nonnegative", False) and (F[p > 0.0] < -UNEVEN * (1.0 + self.noise[p > 0.0])).any():
             raise InputError(
-                f"loss {type(problem.loss).__name__} says that it is nonnegative, but its value is {F[p > 0.0].min():.6g} "
+                f"loss {type(problem.loss).__name__} is declared nonnegative, but its value is {F[p > 0.0].min():.6g} "
                 "in a row: no certificate can be given"
             )
         for G, V, X in self.kept:
@@ -141,12 +142,12 @@ class Tangents:
             "value at "
             f"z={np.array2string(x, precision=6)} lies below the tangent at z={np.array2string(z, precision=6)}. No "
             "certificate can "
-            f"be given; fenchel.multiclass.check(loss, outputs={self.problem.outputs}) says what is wrong"
+            f"be given; fenchel.multiclass.check(loss, outputs={self.problem.outputs}) lists what is wrong"
         )
 
 
-def tangent_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> tuple[Certificate, Mixture]:
-    """(certificate, mixture with weights as used) for given variables and a given dual point."""
+def tangent_certificate(problem: VectorProblem, w: np.ndarray, b: float, mixture: Any) -> tuple[Certificate, Mixture]:
+    """(certificate, mixture with the weights used) for given variables and a given dual point."""
     risk, magnitude, Z, size = primal_sums(problem, w)
     if not np.isfinite(Z).all():
         return Certificate(np.inf, -np.inf, problem.basis, np.inf), Mixture(
@@ -164,14 +165,14 @@ def tangent_certificate(problem: Any, w: np.ndarray, b: float, mixture: Any) -> 
     share = Share(v, (c,), (sizes,), (spread,), risk=(risk,), risk_size=(magnitude,), score_size=(through,))
 
     def scaled(scale: float) -> Share:
-        """Mixed with the plane 0, which bounds a loss that is never negative, or with a plane that is nearly level."""
+        """The mixture with the plane 0, a lower bound of a nonnegative loss, or with a nearly constant plane."""
         return share.scaled(scale) if nonnegative else _into_domain(problem, tangents, share)
 
     return assemble(problem, w, share, scaled, penalty=problem.penalty)[0], kept
 
 
-def _into_domain(problem: Any, tangents: Tangents, share: Share) -> Share:
-    """The share of the plane mixed with as little as will do of one that is nearly level: R* is finite at its end."""
+def _into_domain(problem: VectorProblem, tangents: Tangents, share: Share) -> Share:
+    """The share of the plane, combined with as little as necessary of a nearly constant one, so that R* becomes finite."""
     conjugate, m, v, (c,) = problem.penalty.conjugate, problem.outputs, share.v, share.gain
     best, level = (-np.inf, v), [problem.y] if problem.several_targets else [
         t * (np.eye(m)[problem.y] - 1.0 / m) for t in (0.0, 10.0, 40.0, 1e3, 1e6)
@@ -193,8 +194,8 @@ def _into_domain(problem: Any, tangents: Tangents, share: Share) -> Share:
     return share._replace(gain=(best[0],), v=best[1])
 
 
-def tangents_mixture(problem: Any, w: np.ndarray, b: float = 0.0) -> Mixture:
-    """The tangents at w alone."""
+def tangents_mixture(problem: VectorProblem, w: np.ndarray, b: float = 0.0) -> Mixture:
+    """The mixture of the tangents at w alone."""
     return Mixture(np.ones(1), primal_sums(problem, w)[2][None])
 
 

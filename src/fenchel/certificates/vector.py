@@ -4,15 +4,16 @@ P(W) = sum_i p_i loss(z_i, y_i) + R(W),  z_i = W'x_i (+ b)
 D(U) = -sum_i p_i loss*(u_i, y_i) - R*(V),  V = -sum_i p_i x_i u_i',  and sum_i p_i u_i = 0 if intercepts are free
 
 W is (features, m) here. As in `fenchel.certify`, a dual point that is not quite feasible is moved first: each u_i into the
-domain of loss*, all of them onto sum p u = 0 by mixing in a little of a point that makes up for what is left over. A sparse U
-stays sparse, but for free intercepts and losses without a largest slope; its value is that of the same numbers in an array. The
-passes are this file's own; it imports no kernel, engine or solver.
+domain of loss*, and all of them onto sum p u = 0 by a convex combination with a point that compensates for the imbalance. A
+sparse U stays sparse, except for free intercepts and losses without a largest slope; its value is that of the same numbers in
+an array. The passes are defined in this file; it imports no kernel, engine or solver.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,23 +22,25 @@ from fenchel.certificates.assemble import Share, assemble, lower_bound, none_lik
 from fenchel.certificates.scalar import CHUNK, WIDE, Certifier, DualValue, scaled_point
 from fenchel.compile.kernel import kernel
 from fenchel.data.accept import as_rows, block
-from fenchel.data.dual_matrix import accept_dual_matrix, changed_rows, dense
-from fenchel.data.row_blocks import map_row_blocks
+from fenchel.data.dual_matrix import DualMatrix, accept_dual_matrix, changed_rows, dense
+from fenchel.data.row_blocks import map_row_blocks, map_row_ranges
 from fenchel.data.rows import row_column, row_entry, row_span, row_vector, sqnorm
 from fenchel.data.sums import add
+from fenchel.data.types import Rows
 from fenchel.errors import InputError
 from fenchel.multiclass.protocol import conjugate, dual_prox, into_domain, slopes, value
+from fenchel.problems.vector import VectorProblem
 from fenchel.regularizers import L2
 from fenchel.result import Certificate
 
 SMOOTHINGS = 10.0 ** np.arange(-9, 1)
 SWEEPS, ROUNDS = 20, 30
-GOOD = 1e-9  # relative gap at which improving a dual point stops
+GOOD = 1e-9  # relative gap at which the improvement of a dual point stops
 
 
 @kernel
 def vector_primal_pass(loss, rows, y, p, W, features, Z, size):
-    """Z, and size_i = |sum_j |x_ij W_j||_2; returns (sum p loss, sum p |loss|). Z may have one row, which is written over."""
+    """Z, and size_i = |sum_j |x_ij W_j||_2; returns (sum p loss, sum p |loss|). Z may have one row, which is overwritten."""
     total, correction, magnitude = 0.0, 0.0, 0.0
     m = W.shape[1]
     absolute = np.empty(m)
@@ -57,7 +60,7 @@ def vector_primal_pass(loss, rows, y, p, W, features, Z, size):
                 z[c] += term
                 absolute[c] += abs(term)
         size[i] = np.sqrt(np.sum(absolute * absolute))
-        if not np.isfinite(size[i]):  # a loss of scores that overflowed may hide it
+        if not np.isfinite(size[i]):  # the loss may be finite although scores have overflowed
             return np.inf, np.inf
         if p[i] > 0.0:
             term = p[i] * value(loss, z, y[i])
@@ -75,14 +78,14 @@ def vector_slopes_pass(loss, y, Z, U):
 
 @kernel
 def vector_domain_pass(loss, y, U):
-    """Every u_i into the domain of loss*."""
+    """Move every u_i into the domain of loss*."""
     for i in range(U.shape[0]):
         into_domain(loss, U[i], y[i])
 
 
 @kernel
 def vector_conjugate_pass(loss, y, p, duals, work):
-    """(sum p loss*(u), the sum of the sizes of its terms)."""
+    """(sum p loss*(u), the sum of the magnitudes of its terms)."""
     total, correction, magnitude = 0.0, 0.0, 0.0
     for i in range(np.uint64(p.size)):
         if p[i] > 0.0:
@@ -100,7 +103,7 @@ def row_size(rows, i):
 
 @kernel
 def vector_combine_pass(rows, p, duals, chunk, part, V):
-    """V = -sum_i p_i x_i u_i', added up chunk by chunk; returns sum_i p_i |u_i| |x_i|, as which it is rounded."""
+    """V = -sum_i p_i x_i u_i', added up chunk by chunk; returns sum_i p_i |u_i| |x_i|, which bounds its rounding error."""
     spread, filled = 0.0, 0
     V[:] = 0.0
     work = np.empty(V.shape[1])
@@ -121,12 +124,12 @@ def vector_combine_pass(rows, p, duals, chunk, part, V):
     return spread
 
 
-def combined(problem: Any, U: Any) -> tuple[np.ndarray, float]:
+def combined(problem: VectorProblem, U: DualMatrix) -> tuple[np.ndarray, float]:
     """(-sum_i p_i x_i u_i', the size that its rounding is proportional to)."""
     p, shape, duals = problem.weights, (problem.features, problem.outputs), as_rows(U)
     chunk = max(CHUNK, int(problem.features * problem.n / (problem.X.size if problem.X.size else 1)))
 
-    def work(span: slice, rows: Any) -> tuple[np.ndarray, float]:
+    def work(span: slice, rows: Rows) -> tuple[np.ndarray, float]:
         part, V = np.zeros(shape), np.empty(shape)
         return V, vector_combine_pass(rows, p[span], block(duals, span.start, span.stop), chunk, part, V)
 
@@ -137,14 +140,20 @@ def combined(problem: Any, U: Any) -> tuple[np.ndarray, float]:
     return total, spread
 
 
-def conjugates(problem: Any, U: Any) -> tuple[float, float]:
-    """(sum p loss*(u), the sum of the sizes of its terms)."""
-    work = np.empty(problem.outputs)
-    return vector_conjugate_pass(problem.compiled_loss, problem.y, problem.weights, as_rows(U), work)
+def conjugates(problem: VectorProblem, U: DualMatrix) -> tuple[float, float]:
+    """(sum p loss*(u), the sum of the magnitudes of its terms)."""
+    duals = as_rows(U)
+
+    def work(span: slice) -> tuple[float, float]:
+        part, room = block(duals, span.start, span.stop), np.empty(problem.outputs)
+        return vector_conjugate_pass(problem.compiled_loss, problem.y[span], problem.weights[span], part, room)
+
+    found = list(map_row_ranges(problem.n, work))
+    return sum_of([total for total, _ in found]), sum(magnitude for _, magnitude in found)
 
 
-def vector_dual_value(problem: Any, U: Any) -> DualValue:
-    """D at a feasible point near U; -inf if there is none to be had."""
+def vector_dual_value(problem: VectorProblem, U: DualMatrix) -> DualValue:
+    """D at a feasible point near U; -inf if there is none."""
     U, usable = feasible_or_zero(problem, U)
     if not usable:
         return DualValue(-np.inf, U)
@@ -153,40 +162,45 @@ def vector_dual_value(problem: Any, U: Any) -> DualValue:
     return DualValue(found.dual, scaled_point(found.scale, U))
 
 
-def feasible_or_zero(problem: Any, U: Any) -> tuple[Any, bool]:
-    """(a feasible point near U, True), or, if U is no dual point, (0, False)."""
+def feasible_or_zero(problem: VectorProblem, U: DualMatrix) -> tuple[Any, bool]:
+    """(a feasible point near U, True), or (0, False) if U is not a dual point."""
     try:
         return feasible_matrix(problem, accept_dual_matrix(problem, U)), True
-    except InputError:  # a solver's, that is none
+    except InputError:  # an invalid dual point of a solver
         return (sp.csr_matrix if sp.issparse(U) else np.zeros)(problem.dual_shape), False
 
 
-def dual_share(problem: Any, U: Any) -> Share:
-    """What all rows add to D."""
+def dual_share(problem: VectorProblem, U: DualMatrix) -> Share:
+    """The contribution of all rows to D."""
     V, spread = combined(problem, U)
     return with_conjugates(problem, Share(V.ravel(), spread=(spread,)), U)
 
 
-def with_conjugates(problem: Any, share: Share, U: Any) -> Share:
+def with_conjugates(problem: VectorProblem, share: Share, U: DualMatrix) -> Share:
     """The share, with the gain of a dual point."""
     total, magnitude = conjugates(problem, U)
     balance = problem.weights @ U if problem.free else np.zeros(1)
     return share._replace(gain=(-total,), gain_size=(magnitude,), balance=balance)
 
 
-def feasible_matrix(problem: Any, U: Any) -> Any:
+def feasible_matrix(problem: VectorProblem, U: DualMatrix) -> Any:
     """A copy of U with every row in the domain of loss*, balanced if intercepts are free; sparse if U is and they are not."""
     if sp.issparse(U) and not problem.free:
         loss, y = problem.compiled_loss, problem.y
         return changed_rows(U, lambda span, rows: vector_domain_pass(loss, y[span], rows))
-    U = np.array(dense(U), dtype=np.float64)
-    vector_domain_pass(problem.compiled_loss, problem.y, U)
+    U, loss, y = np.array(dense(U), dtype=np.float64), problem.compiled_loss, problem.y
+    deque(map_row_ranges(problem.n, lambda span: vector_domain_pass(loss, y[span], U[span])), maxlen=0)
     return balanced(U, balance_of(problem, problem.weights @ U), problem.y) if problem.free else U
 
 
-def balance_of(problem: Any, rest: np.ndarray) -> Any:
-    """What makes up for sum_i p_i u_i = rest: several targets have their mean taken off, classes are mixed with other rows."""
-    return rest if problem.several_targets else making_up(problem.masses(), rest)
+def balance_of(problem: VectorProblem, rest: np.ndarray) -> Any:
+    """The correction for sum_i p_i u_i = rest: the mean is subtracted for several targets, rows of classes are mixed."""
+    return rest if problem.several_targets else making_up(problem.masses(), rest, even_transfer(problem))
+
+
+def even_transfer(problem: VectorProblem) -> float | None:
+    """How much of a row of any class may be transferred to all other classes alike; None: one class alone may get all."""
+    return problem.loss.even_transfer(problem.outputs) if hasattr(problem.loss, "even_transfer") else None
 
 
 def balanced(U: np.ndarray, balance: Any, y: np.ndarray) -> np.ndarray:
@@ -197,55 +211,84 @@ def balanced(U: np.ndarray, balance: Any, y: np.ndarray) -> np.ndarray:
     return (1.0 - share) * U + share * towards[y]
 
 
-def making_up(mass: np.ndarray, rest: np.ndarray) -> tuple[float, np.ndarray]:
+def making_up(mass: np.ndarray, rest: np.ndarray, even: float | None = None) -> tuple[float, np.ndarray]:
     """(share s, a matrix with a row per class): (1 - s) u_i + s (row y_i) is balanced if sum p u is `rest`, `mass` being
     the weight of every class.
 
-    Rows of class j can give up to all of their own class's mass to the others, u = t (e_k - e_j) with t <= 1. A share of such
-    a point takes back what is left over; it is as small as can be.
+    Rows of class j can transfer up to all of the mass of their class to the others, u = t (e_k - e_j) with t <= 1; with `even`,
+    up to that share to all others alike. A convex combination with such a point removes the imbalance; s is as small as
+    possible.
     """
     m = mass.size
     give, take = np.maximum(rest, 0.0), np.maximum(-rest, 0.0)
     if not give.any() or not take.any():
         return 0.0, np.zeros((m, m))
+    if even is not None:
+        return _making_up_evenly(mass, rest, even)
     share = float(np.max(give / mass))
-    share /= 1.0 + share  # (1 - share) rest = share mass t at t = 1, for the class with most to give
+    share /= 1.0 + share  # (1 - share) rest = share mass t at t = 1, for the class with the largest imbalance
     t = (1.0 - share) * give / (share * mass)
     return share, np.outer(t, take / take.sum()) - np.diag(t)
 
 
-def vector_slopes_at(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
+def _making_up_evenly(mass: np.ndarray, rest: np.ndarray, even: float) -> tuple[float, np.ndarray]:
+    """`making_up` by t_j (mean of e_k over k != j - e_j), 0 <= t_j <= even: the sum over the rows has the entries
+    A - (m mass_k t_k) / (m - 1), one of the t_k being 0."""
+    m = mass.size
+    moved = (m - 1) / m * (rest - rest.min()) / mass  # the t_k if s = 1/2
+    share = float(np.max(moved)) / even
+    share /= 1.0 + share
+    t = (1.0 - share) * moved / share
+    return share, (t[:, None] - m * np.diag(t)) / (m - 1)
+
+
+def vector_slopes_at(problem: VectorProblem, w: np.ndarray, b: float = 0.0) -> np.ndarray:
     """The slopes of all losses at w."""
-    Z = primal_sums(problem, w)[2]
-    U = np.empty(problem.dual_shape)
-    vector_slopes_pass(problem.compiled_loss, problem.y, Z, U)
+    return slopes_of(problem, primal_sums(problem, w).scores)
+
+
+def slopes_of(problem: VectorProblem, Z: np.ndarray) -> np.ndarray:
+    """The slopes of all losses at the scores Z."""
+    U, loss, y = np.empty(problem.dual_shape), problem.compiled_loss, problem.y
+    deque(map_row_ranges(problem.n, lambda span: vector_slopes_pass(loss, y[span], Z[span], U[span])), maxlen=0)
     return U
 
 
-def primal_sums(problem: Any, w: np.ndarray, keep: bool = True) -> tuple[float, float, np.ndarray, np.ndarray]:
-    """(risk, its size, scores, sizes of the scores); without `keep` there are no scores."""
+class PrimalSums(NamedTuple):
+    """The risk, the sum of the magnitudes of its terms, the scores, and the magnitudes of their rounding errors."""
+
+    risk: float
+    magnitude: float
+    scores: np.ndarray
+    sizes: np.ndarray
+
+
+def primal_sums(problem: VectorProblem, w: np.ndarray, keep: bool = True) -> PrimalSums:
+    """The risk at w with its rounding magnitudes; without `keep` the scores are not stored."""
     Z, size = np.empty(problem.dual_shape if keep else (0, 0)), np.empty(problem.n)
     W = np.ascontiguousarray(w.reshape(-1, problem.outputs))
 
-    def work(span: slice, rows: Any) -> tuple[float, float]:
-        scores = Z[span] if keep else np.empty((1, problem.outputs))  # of its own: blocks are walked by several threads
+    def work(span: slice, rows: Rows) -> tuple[float, float]:
+        scores = (
+            Z[span] if keep else np.empty((1, problem.outputs))
+        )  # one per call, because several threads process blocks
         arguments = (rows, problem.y[span], problem.weights[span], W, problem.features, scores, size[span])
         return vector_primal_pass(problem.compiled_loss, *arguments)
 
     found = list(map_row_blocks(problem.rows, problem.n, work))
-    return sum_of([total for total, _ in found]), sum(magnitude for _, magnitude in found), Z, size
+    return PrimalSums(sum_of([total for total, _ in found]), sum(magnitude for _, magnitude in found), Z, size)
 
 
-def share_of(problem: Any, w: np.ndarray, U: Any) -> tuple[Share, Callable[[float], Share]]:
-    """(the share of all rows of a problem, and at a multiple of U)."""
+def share_of(
+    problem: VectorProblem, w: np.ndarray, U: DualMatrix, sums: PrimalSums | None = None
+) -> tuple[Share, Callable[[float], Share]]:
+    """(the share of all rows of a problem, the share at a multiple of U); the sums at w may be unknown."""
     steep = problem.loss.largest_slope()
-    risk, magnitude, Z, size = primal_sums(problem, w, keep=not np.isfinite(steep))
+    risk, magnitude, Z, size = sums or primal_sums(problem, w, keep=not np.isfinite(steep))
     if not np.isfinite(steep):
-        G = np.empty(problem.dual_shape)
-        vector_slopes_pass(problem.compiled_loss, problem.y, Z, G)
-        steep = np.linalg.norm(G, axis=1)
+        steep = np.linalg.norm(slopes_of(problem, Z), axis=1)
 
-    def with_scores(share: Share, U: Any) -> Share:
+    def with_scores(share: Share, U: DualMatrix) -> Share:
         slope = steep + np.linalg.norm(dense(U), axis=1) if np.ndim(steep) else steep
         with np.errstate(over="ignore", invalid="ignore"):
             through = float(np.sum(problem.weights * slope * size))
@@ -256,11 +299,23 @@ def share_of(problem: Any, w: np.ndarray, U: Any) -> tuple[Share, Callable[[floa
     return with_scores(share, U), again
 
 
-def vector_certificate(problem: Any, w: np.ndarray, b: float, U: Any) -> tuple[Certificate, Any]:
+def vector_certificate(problem: VectorProblem, w: np.ndarray, b: float, U: DualMatrix) -> tuple[Certificate, Any]:
     """(certificate, feasible dual point) for given variables and a given dual point."""
+    return _certificate(problem, w, U)
+
+
+def slopes_certificate(problem: VectorProblem, w: np.ndarray, b: float) -> tuple[Certificate, Any]:
+    """(certificate, feasible dual point) for given variables and the slopes there: the scores are computed once."""
+    sums = primal_sums(problem, w)
+    return _certificate(problem, w, slopes_of(problem, sums.scores), sums)
+
+
+def _certificate(
+    problem: VectorProblem, w: np.ndarray, U: DualMatrix, sums: PrimalSums | None = None
+) -> tuple[Certificate, Any]:
     W = w.reshape(-1, problem.outputs)
     point, usable = feasible_or_zero(problem, U)
-    share, scaled = share_of(problem, w, point)
+    share, scaled = share_of(problem, w, point, sums)
     share = share if usable else none_like(share)
     intercept = float(np.abs(W[problem.features :]).sum())
     penalised = W[: problem.features].ravel()
@@ -299,12 +354,12 @@ def vector_ascend(loss, rows, y, p, order, inverse_strength, V, U):
         U[i] = new
 
 
-def best_dual_matrix(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
-    """A dual point whose D is as high as can be had cheaply from the variables alone."""
+def best_dual_matrix(problem: VectorProblem, w: np.ndarray, b: float = 0.0) -> np.ndarray:
+    """A dual point with a high D at moderate cost, from the variables alone."""
     U = vector_slopes_at(problem, w)
     if problem.smooth_loss or not hasattr(problem.loss, "dual_prox"):
         return U
-    best, Z = vector_dual_value(problem, U), primal_sums(problem, w)[2]
+    best, Z = vector_dual_value(problem, U), primal_sums(problem, w).scores
     spread = float(np.median(np.abs(Z))) or 1.0
     for gamma in SMOOTHINGS * spread:
         candidate = np.empty(problem.dual_shape)
@@ -312,12 +367,12 @@ def best_dual_matrix(problem: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
         found = vector_dual_value(problem, candidate)
         best = found if found.dual > best.dual else best
     plain = isinstance(problem.penalty, L2) and problem.penalty.weights is None
-    if plain and not problem.free:  # a step on one row would leave the balance
+    if plain and not problem.free:  # a step on one row would violate sum p u = 0
         best = _block_steps(problem, best)
     return best.point
 
 
-def _block_steps(problem: Any, best: DualValue) -> DualValue:
+def _block_steps(problem: VectorProblem, best: DualValue) -> DualValue:
     """Rounds of sweeps over the rows, each evaluated by the true dual value."""
     rng, U = np.random.default_rng(0), best.point.copy()
     strength, rows = problem.penalty.alpha, np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
@@ -335,4 +390,4 @@ def _block_steps(problem: Any, best: DualValue) -> DualValue:
     return best
 
 
-CERTIFIER = Certifier(vector_certificate, vector_slopes_at, best_dual_matrix, accept_dual_matrix)
+CERTIFIER = Certifier(vector_certificate, vector_slopes_at, best_dual_matrix, accept_dual_matrix, slopes_certificate)

@@ -1,13 +1,15 @@
-"""The command `fenchel`: one file per subcommand, imported when it is asked for.
+"""The command `fenchel`: one file per subcommand, imported when the command is run.
 
 Results go to stdout; progress, notes and errors to stderr. The exit status is
     0    done (train, path, compare: certified at tol; verify: the certificate holds)
-    1    an error, said in one line (with FENCHEL_DEBUG=1 in the environment: a traceback)
-    2    the command line is wrong
-    3    finished, but a gap is above tol (train, path: the model is written all the same)
-    4    verify: model and data do not give the certificate that the model states
+    1    error, with a one-line message on stderr (with FENCHEL_DEBUG=1 in the environment: a traceback)
+    2    wrong usage
+    3    finished, but a gap is above tol (train, path: the model is written nevertheless)
+    4    verify: the recomputed values differ from those that the model states
     130  Ctrl-C (train: the best iterate so far is certified and written)
-    141  the reader of stdout went away
+    141  broken pipe: the reader of stdout has closed it
+
+May import everything; nothing imports it.
 """
 
 from __future__ import annotations
@@ -20,24 +22,26 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from fenchel.cli.liblinear import translate
+from fenchel.cli.liblinear import UsageError, translate
 from fenchel.cli.terminal import CleanParser, complain, log_to_stderr
 
 COMMANDS = {
-    "train": "fit a model to a data file and write it with its certificate",
-    "predict": "labels, scores or probabilities for the rows of a data file",
-    "evaluate": "metrics of a model on a data file, with confidence intervals",
+    "train": "fit a model to a data file, write it with its certificate",
+    "predict": "predict labels, scores or probabilities for a data file",
+    "evaluate": "evaluate a model on a data file, with confidence intervals",
+    "show": "show coefficients and what was done with columns",
     "verify": "recompute the certificate of a model from its data",
-    "path": "a certified regularization path, its strength cross-validated",
-    "compare": "losses, penalties and solvers on one file: gap against time",
-    "report": "a page (HTML) about models",
-    "export": "a model for other programs: liblinear text, JSON, ONNX",
-    "convert": "a data file as rows on disk that need not fit into memory",
-    "serve-shard": "hold rows for a Dask cluster, answer with sums only",
-    "plan": "how long fits take on a cluster of so many workers",
-    "losses": "losses, measures, structured models, penalties: formulas",
-    "solvers": "the solvers, and which of them fit a loss and a penalty",
-    "completion": "completion of commands and options for a shell",
+    "path": "fit along a path of alpha, cross-validate",
+    "compare": "compare losses, penalties and solvers on one file",
+    "report": "write an HTML report about models",
+    "export": "export a model as liblinear text, JSON or ONNX",
+    "convert": "convert a data file to rows that stay on disk",
+    "serve-shard": "serve rows to a Dask cluster, releasing only sums",
+    "plan": "estimate how long fits take on a cluster",
+    "losses": "list losses, measures, structured models and penalties",
+    "solvers": "list solvers, and those compatible with a loss and a penalty",
+    "warm-up": "compile the kernels of common fits once",
+    "completion": "print a script for shell completion",
 }
 EXAMPLE = "example: fenchel train a9a --model a9a.fenchel && fenchel verify a9a.fenchel a9a"
 ERROR, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
@@ -58,7 +62,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments, strange = _parser(words).parse_known_args(translate(words))
+        parser = _parser(words)
+        try:
+            arguments, strange = parser.parse_known_args(translate(words))
+        except UsageError as error:
+            parser.error(str(error))
         if strange:
             arguments.parser.refuse(strange)
         arguments.check(arguments)
@@ -70,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser(words: list[str]) -> CleanParser:
-    """The options of the command that is asked for; of all others only the name."""
+    """The parser, with the options of the given command only; of the others it knows the names."""
     parser, commands = _root()
     asked = next((word for word in words if not word.startswith("-")), None)
     for name, purpose in COMMANDS.items():
@@ -81,7 +89,7 @@ def _parser(words: list[str]) -> CleanParser:
 
 
 def full_parser() -> CleanParser:
-    """All options of all commands, as shell completion needs them."""
+    """The parser with all options of all commands, for shell completion."""
     parser, commands = _root()
     for name, purpose in COMMANDS.items():
         fill(name, commands.add_parser(name, help=purpose, description=purpose))
@@ -89,7 +97,7 @@ def full_parser() -> CleanParser:
 
 
 def fill(name: str, command: CleanParser) -> None:
-    """Declare the options of a command, and how it is run."""
+    """Add the options of a command and the function that runs it."""
     module = import_module("fenchel.cli." + name.replace("-", "_"))
     module.configure(command)
     check = getattr(module, "check", lambda parser, arguments: None)
@@ -97,10 +105,10 @@ def fill(name: str, command: CleanParser) -> None:
 
 
 def _root() -> tuple[CleanParser, Any]:
-    exit_status = (__doc__ or "").partition("The exit status is")[2]
+    exit_status = (__doc__ or "").partition("The exit status is")[2].partition("\n\n")[0] + "\n"
     parser = CleanParser(
         prog="fenchel",
-        description="Regularized risk minimization in which every answer carries a duality-gap certificate.",
+        description="Regularized risk minimization with a duality-gap certificate for every result.",
         epilog=f"exit status:{exit_status}\n{EXAMPLE}",
     )
     parser.add_argument("--version", action="version", version=_version())
@@ -114,7 +122,7 @@ def _version() -> str:
 
 
 def _guarded(run: Callable[[], int]) -> int:
-    """Run a command; whatever goes wrong becomes one line and an exit status."""
+    """Run a command; an error becomes a one-line message and an exit status."""
     try:
         status = run()
         sys.stdout.flush()
@@ -122,7 +130,7 @@ def _guarded(run: Callable[[], int]) -> int:
         complain("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # Python flushes stdout once more when it ends: it must not find the broken pipe again.
+        # Python flushes stdout again at exit, which must not fail on the broken pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:

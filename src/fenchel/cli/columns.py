@@ -1,4 +1,4 @@
-"""Column files at the terminal: from a file and a template to sequences, and `fenchel train --columns`."""
+"""Column files on the command line: sequences from a file and a template, and `fenchel train --columns`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from fenchel.cli.progress import Progress
 from fenchel.errors import InputError
 
 TOL = 1e-3
-OWN = ("template", "label_column", "min_count", "observed_only", "no_bias", "no_ends")  # options for columns only
+OWN = ("template", "label_column", "min_count", "observed_only", "no_bias", "no_ends")  # options of column files only
 FOREIGN = (
     "measure", "type", "k", "rho", "cost", "tree", "smooth", "n_features", "constant", "folds", "format", "target", "group",
+    "nonnegative", "lower", "upper", "groups", "standardize",
     *(name for name in COMMON if name != "beta"),
 )  # fmt: skip
-SHOWN = {"type": "-s", "constant": "-B", "folds": "-v", "class_weight": "-wi"}  # options that are not --name
+SHOWN = {
+    "type": "-s",
+    "constant": "-B",
+    "folds": "-v",
+    "class_weight": "-wi",
+}  # options whose name on the command line differs
 
 
 def refuse_own(arguments: Namespace) -> None:
-    """Options of column files without --columns."""
+    """Reject options of column files without --columns."""
     for name in OWN:
         if getattr(arguments, name) not in (None, False):
             raise InputError(f"--{name.replace('_', '-')} is for column files: add --columns")
@@ -61,14 +67,15 @@ def read(path: str, label_column: int | None) -> Any:
 
 
 def read_for(model: Any, arguments: Namespace) -> tuple[Any, list[Any], list[list[str]] | None]:
-    """(the file, its sentences in the columns of the training file, their labels if there are any)."""
+    """(the file, its sentences with the columns of the training file, their labels if there are any)."""
     path, model_path = arguments.data, arguments.model
     for name in ("format", "target", "group"):
         if getattr(arguments, name) is not None:
-            raise InputError(f"--{name} does not go with a model of sequences, which reads column files")
+            raise InputError(f"--{name} cannot be used with a model of sequences, which reads column files")
     if model.template is None:
         raise InputError(
-            f"{model_path} is a model of {type(model.loss).__name__} that was not trained on a column file: use fenchel.load"
+            f"{model_path} is a model of {type(model.loss).__name__} that was not trained on a column file; "
+            "use fenchel.load in Python"
         )
     data = read(path, None)
     wide, at = model.columns
@@ -76,20 +83,21 @@ def read_for(model: Any, arguments: Namespace) -> tuple[Any, list[Any], list[lis
         return data, data.sentences, [[row[at] for row in rows] for rows in data.sentences]
     if data.width != wide - 1:
         raise InputError(
-            f"{path} has {data.width} columns, but the model {model_path} was trained on {wide}, its label in column {at}: "
-            f"expected {wide}, or {wide - 1} without the label"
+            f"{path} has {data.width} columns, but the model {model_path} was trained on {wide}, with the label in column "
+            f"{at}: expected {wide}, or {wide - 1} without the label"
         )
     return data, [[[*row[:at], "", *row[at:]] for row in rows] for rows in data.sentences], None
 
 
 def _refuse_foreign(arguments: Namespace) -> None:
-    given = [name for name in FOREIGN if getattr(arguments, name) is not None]
+    given = [name for name in FOREIGN if (value := getattr(arguments, name)) is not None and value is not False]
+    given += ["penalty_weight"] if arguments.penalty_weight else []
     given += ["loss_param"] if arguments.loss_param else []
     given += ["intercept"] if arguments.intercept else []
     given += ["index_base"] if arguments.index_base != "auto" else []
     given += ["class_weight"] if arguments.class_weight else []
     if given:
-        raise InputError(f"{SHOWN.get(given[0], '--' + given[0].replace('_', '-'))} does not go with --columns")
+        raise InputError(f"{SHOWN.get(given[0], '--' + given[0].replace('_', '-'))} cannot be used with --columns")
 
 
 def _chain(arguments: Namespace) -> Any:
@@ -108,11 +116,11 @@ def _templates(path: str | None, data: Any) -> Any:
         columns = [column for column in range(data.width) if column != data.label_column]
         found = default_templates(len(columns))
         if columns != list(range(len(columns))):
-            raise InputError("the label is not in the last column: --template must say which columns to look at")
+            raise InputError("the label is not in the last column: use --template to say which columns are features")
         return found
     found = Templates.read(path)
     if not found.transitions:
-        raise InputError(f"{path} has no line B: a chain always has weights for pairs of labels; add the line")
+        raise InputError(f"{path} has no line 'B': a chain always has weights for pairs of labels; add the line")
     found.require(data.width, data.label_column)
     return found
 
@@ -128,7 +136,7 @@ def _problem(arguments: Namespace, data: Any, templates: Any, chain: Any, penalt
     labels = find_classes(data.labels)
     if len(labels) < 2:
         raise InputError(
-            f"{arguments.data} has one label only ({labels[0]}): is the label in another column? See --label-column"
+            f"{arguments.data} has only one label ({labels[0]}): is the label in another column? See --label-column"
         )
     least = 1 if arguments.min_count is None else arguments.min_count
     if least < 1:

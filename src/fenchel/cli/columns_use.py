@@ -1,4 +1,4 @@
-"""Models of column files at work: `fenchel predict` and `fenchel verify`."""
+"""`fenchel predict` and `fenchel verify` for models of column files."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ if TYPE_CHECKING:
 
 
 def predict(model: Any, arguments: Namespace) -> int:
-    """Write the columns of the file and the predicted label behind them."""
+    """Write the columns of the file, followed by the predicted label."""
     from fenchel.cli.predict import write
 
     if arguments.scores or arguments.top_k is not None:
         option = "--scores" if arguments.scores else "--top-k"
-        raise InputError(f"{option} does not go with a model of sequences: it labels all tokens of a sequence together")
+        raise InputError(
+            f"{option} cannot be used with a model of sequences, which labels all tokens of a sequence together"
+        )
     if arguments.csv or arguments.output.lower().endswith(".csv"):
-        raise InputError("a model of sequences writes columns divided by blanks, or --json, but no CSV")
+        raise InputError(
+            "predictions for sequences are written as columns separated by spaces, or with --json, but not as CSV"
+        )
     if arguments.proba:
-        model.probabilities([])  # before the data are read: can it at all?
+        model.probabilities([])  # raises before the data are read if the model has no probabilities
     data, sentences, labels = read_for(model, arguments)
     examples = model.attributes_of(sentences)
     if arguments.proba:
@@ -43,18 +47,18 @@ def predict(model: Any, arguments: Namespace) -> int:
         write(arguments.output, _lines(data.sentences, values, arguments.output == "-" and sys.stdout.isatty()))
     if not arguments.quiet:
         if arguments.proba:
-            complain("columns behind those of the file: " + " ".join(model.labels))
+            complain("columns after those of the file: " + " ".join(model.labels))
         elif labels is not None:
             _note(labels, predicted)
     return 0
 
 
 def _lines(sentences: list[Any], fields: list[Any], terminal: bool) -> Iterator[str]:
-    """Fields divided by blanks, an empty line behind every sentence, as conlleval reads them."""
+    """Fields separated by spaces, with an empty line after each sentence, as conlleval reads them."""
     for rows, more in zip(sentences, fields, strict=True):
         for row, found in zip(rows, more, strict=True):
             line = " ".join([*row, *(word if isinstance(word, str) else repr(word) for word in found)])
-            yield (clean(line) if terminal else line) + "\n"  # files and pipes get what the input had
+            yield (clean(line) if terminal else line) + "\n"  # files and pipes get the fields as they were read
         yield "\n"
 
 
@@ -63,16 +67,16 @@ def _note(labels: list[list[str]], predicted: list[list[str]]) -> None:
 
     tokens = sum(map(len, labels))
     wrong = round(token_error(labels, predicted) * tokens)
-    complain(f"{tokens - wrong} of {tokens} tokens have the label that the file gives ({1 - wrong / tokens:.4%})")
+    complain(f"{tokens - wrong} of {tokens} tokens have the label given in the file ({1 - wrong / tokens:.4%})")
     try:
         chunks = chunk_scores(labels, predicted)
-    except InputError:  # labels that are not those of chunks
+    except InputError:  # the labels are not chunk labels
         return
     complain(f"chunks: precision {chunks.precision:.4%}, recall {chunks.recall:.4%}, F1 {chunks.f1:.4%}")
 
 
 def recheck(model: StructuredModel, arguments: Namespace, tol: float, judge: Callable[..., Certificate]) -> Any:
-    """The certificate of a model, recomputed from its file by `judge`: a `fenchel.cli.verify.Check`."""
+    """The certificate of a model, recomputed from its file by `judge`, as a `fenchel.cli.verify.Check`."""
     import numpy as np
 
     from fenchel.cli.verify import GAP_LEFT, HOLDS, MISMATCH, Check, agrees
@@ -82,7 +86,7 @@ def recheck(model: StructuredModel, arguments: Namespace, tol: float, judge: Cal
     usable = model.dual_point is not None
     try:
         found = judge(problem, coef, 0.0, model.dual_point)
-    except InputError:  # a dual point of other sequences
+    except InputError:  # the dual point belongs to other sequences
         usable, found = False, judge(problem, coef, 0.0)
     same = whole and agrees(model.certificate, found, usable)
     rebuilt = not usable
@@ -99,7 +103,7 @@ def _problem(model: Any, arguments: Namespace) -> Any:
 
     _, sentences, labels = read_for(model, arguments)
     if labels is None:
-        raise InputError(f"{arguments.data} has no labels: verify needs the file that the model was trained on")
+        raise InputError(f"{arguments.data} has no labels: fenchel verify needs the file that the model was trained on")
     number = {label: k for k, label in enumerate(model.labels)}
     for i, labelling in enumerate(labels):
         strange = next((label for label in labelling if label not in number), None)
@@ -113,7 +117,7 @@ def _problem(model: Any, arguments: Namespace) -> Any:
 
 
 def _own_coef(model: StructuredModel, problem: StructuredProblem) -> tuple[Any, bool]:
-    """(the coefficients that the problem has weights for, whether that is all of them but zeros)."""
+    """(the coefficients of the weights that the problem has, whether all others are zero)."""
     import numpy as np
 
     from fenchel.models.structured import places_of

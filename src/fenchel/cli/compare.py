@@ -7,33 +7,39 @@ import math
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fenchel.cli.fitting import add_limits, add_solving, problems, unstopped
+from fenchel.cli.fitting import add_limits, add_solving, model_of, problems, unstopped
 from fenchel.cli.options import ALIASES, loss_of, measure_of, pairs, penalty_of
-from fenchel.cli.problem_options import add_intercept, add_strength, alpha_of, asked_weights
+from fenchel.cli.prepared import add_as_is, add_roles, intercept_for, is_prepared, likely_loss
+from fenchel.cli.problem_options import add_intercept, add_strength, alpha_of, asked_constant, asked_weights
 from fenchel.cli.progress import Progress
-from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read
+from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read, table_kind
 from fenchel.cli.reporting import add_report, check_report, write_report
-from fenchel.cli.tasks import arrange, queries_for
+from fenchel.cli.tasks import arrange, queries_for, with_positive
 from fenchel.cli.terminal import CleanParser, as_json, table
 from fenchel.errors import IncompatibleError
 
 if TYPE_CHECKING:
+    from fenchel.cli.reading import Rows
+    from fenchel.cli.tasks import Task
     from fenchel.problems.kinds_of_loss import AnyLoss
     from fenchel.regularizers import Regularizer
     from fenchel.result import Result
 
 TOL, GAP_LEFT = 1e-6, 3
 EPILOG = """\
-Every combination is solved to tol; the gap is the certified one. `s to 1e-2` is the time after which the
-objective was within 1e-2 of the best certified lower bound of that loss and penalty (relatively). With
-more than two labels and a loss of one score, times are sums over labels, gaps the widest. Parameters go
-behind a colon, as in huber:delta=0.5 or elastic_net:l1_ratio=0.2. Combinations that do not fit are
-listed with the reason. Each is solved --repeat times and the fastest is shown: the first run of a kind
-also loads or compiles its code.
-JSON: tol, runs: [{loss, penalty, solver, status, primal, dual, relative_gap, seconds, iterations, passes,
-within: {1e-02: seconds, ...}, trace: [[seconds, primal, dual], ...]}], misfits: [{loss, penalty, solver, why}].
+Every combination is solved to tol; gaps are certified. `s to 1e-2` is the time in seconds until the objective
+was within a relative distance of 1e-2 of the best certified lower bound for that loss and penalty. With
+more than two labels and a loss of one score, times are sums and gaps are maxima over the labels. Parameters
+follow a colon, as in huber:delta=0.5 or elastic_net:l1_ratio=0.2. Incompatible combinations are
+listed with the reason. Each is solved --repeat times and the fastest run is shown, because the first run of a
+kind also loads or compiles its code.
+Quality is the first metric of fenchel evaluate, on the rows that --test-size holds out or else on those of
+the fit, where it flatters.
+JSON: tol, runs: [{loss, penalty, solver, quality: {metric, value}, status, primal, dual, relative_gap,
+seconds, iterations, passes, within: {1e-02: seconds, ...}, trace: [[seconds, primal, dual], ...]}],
+misfits: [{loss, penalty, solver, why}].
 
-exit status: 0 all that fit are certified, 3 a gap is above tol, 1 error, 2 wrong usage
+exit status: 0 all compatible combinations are certified, 3 a gap is above tol, 1 error, 2 wrong usage
 
 example: fenchel compare a9a --loss hinge,logistic --solver auto,bundle,lbfgs -c 1
 """
@@ -47,6 +53,7 @@ class Run(NamedTuple):
     penalty: str
     solver: str
     results: list[Any]
+    quality: tuple[str, float]  # the default metric of fenchel evaluate, and its value
 
     @property
     def worst(self) -> Any:
@@ -62,28 +69,36 @@ class Run(NamedTuple):
 
 
 def configure(parser: CleanParser) -> None:
-    """Declare the options."""
+    """Add the options."""
     parser.epilog, parser.usage = EPILOG, "%(prog)s DATA [--loss A,B] [--penalty A,B] [--solver A,B] [options]"
-    parser.add_argument("data", metavar="DATA", help="svmlight text, table, folder of fenchel convert; - is stdin")
-    parser.add_argument("--loss", metavar="NAMES", default="hinge", help="losses or measures (default: hinge)")
+    parser.add_argument("data", metavar="DATA", help="svmlight text, table or folder of fenchel convert; -: stdin")
+    parser.add_argument("--loss", metavar="NAMES", help="losses or measures (default: hinge; tables: by the target)")
     parser.add_argument("--penalty", metavar="NAMES", default="l2", help="default: l2")
     parser.add_argument("--solver", metavar="NAMES", default="auto", help="default: auto")
     add_strength(parser)
     add_solving(parser)
     add_reading(parser, training=True)
     add_drop(parser)
+    parser.add_argument(
+        "--test-size", type=float, metavar="F", help="tables: measure quality on this share of the rows"
+    )
     add_report(parser)
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
     add_intercept(parser.add_rare_group("intercept and weights"))
+    add_as_is(parser, tables := parser.add_rare_group("columns of tables"))
+    add_roles(tables)
+    tables.add_argument("--seed", type=int, metavar="N", default=0, help="seed of --test-size (default: 0)")
     rare = parser.add_rare_group("solving and files")
     add_limits(rare)
-    rare.add_argument("--repeat", type=int, metavar="N", default=2, help="solve N times, show the fastest (default: 2)")
+    rare.add_argument(
+        "--repeat", type=int, metavar="N", default=2, help="solve N times, show the fastest run (default: 2)"
+    )
     add_svmlight(rare)
     rare.add_argument("-q", "--quiet", action="store_true", help="no progress line")
 
 
 def check(parser: CleanParser, arguments: Namespace) -> None:
-    """What argparse cannot see."""
+    """Check what argparse cannot check."""
     if arguments.repeat < 1:
         parser.error(f"--repeat must be at least 1, got {arguments.repeat}")
 
@@ -92,18 +107,22 @@ def run(arguments: Namespace) -> int:
     """Solve every combination, print the table."""
     arguments.tol = TOL if arguments.tol is None else arguments.tol
     check_report(arguments.report)
+    likely = arguments.loss is None and is_prepared(arguments, table_kind(arguments))
+    data = _read(arguments, [] if likely else [_loss(name) for name in (arguments.loss or "hinge").split(",")])
+    arguments.loss = arguments.loss or (likely_loss(data) if likely else "hinge")
     names = arguments.loss.split(","), arguments.penalty.split(","), arguments.solver.split(",")
-    losses = {name: _loss(name) for name in names[0]}
-    penalties = {name: _penalty(name) for name in names[1]}
-    queries = {queries_for(loss) for loss in losses.values()}
-    data = read(arguments, True if True in queries else "auto" if "auto" in queries else False)
-    runs, misfits = [], []
+    losses, penalties = {name: _loss(name) for name in names[0]}, {name: _penalty(name) for name in names[1]}
+    runs, misfits, asked = [], [], arguments.intercept
     for loss, penalty, solver in itertools.product(*names):
-        wanted = _problems(arguments, data, losses[loss], penalties[penalty])
+        arguments.intercept = intercept_for(arguments, asked, data, losses[loss])
+        task = with_positive(arrange(data, losses[loss], arguments.data), arguments.positive, arguments.data)
+        wanted = _problems(arguments, data, task, losses[loss], penalties[penalty])
         try:
-            runs.append(Run(loss, penalty, solver, _fastest(arguments, wanted, solver, f"{loss} {penalty} {solver}  ")))
+            results = _fastest(arguments, wanted, solver, f"{loss} {penalty} {solver}  ")
         except IncompatibleError as error:
             misfits.append({"loss": loss, "penalty": penalty, "solver": solver, "why": str(error)})
+            continue
+        runs.append(Run(loss, penalty, solver, results, _quality(arguments, data, task, results)))
     if arguments.report is not None and runs:
         _report(arguments, runs)
     _print(arguments, runs, misfits)
@@ -138,9 +157,28 @@ def _penalty(text: str) -> Any:
     return penalty_of(name, parameters, 1.0)
 
 
-def _problems(arguments: Namespace, data: Any, loss: AnyLoss, penalty: Regularizer) -> list[Any]:
-    task = arrange(data, loss, arguments.data)
-    weights = asked_weights(arguments, task)
+def _read(arguments: Namespace, losses: list[Any]) -> Rows:
+    queries = {queries_for(loss) for loss in losses}
+    return read(arguments, True if True in queries else "auto" if "auto" in queries else False)
+
+
+def _quality(arguments: Namespace, data: Rows, task: Task, results: list[Any]) -> tuple[str, float]:
+    """The default metric of fenchel evaluate on the rows that were held out, or on those of the fit."""
+    import numpy as np
+
+    from fenchel.cli.evaluate import assessed
+
+    shown = data if data.test is None else data.test
+    if hasattr(data.X, "folder") or shown.y is None:
+        return "", math.nan
+    model = model_of(results, data, task, asked_constant(arguments), keep_dual=False)
+    quality, _ = assessed(model, shown, arguments)
+    metric = quality.metrics[0]
+    return metric.name, metric.value(np.ones(quality.size))
+
+
+def _problems(arguments: Namespace, data: Rows, task: Task, loss: AnyLoss, penalty: Regularizer) -> list[Any]:
+    weights = asked_weights(arguments, task, data.weight)
     strength = alpha_of(arguments, data.X.shape[0], loss, weights)
     return problems(arguments, data.X, task, loss, penalty.scaled(strength), weights)
 
@@ -161,7 +199,7 @@ def _fastest(arguments: Namespace, wanted: list[Any], solver: str, title: str) -
 
 
 def reached(result: Result, bound: float, level: float) -> float:
-    """The seconds after which the best objective so far was within level of the bound, relatively; NaN if never."""
+    """The seconds until the best objective so far was within a relative distance `level` of the bound; NaN if never."""
     best = math.inf
     for point in result.trace:
         best = min(best, point.primal) if not math.isnan(point.primal) else best
@@ -179,7 +217,7 @@ def _within(each: Run, bounds: list[float]) -> dict[str, float]:
 
 
 def _bounds(runs: list[Run], loss: str, penalty: str) -> list[float]:
-    """The best certified lower bound of every problem of a loss and a penalty."""
+    """The best certified lower bound for each problem of a loss and a penalty."""
     same = [each.results for each in runs if (each.loss, each.penalty) == (loss, penalty)]
     return [max(result.certificate.dual for result in problem) for problem in zip(*same, strict=True)]
 
@@ -189,16 +227,22 @@ def _print(arguments: Namespace, runs: list[Run], misfits: list[dict[str, str]])
     if arguments.json:
         print(as_json({"tol": arguments.tol, "runs": found, "misfits": misfits}))
         return
-    header = ["loss", "penalty", "solver", "status", "gap", "seconds", *(f"s to {k:.0e}" for k in LEVELS), "iterations"]
+    where = "held-out rows" if arguments.test_size else "training rows"
+    header = ["loss", "penalty", "solver", "status", "gap", "seconds", f"quality on {where}"]
+    header += [*(f"s to {k:.0e}" for k in LEVELS), "iterations"]
     rows = [
-        [row["loss"], row["penalty"], row["solver"], row["status"], row["relative_gap"], row["seconds"],
+        [row["loss"], row["penalty"], row["solver"], row["status"], row["relative_gap"], row["seconds"], _shown(*each.quality),
          *("never" if math.isnan(s) else f"{s:.3g}" for s in row["within"].values()), row["iterations"]]
-        for row in found
+        for row, each in zip(found, runs, strict=True)
     ]  # fmt: skip
     print(table(header, rows))
     if misfits:
-        print("\ndo not fit:")
+        print("\nincompatible:")
         print(table(["loss", "penalty", "solver", "why"], [list(misfit.values()) for misfit in misfits]))
+
+
+def _shown(metric: str, value: float) -> str:
+    return f"{metric.replace('_', ' ')} {value:.4g}" if metric and not math.isnan(value) else "-"
 
 
 def _facts(each: Run, within: dict[str, float]) -> dict[str, Any]:
@@ -207,6 +251,7 @@ def _facts(each: Run, within: dict[str, float]) -> dict[str, Any]:
         "loss": each.loss,
         "penalty": each.penalty,
         "solver": each.solver,
+        "quality": {"metric": each.quality[0] or None, "value": each.quality[1]},
         "status": each.status,
         "primal": each.worst.primal,
         "dual": each.worst.dual,

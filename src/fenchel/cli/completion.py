@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SHELLS = ("bash", "zsh", "fish")
-PLACES = ("DATA", "MODEL", "OUT", "FILE", "DIR")  # what options and arguments call the name of a file
+PLACES = ("DATA", "MODEL", "OUT", "FILE", "DIR")  # metavars of options and arguments that are file names
 EPILOG = """\
-Prints a script that completes commands and options. Where shells look for it:
+Prints a script that completes commands and options. Where shells load it from:
     bash  fenchel completion bash > ~/.local/share/bash-completion/completions/fenchel
     zsh   fenchel completion zsh > ~/.zfunc/_fenchel      (with fpath+=~/.zfunc before compinit in ~/.zshrc)
     fish  fenchel completion fish > ~/.config/fish/completions/fenchel.fish
@@ -25,7 +25,7 @@ example: eval "$(fenchel completion bash)"
 
 
 def configure(parser: CleanParser) -> None:
-    """Declare the options."""
+    """Add the options."""
     parser.epilog = EPILOG
     parser.add_argument("shell", choices=SHELLS, help="which shell")
 
@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _mark_files(parser: ArgumentParser, files: Sequence[str]) -> None:
-    """Let names of files be completed where a command takes one."""
+    """Complete file names for arguments that are files."""
     for action in parser._actions:
         if isinstance(action, _SubParsersAction):
             for command in action.choices.values():

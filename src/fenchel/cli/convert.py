@@ -8,10 +8,10 @@ from fenchel.cli.reading import add_drop
 from fenchel.cli.terminal import CleanParser
 
 EPILOG = """\
-DIR then holds the rows as arrays that are mapped into memory, with a manifest of their digests: fenchel
-train DIR and fenchel.Problem(fenchel.open(DIR), ...) use them without reading them as a whole. Kinds of
-DATA, by its name: svmlight text, .csv and .tsv with a header (all of them also .gz, .bz2, .xz), .parquet
-(tables need pip install 'fenchel[tables]'). Words as labels are kept, and come back in predictions.
+Writes the rows to DIR as arrays that are mapped into memory, with a manifest of their digests: fenchel
+train DIR and fenchel.Problem(fenchel.open(DIR), ...) use them without loading them as a whole. The format
+of DATA follows from its name: svmlight text, .csv and .tsv with a header (all of them also .gz, .bz2, .xz),
+.parquet (tables need pip install 'fenchel[tables]'). Labels that are words are kept for predictions.
 
 exit status: 0 done, 1 error, 2 wrong usage
 
@@ -20,22 +20,22 @@ example: fenchel convert train.svm.xz train.rows && fenchel train train.rows --m
 
 
 def configure(parser: CleanParser) -> None:
-    """Declare the options."""
+    """Add the options."""
     parser.epilog = EPILOG
     parser.add_argument("data", metavar="DATA", help="the file to convert")
-    parser.add_argument("folder", metavar="DIR", help="a folder that is not there yet")
-    parser.add_argument("--target", metavar="COLUMN", help="tables: the column to be predicted (default: the last one)")
-    parser.add_argument("--group", metavar="COLUMN", help="tables: the column of queries, whole numbers")
+    parser.add_argument("folder", metavar="DIR", help="the folder to create")
+    parser.add_argument("--target", metavar="COLUMN", help="tables: the target column (default: the last one)")
+    parser.add_argument("--group", metavar="COLUMN", help="tables: the query-id column (integers)")
     add_drop(parser)
-    parser.add_argument("--float32", action="store_true", help="keep values with single precision: half the size")
+    parser.add_argument("--float32", action="store_true", help="store values in single precision: half the size")
     parser.add_argument(
-        "--zero-based", action="store_true", help="svmlight: indices count from 0 (default: as they seem to)"
+        "--zero-based", action="store_true", help="svmlight: index of the first feature (default: detected)"
     )
     parser.add_argument("--n-features", type=int, help="svmlight: the number of columns (default: the largest index)")
 
 
 def run(arguments: Namespace) -> int:
-    """Read, write, say what was written."""
+    """Convert the file and print what was written."""
     from fenchel.cli.terminal import clean
     from fenchel.data.store import open_store
     from fenchel.readers.convert import convert

@@ -1,8 +1,9 @@
-"""Cross-validation: which rows are held out together, and what liblinear's -v prints."""
+"""Cross-validation: the folds, and the output of liblinear's -v."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ SEED = 0
 
 
 def held_out(task: Task, y: np.ndarray | None, n: int, k: int, seed: int = SEED) -> list[np.ndarray]:
-    """k sets of rows, each row in one: shuffled, every label spread evenly, the rows of a query together.
+    """k disjoint sets of rows: shuffled and stratified by label, or with the rows of each query together.
 
     >>> parts = held_out(Task(None, [None]), None, 7, 3)
     >>> sorted(len(part) for part in parts), sorted(np.concatenate(parts).tolist())
@@ -36,7 +37,7 @@ def held_out(task: Task, y: np.ndarray | None, n: int, k: int, seed: int = SEED)
     if task.groups is not None:
         queries, place = np.unique(task.groups, return_inverse=True)
         if queries.size < k:
-            raise InputError(f"{k} folds need at least as many queries, but there are {queries.size}")
+            raise InputError(f"{k} folds need at least {k} queries, but there are {queries.size}")
         fold = rng.permutation(queries.size) % k
         return [np.flatnonzero(fold[place] == j) for j in range(k)]
     order = rng.permutation(n)
@@ -48,7 +49,7 @@ def held_out(task: Task, y: np.ndarray | None, n: int, k: int, seed: int = SEED)
 
 
 def part_of(task: Task, rows: np.ndarray) -> Task:
-    """The task on some of its rows."""
+    """The task restricted to some rows."""
     targets = [None if y is None else y[rows] for y in task.targets]
     return Task(task.labels, targets, None if task.groups is None else task.groups[rows])
 
@@ -62,7 +63,7 @@ def fold_problems(
     penalty: Regularizer,
     rows: np.ndarray,
 ) -> list[Any]:
-    """The problems on some of the rows; every label must be among them."""
+    """The problems restricted to some rows, in which every label must occur."""
     part = part_of(task, rows)
     _require_all(part)
     own = [None if weight is None else weight[rows] for weight in weights]
@@ -72,13 +73,20 @@ def fold_problems(
 def _require_all(part: Task) -> None:
     if part.labels is None:
         return
-    expected = len(part.labels) if len(part.targets) == 1 else 2  # else one label against the rest
+    expected = len(part.labels) if len(part.targets) == 1 else 2  # otherwise one label against the rest
     if any(np.unique(np.asarray(y)).size < expected for y in part.targets):
-        raise InputError("a label has too few rows to be in every fold: use fewer folds, or leave the label out")
+        raise InputError("a label has too few rows to occur in every fold: use fewer folds, or remove the label")
 
 
-def cross_validate(arguments: Namespace, data: Rows, task: Task, weights: list[Any], loss: Any, strength: Any) -> Any:
-    """(predictions for every row by the model that has not seen it, the gaps of all solves)."""
+def cross_validate(
+    arguments: Namespace,
+    data: Rows,
+    task: Task,
+    weights: list[Any],
+    loss: AnyLoss,
+    strength: Callable[[int, list[Any]], Regularizer],
+) -> Any:
+    """(out-of-fold predictions for every row, the gaps of all solves)."""
     X, n = data.matrix, data.matrix.shape[0]
     predicted: Any = None
     gaps = []
@@ -100,15 +108,15 @@ def cross_validate(arguments: Namespace, data: Rows, task: Task, weights: list[A
 def validate(
     arguments: Namespace, data: Rows, task: Task, weights: list[Any], loss: AnyLoss, penalty: Regularizer
 ) -> int:
-    """liblinear's -v: print how good predictions for rows are that the model has not seen."""
-    from fenchel.cli.problem_options import alpha_of
+    """liblinear's -v: print the quality of the out-of-fold predictions."""
+    from fenchel.cli.problem_options import alpha_of, of_strength
     from fenchel.cli.terminal import as_json
 
     if task.groups is not None or task.targets[0] is None:
         raise InputError("-v is for classification and regression; for rankings see fenchel path")
 
     def strength(n: int, own: list[Any]) -> Any:
-        return penalty.scaled(alpha_of(arguments, n, loss, own))
+        return of_strength(penalty, alpha_of(arguments, n, loss, own))
 
     predicted, gaps = cross_validate(arguments, data, task, weights, loss, strength)
     found: dict[str, Any] = {"folds": arguments.folds, "rows": len(predicted), "worst_relative_gap": max(gaps)}

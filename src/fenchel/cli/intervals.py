@@ -1,4 +1,4 @@
-"""Confidence intervals by the bootstrap: units are drawn with replacement, and the interval is between percentiles."""
+"""Bootstrap confidence intervals: units are drawn with replacement, and the interval is bounded by percentiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fenchel.errors import InputError
 
 
 class Estimate(NamedTuple):
-    """A value and its interval (NaN where there is none)."""
+    """A value and its confidence interval (NaN if there is none)."""
 
     value: float
     low: float
@@ -33,7 +33,7 @@ def intervals(quality: Quality, resamples: int, seed: int, level: float) -> dict
         raise InputError(f"--level must be between 0 and 1, got {level!r}")
     rng, n = np.random.default_rng(seed), quality.size
     drawn = np.empty((resamples, len(quality.metrics)))
-    with threadpool_limits(1, "blas"):  # waking threads costs more than such short products
+    with threadpool_limits(1, "blas"):  # starting threads costs more than such short products
         for b in range(resamples):
             counts = np.bincount(rng.integers(0, n, n), minlength=n).astype(float)
             drawn[b] = [metric.value(counts) for metric in quality.metrics]

@@ -13,14 +13,14 @@ from fenchel.cli.terminal import CleanParser, as_json
 if TYPE_CHECKING:
     from fenchel.losses.protocol import Loss
 
-WIDEST = 48  # of a name with its parameters, in the table
+WIDEST = 48  # the maximum width of a name with its parameters in the table
 KINDS = ("loss", "multiclass", "measure", "structured", "penalty")
 EPILOG = """\
-z is the raw score <x, w> + b of a row, y its target, u the dual variable; w the coefficients. A loss of
+z is the raw score <x, w> + b of a row, y its target, u the dual variable; w are the coefficients. A loss of
 several scores has a z and a u for each of them, a measure for each row. Structured models are for
 `fenchel train --columns` (chain) and for Python.
 JSON: {name: {kind, signature, formula}}, kind being loss, multiclass, measure, structured or penalty; with NAME
-that entry and its text.
+this entry and its text.
 
 exit status: 0 done, 1 unknown name, 2 wrong usage
 
@@ -29,16 +29,16 @@ example: fenchel losses huber
 
 
 def configure(parser: CleanParser) -> None:
-    """Declare the options."""
+    """Add the options."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="a loss, measure, structured model or penalty, for all about it"
+        "name", nargs="?", metavar="NAME", help="describe this loss, measure, structured model or penalty"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: Namespace) -> int:
-    """Print the table, or one entry."""
+    """Print the table or one entry."""
     if arguments.json:
         print(as_json(_entries(arguments.name)))
     else:
@@ -56,14 +56,14 @@ def _parts() -> dict[str, dict[str, Any]]:
     return {
         "losses: loss(z, y)": dict(LOSSES),
         "losses of several scores, one problem for all classes: loss(z, y)": dict(JOINT),
-        "measures, losses of all rows together or of each query": dict(MEASURES),
-        "structured models, losses of whole labellings": _structured(MODELS, LOSSES, JOINT, MEASURES, REGULARIZERS),
+        "measures, losses of the scores of all rows or of each query": dict(MEASURES),
+        "structured models, losses of structured outputs": _structured(MODELS, LOSSES, JOINT, MEASURES, REGULARIZERS),
         "penalties: R(w)": dict(REGULARIZERS),
     }
 
 
 def _structured(models: Any, *others: Any) -> dict[str, Any]:
-    """The structured models; where a name means two things, the model is called structured_<name>."""
+    """The structured models; a model whose name is also that of a loss is called structured_<name>."""
     taken = {name for other in others for name in other}
     return {f"structured_{name}" if name in taken else name: kind for name, kind in models.items()}
 
@@ -88,7 +88,7 @@ def _table() -> str:
 
 
 def _aligned(part: dict[str, str]) -> list[str]:
-    """Names and formulas side by side; below each other where the name is long."""
+    """Names and formulas side by side; a formula after a long name is on the next line."""
     width = max((len(name) for name in part if len(name) <= WIDEST), default=0) + 2
     return [
         f"  {name:<{width}}{formula}" if len(name) <= WIDEST else f"  {name}\n  {'':<{width}}{formula}"
@@ -101,7 +101,7 @@ def _formula(kind: type) -> str:
 
 
 def _signature(name: str, kind: Any) -> str:
-    if hasattr(kind, "outputs"):  # its fields hold more than what it is made of
+    if hasattr(kind, "outputs"):  # its fields are not only the parameters of the constructor
         words = [str(parameter) for parameter in _made_of(kind)]
     elif hasattr(kind, "_fields"):
         defaults = kind._field_defaults

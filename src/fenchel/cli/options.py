@@ -1,4 +1,4 @@
-"""Losses and penalties from the words of a command line."""
+"""Losses and penalties from command-line arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALIASES = {"f1": "f_beta"}
 
 
 def pairs(words: Iterable[str], option: str) -> dict[str, float]:
-    """name=value words as a dict.
+    """name=value arguments as a dict.
 
     >>> pairs(["l1_ratio=0.25"], "--penalty-param")
     {'l1_ratio': 0.25}
@@ -35,7 +35,7 @@ def pairs(words: Iterable[str], option: str) -> dict[str, float]:
 
 
 def loss_of(name: str, parameters: Mapping[str, Any], smoothing: float | None) -> Any:
-    """The loss of that name with these parameters, smoothed when asked for.
+    """The loss of that name with these parameters, smoothed if --smooth is given.
 
     >>> loss_of("quantile", {"tau": 0.9}, None), loss_of("top_k", {"k": 5}, None)
     (Quantile(tau=0.9), TopK(k=5))
@@ -46,7 +46,7 @@ def loss_of(name: str, parameters: Mapping[str, Any], smoothing: float | None) -
     if name in JOINT:
         return _joint_loss(JOINT[name], name, parameters, smoothing)
     if name == "moreau":
-        raise InputError("--loss moreau: name the loss that is smoothed, and its gamma with --smooth")
+        raise InputError("--loss moreau: name the loss to be smoothed, and give gamma with --smooth")
     kind: Any = losses.LOSSES.lookup(name, also=JOINT)
     envelope: Any = losses.Moreau
     _require_known(f"loss {name}", parameters, kind._fields)
@@ -61,9 +61,9 @@ def _joint_loss(kind: type, name: str, parameters: Mapping[str, Any], smoothing:
     from fenchel.registry import required
 
     if kind is MoreauVector:
-        raise InputError(f"--loss {name}: name the loss that is smoothed, and its gamma with --smooth")
+        raise InputError(f"--loss {name}: name the loss to be smoothed, and give gamma with --smooth")
     if getattr(kind, "several_targets", False):
-        raise InputError(f"loss {name} is for several targets in a row, which a data file has not: use it from Python")
+        raise InputError(f"loss {name} needs several targets per row, which data files do not have: use it from Python")
     _require_known(f"loss {name}", parameters, signature(kind).parameters)
     for parameter in required(kind):
         if parameter not in parameters:
@@ -83,7 +83,7 @@ def measure_of(name: str, parameters: Mapping[str, Any], smoothing: float | None
     name = ALIASES.get(name, name)
     kind = MEASURES.lookup(name)
     if smoothing is not None:
-        raise InputError(f"--smooth is for losses of each row: measure {name} has no envelope")
+        raise InputError(f"--smooth is for losses of single rows: measure {name} has no Moreau envelope")
     known = fields(kind)  # type: ignore[arg-type]
     _require_known(f"measure {name}", parameters, [field.name for field in known])
     lacking = [field.name for field in known if field.default is MISSING and field.name not in parameters]
@@ -93,7 +93,7 @@ def measure_of(name: str, parameters: Mapping[str, Any], smoothing: float | None
 
 
 def numbers(text: str, option: str) -> list[float]:
-    """A list of numbers, divided by commas.
+    """A comma-separated list of numbers.
 
     >>> numbers("3,2,1", "--rho")
     [3.0, 2.0, 1.0]
@@ -101,21 +101,21 @@ def numbers(text: str, option: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        raise InputError(f"{option} {text!r}: expected numbers divided by commas, as in {option} 3,2,1") from None
+        raise InputError(f"{option} {text!r}: expected numbers separated by commas, as in {option} 3,2,1") from None
 
 
 def matrix(path: str) -> Any:
-    """A matrix from a text file, a line for each row; # begins a comment."""
+    """A matrix from a text file with a line for each row; # starts a comment."""
     import numpy as np
 
     lines = _lines(path)
     try:
         rows = [[float(word) for word in line.replace(",", " ").split()] for line in lines]
     except ValueError as error:
-        raise InputError(f"{path}: {error}; a matrix is lines of numbers") from None
+        raise InputError(f"{path}: {error}; expected a matrix, one row of numbers per line") from None
     if not rows or {len(row) for row in rows} != {len(rows[0])}:
         raise InputError(
-            f"{path}: a matrix needs lines with equally many numbers, got {[len(row) for row in rows][:9]}"
+            f"{path}: all rows of a matrix must have the same length, got {[len(row) for row in rows][:9]}"
         )
     return np.array(rows)
 
@@ -136,20 +136,21 @@ def _lines(path: str) -> list[str]:
         try:
             found = [line.partition("#")[0].strip() for line in file]
         except UnicodeDecodeError:
-            raise InputError(f"{path}: this is no text file") from None
+            raise InputError(f"{path}: not a text file") from None
     return [line for line in found if line]
 
 
 FROM_PYTHON = {
-    "quadratic": "needs a matrix K, which a command line cannot give: use it from Python",
-    "bounded": "is the penalty within bounds: give that one, with --nonnegative, --lower or --upper",
-    "shifted": "needs coefficients, which a command line cannot give: use it from Python",
-    "slope": "needs a sequence of weights, which a command line cannot give: use it from Python",
+    "quadratic": "needs a matrix K, which the command line does not support: use it from Python",
+    "linearly_constrained": "needs a matrix A, which the command line does not support: use it from Python",
+    "bounded": "adds bounds to another penalty: name that one, with --nonnegative, --lower or --upper",
+    "shifted": "needs coefficients, which the command line does not support: use it from Python",
+    "slope": "needs a sequence of weights, which the command line does not support: use it from Python",
 }
 
 
 def penalty_of(name: str, parameters: Mapping[str, Any], alpha: float) -> Any:
-    """The regularizer of that name with this strength, if it has one, and these parameters.
+    """The regularizer of that name with these parameters and this strength, if it has one.
 
     >>> penalty_of("elastic_net", {"l1_ratio": 0.25}, 0.1)
     ElasticNet(alpha=0.1, l1_ratio=0.25)

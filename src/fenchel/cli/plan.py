@@ -8,14 +8,14 @@ from argparse import ArgumentTypeError, Namespace
 from fenchel.cli.terminal import CleanParser
 
 EPILOG = """\
-A round on n workers takes T(n) = s + c n + t / n: the solver's own step and a round trip, messages to and
-from every worker, and the workers' passes over their rows. The constants are those of the machine on which
-Fenchel was measured, or of this one (--measure, some 20 s; needs pip install 'fenchel[dask]'). Rounds are
-those of one task; give your own with --rounds.
+A round on n workers takes T(n) = s + c n + t / n: the solver's own step and a round trip, the messages to and
+from each worker, and the workers' passes over their rows. The constants were measured on the machine of the
+benchmarks; --measure measures them on this one (about 20 s; needs pip install 'fenchel[dask]'). The numbers
+of rounds are those of one task; set your own with --rounds.
 JSON: rows, columns, stored, machine: {per_value, per_row, per_entry, latency, per_worker, bandwidth},
 shares: [{solver, workers, passing, messages, own, rounds, per_round, fit}] in seconds, and
-solvers: {name: {fastest, limit}}: with how many workers a fit takes least, and from how many on messages
-are half of a round.
+solvers: {name: {fastest, limit}}: the number of workers with the shortest fit, and the number from which
+messages take half of a round.
 
 exit status: 0 done, 1 error, 2 wrong usage
 
@@ -24,20 +24,20 @@ example: fenchel plan --rows 804414 --columns 47236 --stored 60900000 --workers 
 
 
 def configure(parser: CleanParser) -> None:
-    """Declare the options."""
+    """Add the options."""
     from fenchel.cli.reading import add_drop, add_reading, add_svmlight
 
     parser.epilog, parser.usage = EPILOG, "%(prog)s [DATA | --rows N --columns D] [options]"
-    parser.add_argument("data", metavar="DATA", nargs="?", help="a data file or folder whose size is taken")
+    parser.add_argument("data", metavar="DATA", nargs="?", help="a data file or folder, to take the size from")
     parser.add_argument("--rows", type=int, help="the number of rows")
     parser.add_argument("--columns", type=int, help="the number of columns")
     parser.add_argument("--stored", type=int, help="the number of stored values (default: rows times columns)")
     parser.add_argument(
         "--workers", type=_numbers, metavar="N,N,...", help="numbers of workers (default: 1,2,4,...,1024)"
     )
-    parser.add_argument("--rounds", type=_pair, action="append", metavar="SOLVER=N", help="rounds that a fit takes")
+    parser.add_argument("--rounds", type=_pair, action="append", metavar="SOLVER=N", help="number of rounds of a fit")
     parser.add_argument("--bandwidth", type=float, metavar="BYTES", help="bytes per second to all workers together")
-    parser.add_argument("--latency", type=float, metavar="SECONDS", help="of a round trip")
+    parser.add_argument("--latency", type=float, metavar="SECONDS", help="latency of a round trip")
     parser.add_argument("--measure", action="store_true", help="measure the constants of this machine first")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     add_reading(rare := parser.add_rare_group("reading DATA"), training=True)
@@ -49,7 +49,7 @@ def _numbers(text: str) -> list[int]:
     try:
         found = [int(word) for word in text.split(",")]
     except ValueError:
-        raise ArgumentTypeError(f"numbers with commas between them expected, got {text!r}") from None
+        raise ArgumentTypeError(f"expected numbers separated by commas, got {text!r}") from None
     if min(found) < 1:
         raise ArgumentTypeError("there must be at least 1 worker")
     return found
@@ -60,17 +60,17 @@ def _pair(text: str) -> tuple[str, float]:
     try:
         return name, float(value)
     except ValueError:
-        raise ArgumentTypeError(f"SOLVER=NUMBER expected, got {text!r}") from None
+        raise ArgumentTypeError(f"expected SOLVER=NUMBER, got {text!r}") from None
 
 
 def check(parser: CleanParser, arguments: Namespace) -> None:
-    """What argparse cannot see."""
+    """Check what argparse cannot check."""
     if arguments.data is None and (arguments.rows is None or arguments.columns is None):
         parser.error("give DATA, or --rows and --columns")
 
 
 def run(arguments: Namespace) -> int:
-    """Measure if asked to, compute, print."""
+    """Measure with --measure, compute the plan and print it."""
     from fenchel.cluster.plan import WORKERS, Machine, plan
 
     machine = Machine()

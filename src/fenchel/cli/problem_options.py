@@ -1,4 +1,4 @@
-"""The options that say which problem is solved; train, path and compare share them."""
+"""The options that define the problem, shared by train, path and compare."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import math
 from argparse import SUPPRESS, Namespace
 from typing import TYPE_CHECKING, Any
 
-from fenchel.cli.liblinear import class_weights, row_weights, squares, type_of
+from fenchel.cli.liblinear import balanced, class_weights, row_weights, squares, type_of
 from fenchel.cli.options import COMMON, loss_of, matrix, measure_of, numbers, pairs, penalty_of, tree
 from fenchel.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from argparse import _ArgumentGroup
+    from argparse import _ActionsContainer, _ArgumentGroup
+    from collections.abc import Sequence
 
     import numpy as np
-    import scipy.sparse as sp
 
+    from fenchel.cli.reading import Rows
     from fenchel.cli.tasks import Task
+    from fenchel.regularizers.base import Regularizer
 
 
 def add_loss(group: _ArgumentGroup, types: bool = True) -> None:
-    """Declare which loss or measure."""
+    """Add the options for the loss or measure."""
     what = group.add_mutually_exclusive_group()
     what.add_argument("--loss", metavar="NAME", help="see fenchel losses (default: hinge)")
-    what.add_argument("--measure", metavar="NAME", help="instead of a loss: f1, roc_area, ndcg, ...")
+    what.add_argument("--measure", metavar="NAME", help="a measure instead of a loss: f1, roc_area, ndcg, ...")
     if types:
         what.add_argument(
             "-s", dest="type", type=int, metavar="N", help="liblinear's type: 0-7 or 11-13 (with -c 1 unless given)"
@@ -31,60 +33,69 @@ def add_loss(group: _ArgumentGroup, types: bool = True) -> None:
 
 
 def add_loss_parameters(group: _ArgumentGroup) -> None:
-    """Declare the parameters of losses and penalties."""
+    """Add the options for parameters of losses and penalties."""
     for name in COMMON:
         flags = ["-p", "--epsilon"] if name == "epsilon" else [f"--{name}"]  # -p in liblinear
         group.add_argument(*flags, dest=name, type=float, metavar="X", help=f"parameter {name} of the loss")
     group.add_argument("--k", type=int, metavar="K", help="parameter k of the loss or measure")
-    group.add_argument("--rho", metavar="X,X,...", help="weights of ranks, not increasing, as in 3,2,1")
-    group.add_argument("--cost", metavar="FILE", help="matrix of costs: a text file, a row per label that is true")
-    group.add_argument("--tree", metavar="FILE", help="a label path per line, in the order of the labels; or parents")
+    group.add_argument("--rho", metavar="X,X,...", help="nonincreasing weights of ranks, as in 3,2,1")
+    group.add_argument("--cost", metavar="FILE", help="cost matrix: a text file with a row per true label")
+    group.add_argument(
+        "--tree", metavar="FILE", help="class tree: a text file with a path per label, or parent numbers"
+    )
     group.add_argument("--loss-param", action="append", default=[], metavar="NAME=X", help="any parameter of the loss")
-    group.add_argument("--smooth", type=float, metavar="GAMMA", help="use the loss's Moreau envelope")
-    group.add_argument("--penalty-param", action="append", default=[], metavar="NAME=X", help="such as l1_ratio=0.5")
+    group.add_argument("--smooth", type=float, metavar="GAMMA", help="smooth the loss: its Moreau envelope")
+    group.add_argument(
+        "--penalty-param",
+        action="append",
+        default=[],
+        metavar="NAME=X",
+        help="a parameter of the penalty, as in l1_ratio=0.5",
+    )
 
 
-def add_constraints(group: Any) -> None:
-    """Declare bounds on the coefficients, groups and weights of features."""
+def add_constraints(group: _ArgumentGroup) -> None:
+    """Add the options for bounds, groups and penalty weights of coefficients."""
     lower = group.add_mutually_exclusive_group()
     lower.add_argument("--nonnegative", action="store_true", help="coefficients >= 0 (with l2, l1, elastic_net)")
     lower.add_argument("--lower", type=float, metavar="X", help="coefficients >= X")
     group.add_argument("--upper", type=float, metavar="X", help="coefficients <= X")
-    group.add_argument("--groups", metavar="FILE", help="group_lasso: the group number of every feature, 0, 1, ...")
+    group.add_argument("--groups", metavar="FILE", help="group_lasso: a text file with a group number per feature")
     group.add_argument(
         "--penalty-weight", action="append", default=[], metavar="COLUMN=X",
-        help="how much a feature is penalised; 0: not at all (l2, l1, elastic_net)",
+        help="penalty weight of a feature; 0: unpenalised (l2, l1, elastic_net)",
     )  # fmt: skip
+    group.add_argument("--standardize", action="store_true", help="penalise as if every column had variance 1")
 
 
-def add_strength(group: Any) -> None:
-    """Declare how strong the penalty is."""
+def add_strength(group: _ActionsContainer) -> None:
+    """Add the options for the strength of the penalty."""
     strength = group.add_mutually_exclusive_group()
-    strength.add_argument("--alpha", type=float, metavar="A", help="strength of the penalty (default: 1e-4)")
+    strength.add_argument("--alpha", type=float, metavar="A", help="strength of the penalty (default: 1e-4; 0: none)")
     strength.add_argument("-c", "--C", dest="C", type=float, metavar="C", help="alpha = 1 / (C n), as in liblinear")
 
 
 def add_intercept(group: _ArgumentGroup) -> None:
-    """Declare the intercept, liblinear's constant feature, and weights of labels."""
+    """Add the options for the intercept, liblinear's constant feature and class weights."""
     intercept = group.add_mutually_exclusive_group()
     intercept.add_argument("--intercept", action="store_true", help="fit a free intercept")
     intercept.add_argument("--no-intercept", dest="intercept", action="store_false", help=SUPPRESS)
     intercept.add_argument(
-        "-B", dest="constant", type=float, metavar="B", help="append a constant feature B >= 0, penalised (liblinear)"
+        "-B", dest="constant", type=float, metavar="B", help="append a constant feature B, penalised (liblinear)"
     )
     add_class_weight(group)
 
 
-def add_class_weight(group: Any) -> None:
-    """Declare weights of labels."""
+def add_class_weight(group: _ActionsContainer) -> None:
+    """Add the option for class weights."""
     group.add_argument(
         "-wLABEL", "--class-weight", dest="class_weight", action="append", default=[], metavar="X",
-        help="rows with that label count X times, as in -w1 5 (liblinear)",
+        help="class weight: rows with this label count X times (liblinear), or --class-weight balanced",
     )  # fmt: skip
 
 
 def asked_loss(arguments: Namespace) -> Any:
-    """The loss or measure that the options ask for."""
+    """The loss or measure given by the options."""
     given = {name: getattr(arguments, name) for name in (*COMMON, "k") if getattr(arguments, name) is not None}
     words = [*arguments.loss_param, *(f"{name}={value!r}" for name, value in given.items())]
     parameters: dict[str, Any] = dict(pairs(words, "--loss-param"))
@@ -102,13 +113,13 @@ def asked_loss(arguments: Namespace) -> Any:
 
 
 def asked_penalty(arguments: Namespace) -> Any:
-    """The penalty that the options ask for, of strength 1."""
+    """The penalty given by the options, with strength 1."""
     from fenchel.regularizers.constraint_set import ConstraintSet
 
     name = arguments.penalty
     if getattr(arguments, "type", None) is not None:
         if name is not None:
-            raise InputError(f"-s {arguments.type} says which penalty: leave --penalty out")
+            raise InputError(f"-s {arguments.type} determines the penalty: remove --penalty")
         name = type_of(arguments.type)[1]
     parameters: dict[str, Any] = dict(pairs(arguments.penalty_param, "--penalty-param"))
     if arguments.groups is not None:
@@ -116,9 +127,9 @@ def asked_penalty(arguments: Namespace) -> Any:
     penalty = penalty_of(name or "l2", parameters, 1.0)
     if isinstance(penalty, ConstraintSet):
         if hasattr(arguments, "alphas"):
-            raise InputError(f"penalty {name} is a constraint: there is no strength to make a path of")
+            raise InputError(f"penalty {name} is a constraint without a strength: there is no path")
         if arguments.alpha is not None or arguments.C is not None:
-            raise InputError(f"penalty {name} is a constraint and has no strength: leave --alpha and -c out")
+            raise InputError(f"penalty {name} is a constraint and has no strength: remove --alpha and -c")
     lower = 0.0 if arguments.nonnegative else arguments.lower
     if lower is None and arguments.upper is None:
         return penalty
@@ -127,13 +138,27 @@ def asked_penalty(arguments: Namespace) -> Any:
     return Bounded(penalty, lower, arguments.upper)
 
 
+def of_strength(penalty: Any, alpha: float) -> Any:
+    """The penalty with this alpha; none at 0, if nothing else is left of it."""
+    if alpha != 0.0:
+        return penalty.scaled(alpha)
+    from fenchel import regularizers
+
+    name = regularizers.REGULARIZERS.written_name(penalty)
+    if name == "bounded":
+        raise InputError(
+            "--alpha 0 with bounds needs a penalty of some strength: give a small one, such as --alpha 1e-9"
+        )
+    return regularizers.make(name, 0.0)
+
+
 def group_numbers(path: str) -> list[float]:
     """The group number of every feature, from a text file."""
     return [float(number) for number in matrix(path).ravel()]
 
 
-def with_weights(penalty: Any, arguments: Namespace, data: Any) -> Any:
-    """The penalty with the weights of --penalty-weight, by the names of columns, or by their numbers in svmlight text."""
+def with_weights(penalty: Regularizer, arguments: Namespace, data: Rows) -> Any:
+    """The penalty with the weights of --penalty-weight, given by column name, or by index for svmlight text."""
     if not arguments.penalty_weight:
         return penalty
     from dataclasses import replace
@@ -150,27 +175,30 @@ def with_weights(penalty: Any, arguments: Namespace, data: Any) -> Any:
     for word in arguments.penalty_weight:
         name, _, value = word.rpartition("=")
         try:
-            weights[column_number(name, data, d)] = float(value)
+            weight = float(value)
         except ValueError:
             raise InputError(f"--penalty-weight {word} must be COLUMN=X with a number X") from None
+        weights[column_number(name, data, d)] = weight
     inner = replace(inner, weights=weights)
     return replace(penalty, regularizer=inner) if isinstance(penalty, Bounded) else inner
 
 
-def column_number(name: str, data: Any, d: int) -> int:
-    """The place of a column among the features."""
+def column_number(name: str, data: Rows, d: int) -> int:
+    """The index of a column among the features."""
     if data.features is not None:
         if name not in data.features:
             raise UnknownNameError("column", name, data.features)
         return int(data.features.index(name))
     base = data.index_base or 0
     if not name.isdecimal() or not base <= int(name) < d + base:
-        raise InputError(f"--penalty-weight: there is no feature {name!r}; they are numbered {base} to {d + base - 1}")
+        raise InputError(
+            f"--penalty-weight: there is no feature {name!r}; features are numbered {base} to {d + base - 1}"
+        )
     return int(name) - base
 
 
 def asked_constant(arguments: Namespace) -> float | None:
-    """liblinear's -B: None where it is negative, which means no such feature."""
+    """liblinear's -B; None if it is negative, which means no constant feature."""
     constant = arguments.constant
     if constant is None or constant < 0.0:
         return None
@@ -179,26 +207,34 @@ def asked_constant(arguments: Namespace) -> float | None:
     return constant
 
 
-def with_constant(X: np.ndarray | sp.csr_matrix, constant: float | None) -> Any:
-    """The rows with one more feature at their end."""
+def with_constant(X: Any, constant: float | None) -> Any:
+    """The rows with a constant feature appended."""
     if constant is None:
         return X
+    from fenchel.models.roles import OffsetRows
+
+    if isinstance(X, OffsetRows):
+        return OffsetRows(with_constant(X.X, constant), X.offset)
     import numpy as np
     import scipy.sparse as sp
 
     if hasattr(X, "folder"):
-        raise InputError("-B needs the rows in memory, but DATA is a folder of rows on disk: use --intercept")
+        raise InputError("-B needs the rows in memory, but DATA is a folder of rows on disk: use --intercept instead")
     column = np.full((X.shape[0], 1), constant)
     return sp.hstack([X, sp.csr_matrix(column)], format="csr") if sp.issparse(X) else np.hstack([X, column])
 
 
-def asked_weights(arguments: Namespace, task: Task) -> list[Any]:
-    """The weights of all rows, for each problem of a task."""
-    return row_weights(task, class_weights(arguments.class_weight), arguments.data)
+def asked_weights(arguments: Namespace, task: Task, own: np.ndarray | None = None) -> list[Any]:
+    """The weights of all rows, for each problem of a task: class weights times their own weights."""
+    words = arguments.class_weight
+    of_classes = (
+        balanced(task, own) if words == ["balanced"] else row_weights(task, class_weights(words), arguments.data)
+    )
+    return of_classes if own is None else [own if weight is None else own * weight for weight in of_classes]
 
 
-def alpha_of(arguments: Namespace, n: int, loss: Any = None, weights: Any = (None,)) -> float:
-    """The strength that the options ask for, for n rows."""
+def alpha_of(arguments: Namespace, n: int, loss: Any = None, weights: Sequence[np.ndarray | None] = (None,)) -> float:
+    """The strength given by the options, for n rows."""
     from fenchel.regularizers import DEFAULT_ALPHA
 
     C = arguments.C
@@ -209,8 +245,9 @@ def alpha_of(arguments: Namespace, n: int, loss: Any = None, weights: Any = (Non
         raise InputError(f"-c must be a number greater than 0, got {C!r}")
     if len(weights) > 1 and any(w is not None for w in weights):
         raise InputError(
-            "-c with weights of more than two labels would need another strength for each label: use --alpha, "
+            "-c with class weights and more than two labels would mean a different strength for each label: use --alpha, "
             "or a loss of all labels such as max_hinge (-s 4)"
         )
-    total = float(n if weights[0] is None else weights[0].sum())
+    (first, *_) = weights
+    total = float(n if first is None else first.sum())
     return 1.0 / (squares(loss) * C * total)

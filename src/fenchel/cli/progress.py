@@ -1,4 +1,4 @@
-"""One line on stderr that shows primal, dual, gap and time while a solve runs."""
+"""A progress line on stderr with primal value, dual value, gap and time of a running solve."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from fenchel.compile.clock import CLOCK
+
 if TYPE_CHECKING:
     from fenchel.solving.loop import State
 
 
 class Progress:
-    """The callback of a solve; it shows something only on a terminal.
+    """A callback for solves, which prints only to a terminal.
 
     `with Progress(tol, quiet) as progress: solve(..., callback=progress)`.
     """
@@ -30,7 +32,7 @@ class Progress:
             from rich.live import Live
 
             console = Console(stderr=True)
-            # Redrawn by a thread of its own: the time goes on while one long iteration runs.
+            # A separate thread redraws the line, so that the time advances during a long iteration.
             self._live = Live(get_renderable=self._line, console=console, refresh_per_second=8, transient=True)
             self._live.start()
         return self
@@ -43,7 +45,7 @@ class Progress:
         self.state = state
 
     def begin(self, title: str) -> None:
-        """A new solve begins."""
+        """Note that a new solve begins."""
         self.title, self.state = title, None
 
     def _line(self) -> Any:
@@ -52,17 +54,19 @@ class Progress:
         return Text(self.text(), no_wrap=True, overflow="ellipsis")
 
     def text(self) -> str:
-        """The line as it is now.
+        """The current text of the line.
 
         >>> Progress(1e-6, quiet=True).text().endswith("starting")
         True
         """
         seconds = f"{time.perf_counter() - self.began:.1f} s"
         state = self.state
+        if CLOCK.compiling():
+            return f"{seconds}  {self.title}compiling {CLOCK.read().kernels + 1}, once on this machine for each kind of fit"
         if state is None:
             return f"{seconds}  {self.title}starting"
         relative = state.gap / abs(state.primal) if state.primal else state.gap
-        # The most telling numbers first: a narrow terminal cuts the end off.
+        # The most important numbers come first, because a narrow terminal truncates the line.
         return (
             f"{seconds}  {self.title}{state.solver} {state.iteration}  "
             f"primal {state.primal:.6g}  dual {state.dual:.6g}  gap {state.gap:.1e} "

@@ -1,7 +1,7 @@
-"""How good predictions are: the metrics that fit a task, each as a function of how often every unit is counted.
+"""The metrics of a task, each as a function of the number of times that every unit is counted.
 
-A unit is a row, a query or a sequence. Counting all units once gives the metric itself; counting them as often as they are
-drawn in a resample gives its value on that resample.
+A unit is a row, a query or a sequence. If all units are counted once, the result is the metric itself; if they are counted as
+often as they were drawn in a bootstrap resample, it is the value on that resample.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ import numpy as np
 from fenchel.errors import InputError
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
+    from fenchel.models.scored import Scored
     from fenchel.problems.kinds_of_loss import AnyLoss
 
 Counts = np.ndarray
-SMALLEST = np.finfo(float).eps  # of a probability, in the log loss
+SMALLEST = np.finfo(float).eps  # lower bound of probabilities in the log loss
 
 
 class Metric(NamedTuple):
-    """A name, whether more is better, and the value for given counts (NaN where it is not defined)."""
+    """A name, whether higher is better, and the value for given counts (NaN where it is not defined)."""
 
     name: str
     more_is_better: bool
@@ -29,7 +33,7 @@ class Metric(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """The metrics of a model on some data, the most telling one first."""
+    """The metrics of a model on some data, the default one first."""
 
     task: str
     unit: str
@@ -37,11 +41,11 @@ class Quality(NamedTuple):
     metrics: list[Metric]
 
 
-OTHER_NAMES = {"auc": "roc_area", "roc_auc": "roc_area", "f1_score": "f1"}  # as other programs call them
+OTHER_NAMES = {"auc": "roc_area", "roc_auc": "roc_area", "f1_score": "f1"}  # names that other programs use
 
 
 def named_metric(quality: Quality, name: str | None) -> Metric:
-    """The metric that is meant, in any of the ways that programs print it; None: the most telling one.
+    """The metric of this name, in any common spelling; None: the default one.
 
     >>> named_metric(Quality("regression", "rows", 1, [mean_of("mean_level_error", False, [1.0])]), "Mean level-error").name
     'mean_level_error'
@@ -53,11 +57,11 @@ def named_metric(quality: Quality, name: str | None) -> Metric:
     found = [m for m in quality.metrics if m.name == plain or m.name == OTHER_NAMES.get(plain)]
     if not found:
         known = ", ".join(metric.name.replace("_", " ") for metric in quality.metrics)
-        raise InputError(f"--metric {name}: there is none of this name for {quality.task}; known: {known}")
+        raise InputError(f"--metric {name}: not a metric for {quality.task}; known: {known}")
     return found[0]
 
 
-def mean_of(name: str, more_is_better: bool, parts: Any, sizes: Any = None) -> Metric:
+def mean_of(name: str, more_is_better: bool, parts: ArrayLike, sizes: ArrayLike | None = None) -> Metric:
     """sum of parts / sum of sizes (1 each if not given).
 
     >>> mean_of("accuracy", True, [1.0, 0.0]).value(np.array([3, 1]))
@@ -72,9 +76,9 @@ def _ratio(a: float, b: float) -> float:
     return float(a / b) if b > 0.0 else float("nan")
 
 
-def quality_of(model: Any, X: Any, y: np.ndarray, groups: Any = None) -> Quality:
-    """Metrics of a model; y holds the places of labels among `model.labels`, or targets. Places beyond are labels that
-    the model does not know, which no prediction can meet."""
+def quality_of(model: Scored, X: MatrixLike, y: np.ndarray, groups: np.ndarray | None = None) -> Quality:
+    """Metrics of a model; y holds indices into `model.labels`, or targets. Larger indices stand for labels that the model
+    does not know, so that every prediction is wrong."""
     from fenchel.losses.task import task_of
 
     if model.labels is not None:
@@ -86,13 +90,13 @@ def quality_of(model: Any, X: Any, y: np.ndarray, groups: Any = None) -> Quality
     return Quality("regression", "rows", y.size, _regression(_inner(model.loss), model.predict(X), y))
 
 
-def _inner(loss: Any) -> Any:
+def _inner(loss: AnyLoss) -> Any:
     from fenchel.losses.task import innermost
 
     return innermost(loss)
 
 
-def _classification(model: Any, X: Any, y: np.ndarray) -> list[Metric]:
+def _classification(model: Any, X: MatrixLike, y: np.ndarray) -> list[Metric]:
     labels = len(model.labels)
     known, size = y < labels, max(labels, int(y.max()) + 1)
     place = {label: k for k, label in enumerate(model.labels)}
@@ -124,13 +128,13 @@ def _sums(counts: Counts, labels: np.ndarray, size: int) -> np.ndarray:
 
 
 def _balanced(counts: Counts, y: np.ndarray, found: np.ndarray, size: int) -> float:
-    """The mean over labels that occur of the share of their rows that is found."""
+    """Balanced accuracy: the mean recall of the labels that occur."""
     total, right = _sums(counts, y, size), _sums(counts * (found == y), y, size)
     return float(np.mean(right[total > 0] / total[total > 0]))
 
 
 def _f1(counts: Counts, y: np.ndarray, found: np.ndarray, size: int, of_two: bool) -> float:
-    """2 true positives / (labels that are + labels that are predicted): of label 1 of two, else the mean over labels."""
+    """F1 = 2 true positives / (actual + predicted positives): of the second of two labels, else the mean over labels."""
     right, both = _sums(counts * (found == y), y, size), _sums(counts, y, size) + _sums(counts, found, size)
     if of_two:
         return float(2.0 * right[1] / both[1]) if both[1] > 0 else 0.0
@@ -138,7 +142,7 @@ def _f1(counts: Counts, y: np.ndarray, found: np.ndarray, size: int, of_two: boo
 
 
 def roc_area(z: np.ndarray, positive: np.ndarray) -> Metric:
-    """The share of pairs (positive row, negative row) that scores put in this order, equal scores counting a half.
+    """The fraction of pairs (positive row, negative row) with scores in this order; ties count as one half.
 
     >>> roc_area(np.array([0.0, 1.0, 1.0, 2.0]), np.array([False, False, True, True])).value(np.ones(4))
     0.875
@@ -155,7 +159,7 @@ def roc_area(z: np.ndarray, positive: np.ndarray) -> Metric:
 
 
 def among_the_best(scores: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
-    """1 if the label is among the k highest scores of its row; where it is tied, the share of orders in which it is.
+    """1 if the label is among the k highest scores of its row; for ties, the fraction of orders in which it is.
 
     >>> among_the_best(np.array([[3.0, 2.0, 1.0], [1.0, 1.0, 0.0]]), np.array([1, 1]), 1)
     array([0. , 0.5])
@@ -190,14 +194,14 @@ def _regression(loss: AnyLoss, found: np.ndarray, y: np.ndarray) -> list[Metric]
     return common
 
 
-def _ranking(z: np.ndarray, y: np.ndarray, groups: Any, k: Any) -> Quality:
+def _ranking(z: np.ndarray, y: np.ndarray, groups: np.ndarray | None, k: int | None) -> Quality:
     from fenchel.metrics import mrr, ndcg
 
     query = np.zeros(y.size, dtype=int) if groups is None else np.unique(groups, return_inverse=True)[1]
     rows = np.split(np.argsort(query, kind="stable"), np.cumsum(np.bincount(query))[:-1])
     told = [part for part in rows if (y[part] > 0).any()]
     if not told:
-        raise InputError("no query has a relevant row: there is nothing to rank")
+        raise InputError("no query has a relevant row: ranking metrics are not defined")
     metrics = [mean_of("mrr", True, [mrr(y[part], z[part]) for part in told])]
     if (y >= 0.0).all():
         cut = int(k or 10)
@@ -218,7 +222,7 @@ def sequence_quality(labels: list[list[str]], predicted: list[list[str]]) -> Qua
     ]
     try:
         chunks = [chunk_scores([t], [p]) for t, p in zip(labels, predicted, strict=True)]
-    except InputError:  # labels that are not those of chunks
+    except InputError:  # the labels are not chunk labels
         return Quality("sequences", "sequences", len(labels), metrics)
     correct, said, true = (np.array([part[k] for part in chunks], dtype=float) for k in (3, 4, 5))
     spans = [

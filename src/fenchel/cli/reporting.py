@@ -1,4 +1,4 @@
-"""The one place where commands meet `fenchel.report`."""
+"""The interface between the commands and `fenchel.report`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from argparse import _ActionsContainer
+
+    from fenchel.cli.reading import Rows
     from fenchel.models.base import BaseModel
+    from fenchel.report import PathChoice
 
 
-def add_report(group: Any) -> None:
+def add_report(group: _ActionsContainer) -> None:
     """Declare --report."""
-    group.add_argument("--report", metavar="FILE", help="write a page about it (HTML)")
+    group.add_argument("--report", metavar="FILE", help="write an HTML report")
 
 
 def check_report(path: str | None) -> None:
-    """Complain before the work rather than after it, if the page could not be written."""
+    """Raise an error before the work starts if the report could not be written."""
     if path is not None:
         from fenchel.files.atomic_write import check_writable
 
@@ -31,9 +35,9 @@ def write_report(
     *,
     names: Sequence[str] | None = None,
     data: tuple[Any, ...] | None = None,
-    choice: Any = None,
+    choice: PathChoice | None = None,
 ) -> None:
-    """A page about Results or models; data are rows to evaluate on, choice a path with its chosen point."""
+    """Write a report on Results or models; `data` are evaluation rows, `choice` is a path with its chosen point."""
     from fenchel.report import write_page
 
     write_page(
@@ -42,8 +46,8 @@ def write_report(
     )  # fmt: skip
 
 
-def evaluated(model: Any, data: Any, path: str) -> tuple[Any, ...] | None:
-    """Rows and targets as the model calls them, with their queries if it ranks; None for rows on disk."""
+def evaluated(model: Any, data: Rows, path: str) -> tuple[Any, ...] | None:
+    """Rows and targets in the labels of the model, with the queries of rankings; None for rows on disk."""
     if hasattr(data.X, "folder"):
         return None
     if model.labels is None:
@@ -56,14 +60,14 @@ def evaluated(model: Any, data: Any, path: str) -> tuple[Any, ...] | None:
 
 
 def fit(model: BaseModel, results: Sequence[Any]) -> Any:
-    """A model with the history of its solves."""
+    """A model with the histories of its solves."""
     from fenchel.report import Fit
 
     return Fit(model, list(results))
 
 
 def path_choice(alphas: Sequence[float], results: Sequence[Any], **about: Any) -> Any:
-    """A path with its scores and the chosen strength."""
+    """A path with its scores and the chosen strength, and a certified path of the same rows or None."""
     import numpy as np
 
     from fenchel.estimators.path import Path
@@ -73,7 +77,7 @@ def path_choice(alphas: Sequence[float], results: Sequence[Any], **about: Any) -
 
 
 def _names(subjects: Sequence[Any]) -> list[str] | None:
-    """The names of features, where models have a constant one beside those with names; None: as the models say."""
+    """The names of the features, if models have an additional constant feature; None: the names that the models store."""
     models = [getattr(subject, "model", subject) for subject in subjects]
     if not all(getattr(model, "constant", None) is not None and model.feature_names for model in models):
         return None

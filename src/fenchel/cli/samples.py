@@ -1,4 +1,4 @@
-"""Small problems, one for every pair of a loss and a penalty: what fits what is asked of the code itself, not of a table."""
+"""A small problem for every pair of a loss and a penalty, on which the compatibility of solvers is tested."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from fenchel.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    pass
+    from fenchel.problems.kinds_of_loss import AnyLoss
 
-LARGEST = 10_000_000  # numbers in a sample
-CLASSES = 3  # as many as the examples of losses have
+LARGEST = 10_000_000  # maximum size of X
+CLASSES = 3  # as many classes as the examples of losses have
 CHAINS = {"chain": "hinge", "chain_log": "log"}
 
 
 def loss_names() -> list[str]:
-    """All losses and measures that a sample can be made for, the structured ones last."""
+    """All losses and measures for which there are samples, the structured ones last."""
     from fenchel.losses import LOSSES
     from fenchel.measures import MEASURES
     from fenchel.multiclass import LOSSES as JOINT
@@ -34,7 +34,7 @@ def penalty_names() -> list[str]:
 
 
 def sample(loss: str, penalty: str, rows: int = 24, features: int = 3, intercept: bool = False) -> Any:
-    """A problem with that loss and that penalty, with made-up rows.
+    """A problem with that loss and that penalty, with random rows.
 
     >>> sample("hinge", "l1").n
     24
@@ -44,7 +44,7 @@ def sample(loss: str, penalty: str, rows: int = 24, features: int = 3, intercept
     if loss not in loss_names():
         raise UnknownNameError("loss or measure", loss, loss_names())
     if rows < 12 or features < 1 or rows * features > LARGEST:
-        raise InputError(f"--rows must be at least 12, --features at least 1, their product at most {LARGEST}")
+        raise InputError(f"--rows must be at least 12, --features at least 1, and their product at most {LARGEST}")
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows, features))
     if loss in CHAINS:
@@ -69,7 +69,7 @@ def _loss(name: str) -> Any:
     return kind.example() if hasattr(kind, "example") else kind()
 
 
-def _targets(loss: Any, rows: int) -> tuple[np.ndarray, np.ndarray | None]:
+def _targets(loss: AnyLoss, rows: int) -> tuple[np.ndarray, np.ndarray | None]:
     from fenchel.losses.task import task_of
 
     k = np.arange(rows)

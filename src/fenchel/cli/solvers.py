@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from fenchel.solvers.base import Solver
 
 EPILOG = """\
-Without options: all solvers, what an iteration costs and the rate that is known. NAME: one of them, with
-its update rule and what it needs. --loss and --penalty: who fits and who does not, and why; which ones
-`--solver auto` takes, in this order, for rows of the given size (it counts costs, so the size matters).
-One of --loss and --penalty alone: who fits, for every partner. All of it is asked of the code, for small
-made-up problems; a chain is `chain` (max-margin) or `chain_log` (a conditional random field).
-JSON: solvers: {name: {cost, rate, slow, losses, needs}}; NAME: that entry with parameters and
-description; a pair: fits, auto: [{solver, reason}], misfits: {name: why}; one of the two: {partner: [names]}.
+Without options: all solvers, the cost of an iteration and the known rate of convergence. NAME: one solver,
+with its update rule and its requirements. --loss and --penalty: the compatible solvers, why the others are
+not, and those that `--solver auto` selects, in this order, for rows of the given size. Only --loss or only
+--penalty: the compatible solvers for every penalty or loss. Compatibility is tested on small random
+problems; a chain is `chain` (max-margin) or `chain_log` (a conditional random field).
+JSON: solvers: {name: {cost, rate, slow, losses, cluster, needs}}; NAME: that entry with parameters and
+description; a pair: fits, auto: [{solver, reason}], misfits: {name: why}; only one of the two: {partner:
+[names]}.
 
 exit status: 0 done, 1 unknown name, 2 wrong usage
 
@@ -32,7 +33,7 @@ KINDS = {
     "scalar": "one score",
     "vector": "several scores",
     "free vector": "several scores with intercepts",
-    "own vector": "several scores, own loss",
+    "own vector": "several scores, custom loss",
     "set": "measures",
     "structured": "structured, max",
     "structured log": "structured, log",
@@ -40,22 +41,22 @@ KINDS = {
 
 
 def configure(parser: CleanParser) -> None:
-    """Declare the options."""
+    """Add the options."""
     parser.epilog = EPILOG
     parser.add_argument("name", nargs="?", metavar="NAME", help="a solver")
     parser.add_argument("--loss", metavar="NAME", help="a loss or measure")
     parser.add_argument("--penalty", "--regularizer", dest="penalty", metavar="NAME", help="a penalty")
     parser.add_argument("--intercept", action="store_true", help="with a free intercept")
-    parser.add_argument("--rows", type=int, default=2000, metavar="N", help="of the made-up problem (default: 2000)")
-    parser.add_argument("--features", type=int, default=50, metavar="D", help="of the made-up problem (default: 50)")
+    parser.add_argument("--rows", type=int, default=2000, metavar="N", help="rows of the problem (default: 2000)")
+    parser.add_argument("--features", type=int, default=50, metavar="D", help="features of the problem (default: 50)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: Namespace) -> int:
-    """Print the table, one entry, or who fits."""
+    """Print the table, one entry, or the compatible solvers."""
     if arguments.name is not None:
         if arguments.loss or arguments.penalty:
-            raise InputError("NAME goes without --loss and --penalty")
+            raise InputError("NAME cannot be combined with --loss and --penalty")
         found, text = _one(arguments.name)
     elif arguments.loss and arguments.penalty:
         found, text = _pair(arguments)
@@ -85,6 +86,7 @@ def _facts(cls: type[Solver]) -> dict[str, Any]:
         "rate": cls.convergence,
         "slow": cls.slow,
         "losses": [KINDS[kind] for kind in cls.kinds],
+        "cluster": [KINDS[kind] for kind in cls.remote],
         "needs": [*cls.needs.loss, *cls.needs.regularizer, *cls.needs.problem],
     }
 
@@ -105,7 +107,8 @@ def _one(name: str) -> tuple[dict[str, Any], str]:
     shown = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
     found = {"name": name, **_facts(cls), "parameters": {k: str(v) for k, v in parameters.items()}}
     lines = [f"{name}({shown})", "", *_description(cls).split("\n"), "", f"Losses       {', '.join(found['losses'])}"]
-    lines += [f"Needs        {', '.join(found['needs']) or 'nothing more'}"]
+    lines += [f"On a cluster {', '.join(found['cluster']) or 'no: ' + cls.local_reason}"]
+    lines += [f"Needs        {', '.join(found['needs']) or 'no further requirements'}"]
     lines += [f"Cost         {cls.cost}", f"Rate         {cls.convergence}"]
     return {**found, "description": _description(cls)}, "\n".join(map(clean, lines))
 
@@ -124,12 +127,12 @@ def _pair(arguments: Namespace) -> tuple[dict[str, Any], str]:
     text = "fit:\n" + "\n".join(f"  {name}: {SOLVERS[name].cost}; {SOLVERS[name].convergence}" for name in fits)
     text += f"\n\nauto, for {size}, in this order:\n"
     text += "\n".join(f"  {choice['solver']}: {choice['reason']}" for choice in auto) or "  none"
-    text += "\n\ndo not fit:\n" + "\n".join(clean(f"  {name}: {why}") for name, why in misfits.items())
+    text += "\n\nincompatible:\n" + "\n".join(clean(f"  {name}: {why}") for name, why in misfits.items())
     return found, text
 
 
 def _auto(problem: Problem) -> list[dict[str, str]]:
-    """Which solvers auto would take, in its order."""
+    """The solvers that auto would select, in its order."""
     from fenchel.errors import IncompatibleError
     from fenchel.selection.rules import candidates
     from fenchel.solvers import SOLVERS
@@ -153,11 +156,11 @@ def _partners(arguments: Namespace) -> tuple[dict[str, Any], str]:
             problem = sample(loss, penalty, intercept=arguments.intercept)
         except UnknownNameError:
             raise
-        except InputError as error:  # a pair that is no problem, such as several free intercepts of a hinge
+        except InputError as error:  # an invalid pair, such as several free intercepts with a hinge
             found[partner] = str(error)
             continue
         found[partner] = [name for name, cls in SOLVERS.items() if requirements.fits(cls, problem)]
-    header = ["penalty" if arguments.loss else "loss", "solvers that fit"]
+    header = ["penalty" if arguments.loss else "loss", "compatible solvers"]
     rows = [[partner, who if isinstance(who, str) else ", ".join(who) or "none"] for partner, who in found.items()]
     lists = {partner: who if isinstance(who, list) else [] for partner, who in found.items()}
     return lists, table(header, rows)

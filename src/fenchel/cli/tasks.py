@@ -1,41 +1,44 @@
-"""From rows and a loss to the problems that are solved: train and verify must build the very same ones."""
+"""The problems for the rows of a file and a loss; train and verify must build exactly the same ones."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from fenchel.errors import InputError
 
 if TYPE_CHECKING:
+    from fenchel.cli.reading import Rows
     from fenchel.problems.kinds_of_loss import AnyLoss
 
 MOST_LABELS, DOUBTFUL, ROWS_PER_LABEL = 1000, 20, 10
-EXACT = 2.0**53  # below, every whole float is the int that it looks like
+EXACT = 2.0**53  # below this, floats represent integers exactly
 
 LOG = logging.getLogger("fenchel")
 
 
 class Task(NamedTuple):
-    """What is to be solved on the rows of a file."""
+    """The problems to be solved on the rows of a file."""
 
-    labels: list[Any] | None  # what the scores mean; None if they are predictions themselves
-    targets: list[np.ndarray | None]  # of every problem
-    groups: np.ndarray | None = None  # the query of every row
+    labels: list[Any] | None  # the labels of the scores; None if scores are predictions themselves
+    targets: list[np.ndarray | None]  # one vector for each problem
+    groups: np.ndarray | None = None  # the query of each row
 
 
-def queries_for(loss: Any) -> Any:
-    """Whether a file must have query ids for the loss: True, False (they do not matter) or "auto" (they count if there)."""
+def queries_for(loss: AnyLoss) -> Literal["auto", True, False]:
+    """Whether the loss needs query ids: True, False (they are ignored) or "auto" (they are used if there are any)."""
     from fenchel.measures import is_measure
 
     return (True if loss.needs_groups else "auto") if is_measure(loss) else False
 
 
-def arrange(data: Any, loss: Any, path: str, labels: Sequence[Any] | None = None, ranking: bool | None = None) -> Task:
-    """The task that a loss and a file make; `labels` and `ranking` are those of a model that has been fitted."""
+def arrange(
+    data: Rows, loss: AnyLoss, path: str, labels: Sequence[Any] | None = None, ranking: bool | None = None
+) -> Task:
+    """The task for a loss and a file; `labels` and `ranking` are those of a fitted model."""
     words = labels is not None and isinstance(labels[0], str)
     if words or data.words is not None:
         return _arrange_words(data, loss, path, labels, ranking)
@@ -51,25 +54,25 @@ def arrange(data: Any, loss: Any, path: str, labels: Sequence[Any] | None = None
     found = list(labels or _labels_for(loss, data.y, path))
     _require_labels(data.y, found, path)
     places = _places(data.y, found)
-    if is_vector_loss(loss):
+    if not is_measure(loss):
         return Task(found, [places])
     return Task(found, [places.astype(float) if loss.task == "ordinal" else np.where(places == 1, 1.0, -1.0)])
 
 
-def _arrange_words(data: Any, loss: AnyLoss, path: str, labels: Sequence[Any] | None, ranking: bool | None) -> Task:
-    """The same for labels that are words: their numbers are arranged, and the words put in their place."""
+def _arrange_words(data: Rows, loss: AnyLoss, path: str, labels: Sequence[Any] | None, ranking: bool | None) -> Task:
+    """The same for labels that are words: the problems are built for their numbers, and the words are the labels."""
     task = task_of(loss)
     if task == "novelty":
         return Task(None, [None])
     words, y = data.words or list(labels or ()), data.y
     if task == "regression" or (ranking if ranking is not None else data.qid is not None):
         raise InputError(
-            f"{path}: the target holds words ({', '.join(words[:3])}, ...), but {type(loss).__name__} needs numbers"
+            f"{path}: the targets are words ({', '.join(words[:3])}, ...), but {type(loss).__name__} needs numbers"
         )
     if labels is not None:
         words, y = list(labels), places_of(data, labels, path).astype(float)
     elif len(words) < 2:
-        raise InputError(f"{path} has one label only ({words[0]!r}): a classifier needs two, or use --loss novelty")
+        raise InputError(f"{path} has only one label ({words[0]!r}): a classifier needs two, or use --loss novelty")
     if labels is None:
         _require_unordered(loss, path, words)
     found = arrange(
@@ -78,13 +81,13 @@ def _arrange_words(data: Any, loss: AnyLoss, path: str, labels: Sequence[Any] | 
     return found._replace(labels=[words[k] for k in found.labels or ()])
 
 
-def places_of(data: Any, labels: Sequence[Any], path: str) -> np.ndarray:
-    """The place of every row's label among those of a model."""
+def places_of(data: Rows, labels: Sequence[Any], path: str) -> np.ndarray:
+    """The index of every row's label among those of a model."""
     words = isinstance(labels[0], str)
     if words != (data.words is not None):
         have, want = ("numbers", "words") if words else ("words", "numbers")
-        raise InputError(f"{path} has {have} as labels, but those of the model are {want}: {list(labels)[:10]}")
-    if not words:
+        raise InputError(f"{path} has {have} as labels, but the model has {want}: {list(labels)[:10]}")
+    if data.words is None:
         _require_labels(data.y, labels, path)
         return _places(data.y, labels)
     place = {label: k for k, label in enumerate(labels)}
@@ -97,24 +100,24 @@ def places_of(data: Any, labels: Sequence[Any], path: str) -> np.ndarray:
 
 
 def _places(y: np.ndarray, labels: Sequence[Any]) -> np.ndarray:
-    """Where numbers are among the labels, whose order may be any."""
+    """The indices of numbers among the labels, which may be in any order."""
     order = np.argsort(labels)
     return order[np.minimum(np.searchsorted(np.array(labels)[order], y), len(labels) - 1)]
 
 
-def places_or_beyond(data: Any, labels: Sequence[Any], path: str) -> tuple[np.ndarray, list[Any]]:
-    """(the place of every row's label among those of a model, the labels that it does not know: their places come after)."""
+def places_or_beyond(data: Rows, labels: Sequence[Any], path: str) -> tuple[np.ndarray, list[Any]]:
+    """(the index of every row's label among those of a model, the unknown labels, whose indices follow)."""
     words = isinstance(labels[0], str)
     if words != (data.words is not None):
-        return places_of(data, labels, path), []  # which says what is wrong
-    own = data.words if words else np.unique(data.y).tolist()
+        return places_of(data, labels, path), []  # raises an error that says what is wrong
+    own = np.unique(data.y).tolist() if data.words is None else data.words
     strange = [label for label in own if label not in set(labels)]
     everything = [*labels, *strange]
     return places_of(data, everything, path), strange
 
 
-def _require_unordered(loss: Any, path: str, words: Sequence[str]) -> None:
-    """The order of the alphabet is none that a measure or a tree can mean."""
+def _require_unordered(loss: AnyLoss, path: str, words: Sequence[str]) -> None:
+    """Reject words as labels: measures and trees need an order, and alphabetical order has no meaning for them."""
     from fenchel.losses.task import innermost
     from fenchel.losses.task import task_of as said_by
 
@@ -124,7 +127,7 @@ def _require_unordered(loss: Any, path: str, words: Sequence[str]) -> None:
         raise InputError(f"{path} has words as labels ({', '.join(words[:3])}, ...): {name} needs numbers {what}")
 
 
-def _labels_for(loss: Any, y: np.ndarray, path: str) -> list[Any]:
+def _labels_for(loss: AnyLoss, y: np.ndarray, path: str) -> list[Any]:
     """The labels of a loss of several scores, or of a measure without queries."""
     from fenchel.losses.task import innermost
     from fenchel.measures import is_measure
@@ -144,11 +147,11 @@ def _labels_for(loss: Any, y: np.ndarray, path: str) -> list[Any]:
     if known != len(found):
         raise InputError(f"--cost is for {known} labels, but {path} has {len(found)}: {found[:10]}")
     if is_measure(loss) and loss.task != "ordinal" and len(found) != 2:
-        raise InputError(f"measure {type(loss).__name__} is for two labels, but {path} has {len(found)}: {found[:10]}")
+        raise InputError(f"measure {type(loss).__name__} needs two labels, but {path} has {len(found)}: {found[:10]}")
     return found
 
 
-def task_of(loss: Any) -> str:
+def task_of(loss: AnyLoss) -> str:
     """ "classification", "regression" or "novelty".
 
     >>> from fenchel.losses import Hinge, Moreau, Squared
@@ -162,10 +165,10 @@ def task_of(loss: Any) -> str:
 
 
 def labels_of(y: np.ndarray, path: str) -> list[Any]:
-    """The different labels, ascending; whole numbers as int."""
+    """The distinct labels in ascending order; integers as int."""
     labels = np.unique(y)
     if labels.size < 2:
-        raise InputError(f"{path} has one label only ({labels[0]:g}): a classifier needs two, or use --loss novelty")
+        raise InputError(f"{path} has only one label ({labels[0]:g}): a classifier needs two, or use --loss novelty")
     if labels.size > MOST_LABELS:
         raise InputError(
             f"{path} has {labels.size} different labels and a classifier takes at most {MOST_LABELS}: "
@@ -174,8 +177,28 @@ def labels_of(y: np.ndarray, path: str) -> list[Any]:
     return [int(label) if label.is_integer() and abs(label) < EXACT else float(label) for label in labels]
 
 
+def with_positive(task: Task, label: str | None, path: str) -> Task:
+    """The task with this label as that of positive scores; by default it is the greater of two labels.
+
+    >>> with_positive(Task(["no", "yes"], [np.array([1.0, -1.0])]), "no", "file")
+    Task(labels=['yes', 'no'], targets=[array([-1.,  1.])], groups=None)
+    """
+    if label is None:
+        return task
+    names = [str(one) for one in task.labels or ()]
+    if label not in names or len(names) != 2:
+        raise InputError(
+            f"--positive {label}: it must be one of two labels, and {path} has {', '.join(names[:10]) or 'none'}"
+        )
+    if names[1] == label or task.labels is None:
+        return task
+    y = np.asarray(task.targets[0])
+    turned = -y if y.min() < 0 else 1 - y  # -1 and +1, or places
+    return task._replace(labels=task.labels[::-1], targets=[turned])
+
+
 def ask_whether_regression(task: Task, path: str) -> None:
-    """A warning, if a classifier is to be fitted to what looks like numbers: many of them, and few rows of each."""
+    """Warn if a classifier is fitted to targets that look like those of a regression: many values, with few rows of each."""
     labels, rows = task.labels or [], 0 if task.targets[0] is None else len(task.targets[0])
     if len(labels) > DOUBTFUL and not isinstance(labels[0], str) and len(labels) * ROWS_PER_LABEL > rows:
         LOG.warning(
@@ -185,7 +208,7 @@ def ask_whether_regression(task: Task, path: str) -> None:
 
 
 def targets(y: np.ndarray, task: str, labels: Sequence[Any] | None, path: str) -> list[np.ndarray | None]:
-    """One vector of targets per score: +1 for the greater of two labels, or one label against the rest each.
+    """One vector of targets per score: +1 for the greater of two labels, else for one label against the rest.
 
     >>> [t.tolist() for t in targets(np.array([3.0, 7.0]), "classification", (3, 7), "file")]
     [[-1.0, 1.0]]

@@ -1,4 +1,4 @@
-"""What may reach a terminal: text without control characters, on the right stream."""
+"""Output to a terminal: text without control characters, on the right stream."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 
-def clean(text: Any) -> str:
-    """The text in one line, with every control, formatting or undecodable character written as an escape.
+def clean(text: object) -> str:
+    """The text in one line, with control, formatting and undecodable characters written as escapes.
 
     >>> clean("a\\x1b[31mred\\nb \\u202e")
     'a\\\\x1b[31mred\\\\nb \\\\u202e'
@@ -24,13 +24,13 @@ def clean(text: Any) -> str:
     )
 
 
-def complain(message: Any) -> None:
-    """One line on stderr."""
+def complain(message: object) -> None:
+    """Print one line to stderr."""
     print(f"fenchel: {clean(message)}", file=sys.stderr)
 
 
-def as_json(outcome: Any) -> str:
-    """The outcome as one line of JSON; numbers that are not finite are null, which is all that JSON has for them.
+def as_json(outcome: object) -> str:
+    """The data as one line of JSON; numbers that are not finite become null, since JSON cannot represent them.
 
     >>> as_json({"gap": float("inf"), "labels": ["a", 1]})
     '{"gap": null, "labels": ["a", 1]}'
@@ -49,7 +49,7 @@ def _finite(value: object) -> Any:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Columns of equal width, without control characters; numbers to the right.
+    """A text table without control characters; numbers are aligned right.
 
     >>> print(table(["name", "gap"], [["hinge", 0.5], ["log", 12]]))
     name   gap
@@ -71,7 +71,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """argparse, but commands are indented when their widths are measured, too: help stands beside the longest."""
+    """A formatter that includes the indentation of commands when it measures their widths, so that help texts are aligned."""
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)
@@ -81,10 +81,10 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class CleanParser(argparse.ArgumentParser):
-    """argparse, but what it repeats of the command line cannot steer the terminal; epilogs keep their lines.
+    """An argument parser that cleans what it repeats of the command line, and keeps the lines of epilogs.
 
-    Groups made by `add_rare_group` are left out of --help, so that it fits a screen, and shown by --help-all, which also
-    ends with `long_epilog`.
+    Groups added by `add_rare_group` are shown by --help-all only, so that --help fits on a screen. --help-all also prints
+    `long_epilog`.
     """
 
     def __init__(self, **options: Any):
@@ -97,7 +97,7 @@ class CleanParser(argparse.ArgumentParser):
         super().error(clean(message))
 
     def refuse(self, words: Sequence[str]) -> NoReturn:
-        """Complain of words that the command does not know, with its own usage and the option that may be meant."""
+        """Report arguments that the command does not know, with its usage and the nearest option."""
         known = [option for option in self._option_string_actions if option.startswith("--")]
         near = difflib.get_close_matches(words[0].partition("=")[0], known, n=1)
         self.error(f"unrecognized arguments: {' '.join(words)}" + (f" (did you mean {near[0]}?)" if near else ""))
@@ -105,7 +105,7 @@ class CleanParser(argparse.ArgumentParser):
     def add_rare_group(self, title: str) -> Any:
         """A group of options that only --help-all shows."""
         if not self._rare:
-            self.add_argument("--help-all", action=_HelpAll, nargs=0, help="all options, and what they mean")
+            self.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and details")
         self._rare.append(self.add_argument_group(title))
         return self._rare[-1]
 
@@ -138,7 +138,7 @@ class _CleanLines(logging.Handler):
 
 @contextmanager
 def log_to_stderr() -> Iterator[None]:
-    """Warnings of the library, one clean line each, while a command runs."""
+    """Print the library's warnings while a command runs, one cleaned line each."""
     log, handler = logging.getLogger("fenchel"), _CleanLines(logging.WARNING)
     propagate = log.propagate
     log.addHandler(handler)

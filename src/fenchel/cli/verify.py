@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fenchel.cli.problem_options import add_class_weight, asked_weights, with_constant
-from fenchel.cli.reading import add_reading, read_for
+from fenchel.cli.problem_options import add_class_weight, with_constant
+from fenchel.cli.reading import add_reading, add_text, read_for
+from fenchel.cli.sample_weights import add_sample_weights, weights_of
 from fenchel.cli.tasks import arrange
 from fenchel.cli.terminal import CleanParser, as_json, clean
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import Matrix
     from fenchel.models.scored import Certified
-    from fenchel.result import Certificate
+    from fenchel.problems.scalar import Problem
+    from fenchel.result import Certificate, Result
 
 HOLDS, GAP_LEFT, MISMATCH = 0, 3, 4
-SLACK = 2.0  # rounding floors by which two computations of one number may differ
+SLACK = 2.0  # two computations of a value may differ by so many rounding floors
 EPILOG = """\
-P and D are recomputed from the definitions, for the coefficients and the dual point in MODEL on the
-rows of DATA. The certificate holds if (P - D) / |P| is at most tol and P and D are those that the model
-states. Coefficients that were edited, or other data, give another P. The digest tells whether problem
-and data are the same to the last bit. A model trained with weights of labels (-wi) needs them again.
---independent recomputes P and D in plain Python with exact sums, without any compiled code (about a
-second for a million stored values); a dual point that has to be built is still proposed by compiled code.
-JSON: holds, tol, fits: one per problem with holds, same_digest (null: the model states none), primal,
+Recomputes P and D from the definitions, for the coefficients and the dual point in MODEL on the rows of
+DATA. The certificate holds if (P - D) / |P| is at most tol and P and D agree with those that the model
+states. Edited coefficients or other data give another P. The digest shows whether problem and data are
+bit-identical to those of the fit. Repeat -wi for a model that was trained with class weights; --weights has
+the sample weights, or the weights of queries, of a model that was fitted in Python.
+--independent recomputes P and D in plain Python with exact sums, without compiled code (about a second
+for a million stored values); if MODEL has no dual point, compiled code proposes one.
+--rigorous computes both in exact arithmetic: D is then a lower bound without any allowance for rounding
+(losses of one score with L2, L1 or L1 + L2; some twenty seconds for a million stored values).
+JSON: holds, tol, fits: one per problem with holds, same_digest (null: the model has none), primal,
 dual, relative_gap, stated_primal, stated_dual.
 
-exit status: 0 the certificate holds, 3 the gap is above tol, 4 P or D is not what the model states,
+exit status: 0 the certificate holds, 3 the gap is above tol, 4 P or D differs from the stated value,
 1 error, 2 wrong usage
 
 example: fenchel verify a9a.fenchel a9a
@@ -40,25 +49,29 @@ class Check(NamedTuple):
 
     stated: Any
     found: Any
-    same_digest: bool | None  # None: the model states none
+    same_digest: bool | None  # None: the model has no digest
     rebuilt: bool  # the dual point was built from the coefficients
     status: int
 
 
 def configure(parser: CleanParser) -> None:
-    """Declare the options."""
+    """Add the options."""
     parser.epilog, parser.usage = EPILOG, "%(prog)s MODEL DATA [options]"
     parser.add_argument("model", metavar="MODEL", help="a file written by fenchel train")
-    parser.add_argument("data", metavar="DATA", help="the file or folder that it was trained on; - is stdin")
+    parser.add_argument("data", metavar="DATA", help="the file or folder that it was trained on; -: stdin")
     add_reading(parser)
     add_class_weight(parser)
-    parser.add_argument("-e", "--tol", type=float, help="default: the relative gap that the model was trained to")
-    parser.add_argument("--independent", action="store_true", help="recompute in plain Python, without compiled code")
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_sample_weights(parser)
+    parser.add_argument("-e", "--tol", type=float, help="default: the tol that the model was trained with")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--independent", action="store_true", help="recompute in plain Python, without compiled code")
+    how.add_argument("--rigorous", action="store_true", help="recompute in exact arithmetic, without rounding errors")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    add_text(parser)
 
 
 def run(arguments: Namespace) -> int:
-    """Recompute, compare, report."""
+    """Recompute the certificate, compare it with the stated one and print both."""
     from fenchel.cli.columns_use import recheck
     from fenchel.errors import InputError
     from fenchel.models.file import load
@@ -66,34 +79,62 @@ def run(arguments: Namespace) -> int:
     model: Any = load(arguments.model)
     if not hasattr(model, "tol"):
         raise InputError(
-            f"{arguments.model} holds {model.content}: they minimise nothing, so there is no certificate to verify"
+            f"{arguments.model} holds {model.content}, which do not minimise an objective: there is no certificate to verify"
         )
     tol = model.tol if arguments.tol is None else arguments.tol
     if not 0.0 < tol < math.inf:
         raise InputError(f"--tol must be a number greater than 0, got {tol!r}")
     sequences = model.is_structured
-    if (model.weighted and (sequences or not arguments.class_weight)) or (not sequences and model.offset):
-        what = "sample weights" if model.weighted else "an offset"
-        raise InputError(
-            f"the model was fitted with {what}, which DATA does not hold: "
-            "name weights of labels with -wi, or use fenchel.certify from Python"
-        )
-    judge = independently if arguments.independent else by_compiled_code
+    require_weights(model, arguments)
+    judge = rigorously if arguments.rigorous else independently if arguments.independent else by_compiled_code
     checks = [recheck(model, arguments, tol, judge)] if sequences else _checks(model, arguments, tol, judge)
     status = max(check.status for check in checks)
     print(as_json(_outcome(checks, tol, status)) if arguments.json else _as_text(model, checks, tol, status))
     return status
 
 
-def by_compiled_code(problem: Any, coef: Any, intercept: Any, point: Any = None) -> Any:
-    """The certificate by the code that every result gets it from."""
+def require_weights(model: Any, arguments: Namespace) -> None:
+    """Raise InputError if the model was fitted with weights or an offset that were not given."""
+    from fenchel.errors import InputError
+
+    roles = getattr(model, "roles", None) or {}
+    given = arguments.class_weight or arguments.weights or "weight" in roles or "class_weight" in roles
+    of_rows = not model.is_structured
+    if (model.weighted and not (of_rows and given)) or (of_rows and model.offset and "offset" not in roles):
+        what = "sample weights" if model.weighted else "an offset"
+        raise InputError(
+            f"the model was fitted with {what}, which DATA does not contain: "
+            "give class weights with -wi or sample weights with --weights FILE, or use fenchel.certify from Python"
+        )
+
+
+def refitted_from(model: Certified, arguments: Namespace) -> list[Result]:
+    """The results that a model was made from, with recomputed certificates, from the rows that it was fitted to."""
+    from fenchel.certificates.scalar import certifier_of
+    from fenchel.result import Result
+
+    found = []
+    for j, problem in enumerate(_problems(model, arguments)):
+        coef, intercept, point = _fit(model, j)
+        certifier = certifier_of(problem)
+        w, b = (coef, float(intercept)) if problem.is_kernel else problem.variables(coef, intercept)
+        if point is None or _shape(point) != problem.dual_shape:
+            point = certifier.best_dual_point(problem, w, b)
+        certificate, point = certifier.certificate(problem, w, b, point)
+        status = model.statuses[j]
+        found.append(Result(coef, intercept, point, certificate, status, model.tol, 0, 0.0, 0.0, (), "", "", problem))
+    return found
+
+
+def by_compiled_code(problem: Problem, coef: ArrayLike, intercept: ArrayLike, point: Any = None) -> Any:
+    """The certificate, computed by the same code as for every result."""
     from fenchel.certificates.scalar import certify
 
     return certify(problem, coef, intercept, point)
 
 
-def independently(problem: Any, coef: Any, intercept: Any, point: Any = None) -> Any:
-    """The certificate by the second checker; only a missing dual point comes from compiled code, which may propose any."""
+def independently(problem: Problem, coef: ArrayLike, intercept: ArrayLike, point: Any = None) -> Any:
+    """The certificate by the independent checker; only a missing dual point is proposed by compiled code."""
     from fenchel.certificates.independent import check_proof
     from fenchel.certificates.scalar import certifier_of
 
@@ -102,31 +143,46 @@ def independently(problem: Any, coef: Any, intercept: Any, point: Any = None) ->
     return check_proof(problem, coef, intercept, point)
 
 
+def rigorously(problem: Problem, coef: ArrayLike, intercept: ArrayLike, point: Any = None) -> Any:
+    """The bounds in exact arithmetic."""
+    from fenchel.certificates.independent import check_proof
+
+    return check_proof(problem, coef, intercept, point, rigorous=True)
+
+
 def _checks(model: Certified, arguments: Namespace, tol: float, judge: Callable[..., Certificate]) -> list[Check]:
-    data = read_for(model, arguments, qid=model.is_ranking)
+    return [_check(model, problem, j, tol, judge) for j, problem in enumerate(_problems(model, arguments))]
+
+
+def _problems(model: Certified, arguments: Namespace) -> Iterator[Problem]:
+    """The problems that the model solves, with the rows of DATA."""
+    roles = getattr(model, "roles", None) or {}
+    if not (arguments.class_weight or arguments.weights):
+        arguments.class_weight = roles.get("class_weight", [])
+    data = read_for(model, arguments, qid=model.is_ranking, fitted=True)
     task = arrange(data, model.loss, arguments.data, model.labels, model.is_ranking)
     _require_all_labels(model, task, arguments.data)
-    X, weights = with_constant(data.X, model.constant), asked_weights(arguments, task)
-    return [_check(model, X, y, task.groups, weights[j], j, tol, judge) for j, y in enumerate(task.targets)]
+    X, weights = with_constant(data.X, model.constant), weights_of(arguments, task, data.weight)
+    for j, y in enumerate(task.targets):
+        yield _problem(model, X, y, task.groups, weights[j])
 
 
 def _require_all_labels(model: Any, task: Any, path: str) -> None:
-    """A joint loss has a score for every label up to the last that it meets: without that one it is another problem."""
+    """A joint loss has a score for every label up to the last that occurs, so that the last label of the model must occur."""
     from fenchel.errors import InputError
 
     if model.is_vector and int(task.targets[0].max()) + 1 < len(model.labels):
-        raise InputError(f"{path} has no row with the label {model.labels[-1]!r}: these are not the rows of the model")
+        raise InputError(f"{path} has no row with the label {model.labels[-1]!r}: the model was fitted to other rows")
 
 
-def _check(
-    model: Certified, X: Any, y: Any, groups: Any, weight: Any, j: int, tol: float, judge: Callable[..., Certificate]
-) -> Check:
-    problem = _problem(model, X, y, groups, weight)
+def _check(model: Certified, problem: Problem, j: int, tol: float, judge: Callable[..., Certificate]) -> Check:
     stated = model.certificates[j]
     coef, intercept, point = _fit(model, j)
     usable = point is not None and _shape(point) == problem.dual_shape
     found = judge(problem, coef, intercept, point if usable else None)
-    same = agrees(stated, found, usable)
+    # Bounds in exact arithmetic have no rounding floor, up to which the stated values, which were rounded, could agree.
+    rounded = independently(problem, coef, intercept, point if usable else None) if judge is rigorously else found
+    same = agrees(stated, rounded, usable)
     rebuilt = not usable
     if usable and not found.holds(tol):
         other = judge(problem, coef, intercept)
@@ -137,15 +193,19 @@ def _check(
     return Check(stated, found, None if digest is None else problem.digest == digest, rebuilt, status)
 
 
-def _problem(model: Any, X: Any, y: Any, groups: Any, weight: Any) -> Any:
+def _problem(
+    model: Any, X: Matrix, y: np.ndarray | None, groups: np.ndarray | None, weight: np.ndarray | None
+) -> Problem:
     from fenchel.errors import InputError
 
     if not model.is_kernel:
+        from fenchel.models.roles import without_offset
         from fenchel.problems.scalar import Problem
 
+        X, offset = without_offset(X)
         return Problem(
             X, y, loss=model.loss, regularizer=model.regularizer, fit_intercept=model.fit_intercept, groups=groups,
-            sample_weight=weight,
+            sample_weight=weight, offset=offset,
         )  # fmt: skip
     from fenchel.kernel_methods import KernelProblem
 
@@ -171,13 +231,13 @@ def _fit(model: Any, j: int) -> tuple[Any, Any, Any]:
 
 
 def _shape(point: Any) -> tuple[int, ...]:
-    """Of a dual point; of the scores of a mixture without their number."""
+    """The shape of a dual point; for a mixture without the number of its score vectors."""
     return point[1].shape[1:] if isinstance(point, tuple) else point.shape
 
 
-def agrees(stated: Any, found: Any, same_point: bool) -> bool:
-    """Whether the numbers are those that the model states, up to rounding."""
-    # The floor that was just computed: the stated one could have been edited to allow anything.
+def agrees(stated: Certificate, found: Certificate, same_point: bool) -> bool:
+    """Whether the values agree with the stated ones up to rounding."""
+    # The floor is the recomputed one, because the stated one could have been edited.
     slack = SLACK * found.floor if math.isfinite(found.floor) else 0.0
     primal = stated.primal == found.primal or abs(stated.primal - found.primal) <= slack
     dual = not same_point or stated.dual == found.dual or abs(stated.dual - found.dual) <= slack
@@ -194,7 +254,7 @@ def _as_text(model: Any, checks: list[Check], tol: float, status: int) -> str:
         lines.append(f"primal   {check.found.primal:.12g} (stated: {check.stated.primal:.12g})")
         point = "for a dual point built from the coefficients" if check.rebuilt else "for the stored dual point"
         lines.append(f"dual     {check.found.dual:.12g} (stated: {check.stated.dual:.12g}) {point}")
-        gap = f"gap      {check.found.gap:.3g}, relative {check.found.relative_gap:.3g}, allowed {tol:g}"
+        gap = f"gap      {check.found.gap:.3g}, relative {check.found.relative_gap:.3g}, tol {tol:g}"
         lines.append(f"{gap}, rounding floor {check.found.floor:.1g}, basis {check.found.basis}")
     failed = [check.found for check in checks if check.status == status]
     rounding = status == GAP_LEFT and all(abs(found.gap) <= found.floor for found in failed)
@@ -203,17 +263,17 @@ def _as_text(model: Any, checks: list[Check], tol: float, status: int) -> str:
 
 DIGEST = {
     True: "data and problem are those of the model",
-    False: "DIFFERENT: not the data of the model to the last bit (other rows, order, precision or storage)",
-    None: "none in the model: it was saved from an estimator, which does not keep its rows",
+    False: "DIFFERENT: data or problem are not bit-identical to those of the fit (other rows, order, precision or storage)",
+    None: "none in the model: it was saved from an estimator, which does not store its training rows",
 }
 VERDICT = {
     HOLDS: "HOLDS    the coefficients are within the stated gap of the optimum",
     GAP_LEFT: "FAILS    the gap is above the tolerance",
-    MISMATCH: "FAILS    these coefficients on these data do not give what the model states: one of them was changed",
+    MISMATCH: "FAILS    P or D differs from what the model states: the model or the data were changed",
 }
 
 
-BELOW_ROUNDING = "FAILS    the tolerance is below what rounding allows: no smaller gap than the floor can be promised"
+BELOW_ROUNDING = "FAILS    tol is below the rounding floor: no smaller gap can be certified"
 
 
 def _outcome(checks: list[Check], tol: float, status: int) -> dict[str, Any]:

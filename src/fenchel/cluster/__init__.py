@@ -1,6 +1,6 @@
-"""Rows that lie on the workers of a Dask cluster, and stay there: placement, transport, failures, owners.
+"""Data on the workers of a Dask cluster, where they stay: placement, transport, failures, data owners.
 
-It may import everything up to `solving`; nothing below knows it: it is reached through `fenchel.extension_points`.
+May import everything up to `solving`. Lower layers do not import it, but find it through `fenchel.extension_points`.
 """
 
 from importlib import import_module

@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from fenchel.cluster.holder import Holder
 from fenchel.data.accept import aligned, read_only
 from fenchel.errors import InputError
+from fenchel.problems.measure import SetProblem
 from fenchel.problems.scalar import Problem
 from fenchel.problems.vector import Unpenalised
 
@@ -34,6 +35,7 @@ class Facts(NamedTuple):
     largest: float  # sample weight
     weighted: bool  # whether there are sample weights
     total: float = 0.0  # of them, relative to the largest
+    mass: float | None = None  # the weight of the queries, for a mean over queries
 
 
 def parts_of(whole: Any, parts: tuple) -> tuple:
@@ -60,7 +62,10 @@ def look(spec: Spec, number: int, whole: Any, *parts: Any) -> Facts:
     except InputError as error:
         raise InputError(f"block {number} of the data: {error}") from None
     largest = 1.0 if s is None else float(np.max(s))
-    if problem.is_structured or problem.is_measure:
+    if problem.is_measure:
+        mass = problem.own_mass()
+        return Facts(problem.n, problem.d, 0, np.zeros(0), largest, s is not None, mass=mass)
+    if problem.is_structured:
         return Facts(problem.n, problem.d, 0, np.zeros(0), largest, s is not None)
     targets = np.unique(problem.y)
     few = np.unique(np.append(targets[:SAMPLE], targets[-1:])) if problem.y.ndim == 1 else np.zeros(0)
@@ -84,6 +89,8 @@ def make(spec: Spec, facts: Facts, whole: Any, *parts: Any) -> Holder:
         own["weights"] = read_only(relative / facts.largest / facts.total)
     else:
         own["weights"] = read_only(np.full(problem.n, 1.0 / facts.n))
+    if problem.is_measure:
+        own["total_mass"] = facts.mass
     if problem.is_vector:
         own["outputs"] = facts.classes
         own["penalty"] = problem.given.for_outputs(problem.features, facts.classes)
@@ -97,7 +104,7 @@ def _problem(spec: Spec, X: Any, y: Any, s: Any, offset: Any, groups: Any) -> An
     from fenchel.measures import is_measure
     from fenchel.multiclass import is_vector_loss
 
-    if is_measure(spec.loss):  # of its rows only scores are asked
-        return Problem(X, np.zeros(len(y)), "squared", spec.regularizer)
+    if is_measure(spec.loss):
+        return SetProblem.block(X, y, spec.loss, spec.regularizer, groups)
     free = spec.fit_intercept and not is_vector_loss(spec.loss)  # a block need not have rows of every class
     return Problem(X, y, spec.loss, spec.regularizer, None, free, s, offset, groups)

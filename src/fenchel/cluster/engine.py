@@ -12,6 +12,8 @@ from fenchel.cluster.team import Team
 from fenchel.engines.local import Local
 from fenchel.errors import InputError
 from fenchel.oracles import oracle_of
+from fenchel.problems.scalar import Problem
+from fenchel.problems.structured import StructuredProblem
 
 
 class Dask:
@@ -47,25 +49,25 @@ class Dask:
     def __repr__(self) -> str:
         return f"Dask({self.client.scheduler.address!r})"
 
-    def __deepcopy__(self, memo: Any) -> Dask:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Dask:
         return self  # a cluster is not copied; scikit-learn clones parameters
 
     def __getstate__(self) -> dict[str, Any]:
         raise InputError("a cluster cannot be saved or sent to another process: set_params(engine=None) first")
 
-    def oracle(self, problem: Any) -> Any:
+    def oracle(self, problem: Problem) -> Any:
         """The oracle of a problem whose blocks are with the workers."""
         return oracle_of(problem, self)
 
-    def blocks(self, problem: Any) -> RemoteBlocks:
+    def blocks(self, problem: Problem) -> RemoteBlocks:
         """The blocks of a problem, for the questions of one oracle."""
         return RemoteBlocks(problem, self.team(problem))
 
-    def team(self, problem: Any) -> Team:
+    def team(self, problem: Problem) -> Team:
         """The blocks of a problem, placed."""
         if hasattr(problem, "team"):  # its rows are on a cluster
             return problem.team(self)
-        if problem.is_structured:
+        if isinstance(problem, StructuredProblem):
             return self._structured(problem)
         spans = list(pairwise(Local(cut=self.cut).edges(problem)))
 
@@ -75,7 +77,7 @@ class Dask:
 
         return Team(self.client, len(spans), place, timeout=self.timeout)
 
-    def _structured(self, problem: Any) -> Team:
+    def _structured(self, problem: StructuredProblem) -> Team:
         """Examples are encoded together: every worker gets all of them once, and answers for its share."""
         spans = [(block.start, block.stop) for block in problem.cut(self.cut)]
         sent: dict[str, Any] = {}

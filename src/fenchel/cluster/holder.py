@@ -11,21 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.cluster import certificate_shares, newton
+from fenchel.cluster import certificate_shares
 from fenchel.data import accept
 from fenchel.engines.local import Block
 from fenchel.engines.summation_tree import largest_nodes
 from fenchel.oracles import oracle_of
-from fenchel.oracles.scalar import Oracle
+from fenchel.oracles.blockwise import asked
+from fenchel.problems.scalar import Problem
+from fenchel.problems.structured import StructuredProblem
 from fenchel.solving.solve import one_blas_thread
 
-QUESTIONS: dict[str, Callable[..., Any]] = certificate_shares.QUESTIONS | newton.QUESTIONS
+QUESTIONS: dict[str, Callable[..., Any]] = certificate_shares.QUESTIONS
 
 
 class Whole:
     """The engine of one block: it is not cut any further."""
 
     threads = 1
+    cut = ()
 
     def blocks(self, problem: Any) -> list[Any]:
         if problem.is_structured:
@@ -41,18 +44,20 @@ class Whole:
 
 
 class Holder:
-    """One block: a question is a function of `QUESTIONS`, or a method of this class or of the block's oracle."""
+    """One block: a question is a function of `QUESTIONS`, or a method of this class, of the block's oracle, or of what that
+    keeps (`oracles/blockwise.py`)."""
 
-    def __init__(self, problem: Any):
-        self.problem = problem
-        # Of a measure's rows only scores are asked.
-        self.oracle = Oracle(problem, Whole()) if problem.is_measure else oracle_of(problem, Whole())
+    def __init__(self, problem: Problem):
+        self.problem: Any = problem
+        self.oracle = oracle_of(problem, Whole())
 
     def answer(self, question: str, *arguments: Any) -> Any:
         """What the block says."""
         if question in QUESTIONS:
             return QUESTIONS[question](self, *arguments)
-        return getattr(self if hasattr(type(self), question) else self.oracle, question)(*arguments)
+        if hasattr(type(self), question):
+            return getattr(self, question)(*arguments)
+        return asked(self.oracle, question, *arguments)
 
     def size(self) -> int:
         """How many rows or examples."""
@@ -83,19 +88,19 @@ class Holder:
 class Range(Holder):
     """Some examples of a structured problem, whose model the worker holds as a whole."""
 
-    def __init__(self, problem: Any, a: int, b: int):
+    def __init__(self, problem: StructuredProblem, a: int, b: int):
         super().__init__(problem)
         self.oracle.blocks = [block for block in problem.cut(sorted({0, a, b, problem.n})) if block.start == a]
 
 
-def hold(problem: Any) -> Holder:
+def hold(problem: Problem) -> Holder:
     """The block, made ready."""
     if problem.rows is None:  # a worker in the same process got it as it is, without a journey
         problem.settle()
     return Holder(problem)
 
 
-def hold_range(problem: Any, a: int, b: int) -> Holder:
+def hold_range(problem: StructuredProblem, a: int, b: int) -> Holder:
     """Some examples of a problem, made ready."""
     return Range(problem, a, b)
 

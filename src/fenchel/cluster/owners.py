@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,12 @@ from fenchel.cluster.blocks import Facts, Spec
 from fenchel.cluster.holder import Holder
 from fenchel.errors import InputError, OwnerRefusal
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
+    from fenchel.problems.scalar import Problem
+
 log = logging.getLogger("fenchel")
 
 SHARD = "fenchel_shard"  # the attribute of a Dask worker that holds an owner's rows
@@ -34,17 +41,20 @@ FEWEST = 64  # rows
 SUMS = frozenset(
     {
         "size", "digest", "basis", "risk", "risk_alone", "first_means", "sum_of_rows", "masses", "forget",
-        "newton_costs", "newton_look", "newton_secant_curvature", "newton_along", "newton_product", "newton_gram",
-        "newton_squares",
-        "begin_local_dual", "local_dual_round", "balance_sums", "rows_share", "vector_rest", "vector_share",
+        "row_sizes", "column_squares", "query_newton.begin", "query_newton.sums_at", "query_newton.keep_line",
+        "query_newton.risk_on_line", "query_newton.hessian_product", "query_newton.columns_of_hessian",
+        "newton.begin", "newton.sums_at", "newton.keep_line", "newton.raise_curvature", "newton.risk_on_line",
+        "newton.hessian_product", "newton.upper_gram", "newton.squares",
+        "begin_local_dual", "local_dual_round", "balance_sums", "rows_share", "vector_rest", "vector_share", "queries_share",
         "slopes_at_intercepts", "limits_of_slopes",
     }
 )  # fmt: skip
 # Where in an answer the owner's own loss stands; a question with none of it says nothing of how the owner fares.
 RISK = Share._fields.index("risk")
 OWN_LOSS = {
-    "risk": 0, "risk_alone": 0, "newton_look": 0, "newton_along": 0, "local_dual_round": 0,
-    "rows_share": RISK, "vector_share": RISK,
+    "risk": 0, "risk_alone": 0, "newton.sums_at": 0, "newton.risk_on_line": 0, "local_dual_round": 0,
+    "query_newton.sums_at": 0, "query_newton.risk_on_line": 0,
+    "rows_share": RISK, "vector_share": RISK, "queries_share": RISK,
 }  # fmt: skip
 
 
@@ -68,6 +78,7 @@ class Shard:
     X, y, sample_weight : its data.
     rules : a `Rules`.
     diary : a file to which one line of JSON is added for every question, with the time and the answer's size; or None.
+    groups : the query of every row, for measures by query. Names are the owner's own: queries never span two owners.
 
     >>> import numpy as np
     >>> Shard("north", np.ones((100, 2)), np.ones(100))
@@ -78,10 +89,17 @@ class Shard:
     """
 
     def __init__(
-        self, name: str, X: Any, y: Any, sample_weight: Any = None, rules: Rules | None = None, diary: Any = None
+        self,
+        name: str,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        rules: Rules | None = None,
+        diary: str | os.PathLike[str] | None = None,
+        groups: ArrayLike | None = None,
     ):
         self.name, self.rules = str(name), rules or Rules()
-        self.parts = (X, y, sample_weight, None, None)
+        self.parts = (X, y, sample_weight, None, groups)
         self.diary = None if diary is None else Path(diary)
         n = int(np.shape(X)[0] if sample_weight is None else np.count_nonzero(sample_weight))
         if n < self.rules.fewest:
@@ -109,7 +127,7 @@ class Shard:
 class OwnedBlock(Holder):
     """A block that answers with sums only."""
 
-    def __init__(self, problem: Any, shard: Shard):
+    def __init__(self, problem: Problem, shard: Shard):
         super().__init__(problem)
         self.shard = shard
 
@@ -163,7 +181,7 @@ def look(spec: Spec, number: int) -> Facts:
         raise InputError(f"owner {shard.name!r}: {error}") from None
     whole = np.all(facts.targets == np.round(facts.targets)) and facts.targets.size <= blocks.SAMPLE
     told = facts if whole or facts.targets.size <= 2 else facts._replace(targets=np.zeros(0))
-    shard.note("look", answer="given", numbers_out=sum(int(np.size(fact)) for fact in told))
+    shard.note("look", answer="given", numbers_out=sum(int(np.size(fact)) for fact in told if fact is not None))
     return told
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fenchel.errors import OwnerRefusal
-from fenchel.mirror_maps.coordinatewise import apply_to
+from fenchel.mirror_maps.coordinatewise import Coordinatewise, apply_to
 from fenchel.oracles.local_dual import Round
 
 
@@ -74,7 +74,7 @@ class DualPlanes:
     """Those of an owner's dual variables. By Fenchel and Young its loss lies above <w, a> - sum p loss*(u) with a = sum p u x,
     whatever u is; a is added up here from the changes that the owner tells."""
 
-    def __init__(self, planes: Planes, a: np.ndarray, transfer: Any, strength: float):
+    def __init__(self, planes: Planes, a: np.ndarray, transfer: Coordinatewise, strength: float):
         self.planes, self.a, self.transfer, self.strength = planes, np.array(a), transfer, strength
         self.change = np.zeros_like(self.a)
 
@@ -97,7 +97,8 @@ class AnswersOfOwners:
     POINTS: ClassVar[dict[str, Callable[..., tuple[np.ndarray, float]]]] = {
         "risk": lambda w, b=0.0: (w, b),
         "risk_alone": lambda w: (w, 0.0),
-        "newton_look": lambda name, w, b, number: (w, b),
+        "query_newton.sums_at": lambda name, number, w: (w, 0.0),
+        "newton.sums_at": lambda name, number, w, b: (w, b),
     }
 
     def __init__(self, names: Sequence[str]):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from fenchel import losses, measures, multiclass, regularizers, structured
+from fenchel import losses, measures, multiclass, regularizers
 from fenchel.cluster import blocks, certifiers, owners
 from fenchel.cluster.blocks import Facts, Spec
 from fenchel.cluster.engine import Dask
@@ -19,10 +20,14 @@ from fenchel.cluster.team import Team
 from fenchel.compile.dispatch import compilable, is_builtin
 from fenchel.data.accept import accept_vector, read_only
 from fenchel.errors import InputError, SolveError
+from fenchel.measures.queries import NothingToRank
+from fenchel.problems.families import family_of
+from fenchel.problems.kinds_of_loss import AnyLoss
 from fenchel.problems.measure import SetProblem
 from fenchel.problems.scalar import Problem
 from fenchel.problems.structured import StructuredProblem
 from fenchel.problems.vector import Unpenalised, VectorProblem
+from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.feature_weights import require_penalised
 
 
@@ -34,8 +39,9 @@ class OnCluster:
     loss: Any
 
     def __init__(
-        self, X: Any, y: Any = None, loss: Any = "hinge", regularizer: Any = "l2", alpha: float | None = None,
-        fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None, groups: Any = None,
+        self, X: Any, y: Any = None, loss: str | AnyLoss = "hinge", regularizer: str | Regularizer = "l2",
+        alpha: float | None = None, fit_intercept: bool = False, sample_weight: Any = None, offset: Any = None,
+        groups: Any = None,
     ):  # fmt: skip
         self.fit_intercept, self.has_offset = False, offset is not None
         self.given: Any = regularizers.make(regularizer, alpha)
@@ -61,7 +67,7 @@ class OnCluster:
         """Dual points of data elsewhere are recipes; of other data none can be used."""
         return None
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
     def place(self, X: Any, others: tuple, spec: Spec) -> Facts:
@@ -98,7 +104,7 @@ class OnCluster:
         self._team = Team(client, len(sources), hold, where, movable=not own)
         return facts
 
-    def team(self, engine: Any = None) -> Team:
+    def team(self, engine: Dask | None = None) -> Team:
         """Who holds the blocks."""
         return self._team
 
@@ -188,7 +194,9 @@ class ScoresOnCluster(RowsOnCluster, VectorProblem):
 
 
 class SetOnCluster(RowsOnCluster, SetProblem):
-    """Measures of all scores: the rows stay, targets and queries are brought here once, and scores at every step."""
+    """Measures: the rows stay, targets and queries are brought here once. A mean over queries is added up from what the blocks
+    give, if these hold every query whole; for other measures the scores are brought here at every step. Owners send neither
+    targets nor scores: their queries are their own, and count as others than those of the same name elsewhere."""
 
     family = "set"
     certifier = certifiers.SETS
@@ -201,13 +209,36 @@ class SetOnCluster(RowsOnCluster, SetProblem):
 
     def complete(self, X: Any, y: Any, groups: Any) -> None:
         OnCluster.complete(self, X, y, groups)
+        self.__dict__["weights"] = np.full(self.n, 1.0 / self.n)
+        self.total_mass = self.facts.mass
+        if self.owners is not None:
+            self._accept_queries_of_owners()
+            return
         targets = self._gathered(X, y, 1)
         found = self._gathered(X, groups, 4)
         self.__dict__["y"] = read_only(accept_vector(targets, self.n, "y"))
         self.groups = None if found is None else self._accept_groups(found)
         self.prepared = self.loss.prepare(self.y, self.groups, None)
         measures.check_foreign(self.loss, self.y, self.groups)
-        self.__dict__["weights"] = np.full(self.n, 1.0 / self.n)
+
+    def _accept_queries_of_owners(self) -> None:
+        self.groups, name = None, type(self.loss).__name__
+        if self.total_mass is None:
+            raise InputError(
+                f"measure {name} needs the scores of all rows in one place, and owners give sums only: give each owner's rows "
+                "their queries (groups), of which a measure of Fenchel's own is the mean"
+            )
+        if self.total_mass == 0.0:
+            raise NothingToRank(f"the owners have nothing to rank: {name} finds no query that counts")
+
+    @cached_property
+    def is_by_query(self) -> bool:
+        """Whether the loss is a sum over the blocks."""
+        return self.keeps_queries_whole(np.cumsum([0, *self.sizes]).tolist())
+
+    def keeps_queries_whole(self, edges: Sequence[int]) -> bool:
+        """Whether no query has rows in two of the blocks."""
+        return self.owners is not None or super().keeps_queries_whole(edges)
 
     def _gathered(self, X: Any, part: Any, place: int) -> np.ndarray | None:
         """A vector with an entry per row, brought here."""
@@ -236,15 +267,14 @@ class ExamplesOnCluster(OnCluster, StructuredProblem):
         return f"Problem({self.n} examples on a cluster, {self.d} features; {self.loss} + {self.regularizer})"
 
 
-def problem_class(loss: Any) -> type[Problem]:
+CLASSES: dict[str, type[Problem]] = {
+    "scalar": RowsOnCluster, "vector": ScoresOnCluster, "set": SetOnCluster, "structured": ExamplesOnCluster,
+}  # fmt: skip
+
+
+def problem_class(loss: str | AnyLoss) -> type[Problem]:
     """The class for a loss."""
-    if multiclass.is_vector_loss(loss):
-        return ScoresOnCluster
-    if measures.is_measure(loss):
-        return SetOnCluster
-    if structured.is_structured(loss):
-        return ExamplesOnCluster
-    return RowsOnCluster
+    return CLASSES[family_of(loss)]
 
 
 def together(found: list[Facts]) -> Facts:
@@ -260,10 +290,13 @@ def together(found: list[Facts]) -> Facts:
     few = np.unique(np.append(targets[: blocks.SAMPLE], targets[-1:]))
     largest = max(fact.largest for fact in found)
     if not 0.0 < largest < math.inf:
-        raise InputError("sample_weight is zero everywhere: at least one row must count")
+        raise InputError("sample_weight is zero everywhere: at least one weight must be positive")
+    masses = [fact.mass for fact in found]
+    mass = None if None in masses else math.fsum(float(mass) for mass in masses if mass is not None)
     return Facts(
-        sum(f.n for f in found), widths[0], max(f.classes for f in found), few, largest, any(f.weighted for f in found)
-    )
+        sum(f.n for f in found), widths[0], max(f.classes for f in found), few, largest, any(f.weighted for f in found),
+        mass=mass,
+    )  # fmt: skip
 
 
 def in_order(futures: list[Any]) -> list[Any]:

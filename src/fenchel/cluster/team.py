@@ -47,7 +47,8 @@ class Team:
         self.refused: set[str] = set()  # workers that gave a wrong answer
         self.late: set[str] = set()  # workers that gave none in time
         self.rounds = 0
-        self.remembered: dict[str, list[tuple[str, tuple]]] = {}  # questions that made what blocks keep, by its name
+        # Questions that made what blocks keep, by its name; each with its arguments and those of every block.
+        self.remembered: dict[str, list[tuple[str, tuple, Sequence[tuple] | None]]] = {}
         self.names = count_from(1)
 
     def sum(
@@ -60,7 +61,7 @@ class Team:
         such questions again first, so that it keeps the same.
         """
         answer = completed(self.count, self._round(question, arguments, shares, shapes, True))
-        self._remember(changes, question, arguments)
+        self._remember(changes, question, arguments, shares)
         return answer
 
     def new_name(self) -> str:
@@ -79,12 +80,20 @@ class Team:
         """The answer of every block, in order; `lengths`: of the arrays of numbers that they must be."""
         shapes = None if lengths is None else tuple((int(n),) for n in lengths)
         found = self._round(question, arguments, shares, shapes, False)
-        self._remember(changes, question, arguments)
+        self._remember(changes, question, arguments, shares)
         return [found[k] for k in range(self.count)]
 
-    def _remember(self, changes: str | None, question: str, arguments: tuple) -> None:
+    def _remember(self, changes: str | None, question: str, arguments: tuple, shares: Sequence[tuple] | None) -> None:
         if changes is not None:
-            self.remembered.setdefault(changes, []).append((question, arguments))
+            self.remembered.setdefault(changes, []).append((question, arguments, shares))
+
+    def _asked_before(self, k: int) -> list[tuple[str, tuple]]:
+        """What a block must be asked again, so that it keeps what it kept elsewhere."""
+        return [
+            (question, arguments if shares is None else (*arguments, *shares[k]))
+            for questions in self.remembered.values()
+            for question, arguments, shares in questions
+        ]
 
     def _round(self, question: str, arguments: tuple, shares: Any, shapes: Shapes, summed: bool) -> dict:
         self.rounds += 1
@@ -224,7 +233,7 @@ class Team:
             self.where[k] = worker
             self.held[k] = self.place(k, worker)
             if self.remembered:
-                asked = [each for questions in self.remembered.values() for each in questions]
+                asked = self._asked_before(k)
                 self.held[k] = self.client.submit(replay, self.held[k], asked, workers=[worker], pure=False)
 
     def _others(self, lost: set[str]) -> list[str]:

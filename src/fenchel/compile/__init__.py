@@ -1,1 +1,4 @@
-"""Compilation: kernels and their cache on disk, and dispatch of free functions to the methods of a loss in compiled code."""
+"""Compilation by numba: kernels and their cache on disk, and the dispatch of free functions to methods of a loss.
+
+The lowest layer: imports nothing of the package but `deadline`.
+"""

@@ -7,9 +7,16 @@ wait for each other to compile, but every second is counted once. The count belo
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import NamedTuple
+
+log = logging.getLogger("fenchel")
+
+
+SERIES_SECONDS = 10.0  # kernels that are compiled within so many seconds of each other are announced once
 
 
 class Compiled(NamedTuple):
@@ -32,6 +39,9 @@ class CompileClock:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside, self._began, self._seconds, self._kernels = 0, 0.0, 0.0, 0
+        self._announced = -1.0
+        self._compiling = False
+        self.watchers: list[Callable[[str], object]] = []  # called with the name of a kernel before it is compiled
 
     def __enter__(self) -> CompileClock:
         with self._lock:
@@ -44,12 +54,31 @@ class CompileClock:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                self._seconds += time.perf_counter() - self._began
+                now = time.perf_counter()
+                self._seconds += now - self._began
+                if self._compiling:
+                    self._announced, self._compiling = now, False
+
+    def announce(self, kernel: str) -> None:
+        """Say that a kernel is going to be compiled: to the watchers, and in the log before the first one of a series."""
+        with self._lock:
+            now = time.perf_counter()
+            first = self._announced < 0.0 or now - self._announced > SERIES_SECONDS
+            self._announced, self._compiling = now, True
+        if first:
+            log.info("compiling kernels for this kind of fit, once on this machine (beforehand: fenchel warm-up)")
+        log.debug("compiling %s", kernel)
+        for watcher in tuple(self.watchers):
+            watcher(kernel)
 
     def count(self) -> None:
         """Count one more compiled kernel."""
         with self._lock:
             self._kernels += 1
+
+    def compiling(self) -> bool:
+        """Whether a kernel is being compiled now, as opposed to read from disk or run."""
+        return self._compiling
 
     def read(self) -> Compiled:
         """The totals of this process so far, including a compilation in progress."""

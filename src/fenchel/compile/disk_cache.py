@@ -6,7 +6,8 @@ miss. An entry is read only if folder and file belong to the user and nobody els
 has been verified; otherwise the kernel is compiled again, with one warning. Kernels specialised to a user's own class are not
 cached, because a change of that class could not be detected.
 
-The folder is $FENCHEL_CACHE_DIR, else $XDG_CACHE_HOME/fenchel, else ~/.cache/fenchel.
+The folder is $FENCHEL_CACHE_DIR, else the user's cache folder: $XDG_CACHE_HOME/fenchel or ~/.cache/fenchel, and what macOS and
+Windows have in place of it.
 """
 
 from __future__ import annotations
@@ -28,12 +29,16 @@ from typing import Any
 
 import llvmlite
 import numba
-from numba.core import compiler, serialize
+from numba.core import compiler, config, serialize
 from numba.core.caching import _Cache
 from numba.core.types import BaseTuple, Dispatcher, NamedTuple, NamedUniTuple  # type: ignore[attr-defined]
+from platformdirs import user_cache_path
 
+from fenchel.compile.clock import CLOCK
 from fenchel.compile.dispatch import is_ours
+from fenchel.compile.prebuilt import is_like_the_code, prebuilt_folder
 from fenchel.compile.sources import digest
+from fenchel.compile.target import for_baseline
 
 MAGIC = b"FENCHEL-KERNEL-1"
 MAX_OTHER_FOLDERS = 3  # the most recent cache folders of other compiler versions are kept
@@ -42,20 +47,20 @@ MAX_UNUSED_SECONDS = 60 * 86400.0  # entries that have not been read for so long
 
 @cache
 def tools_stamp() -> str:
-    """A digest of the compiler versions."""
-    versions = repr((numba.__version__, llvmlite.__version__, sys.version_info[:3]))
-    return hashlib.sha256(versions.encode()).hexdigest()[:24]
+    """A digest of the compiler versions, and of the settings of numba that change the code that it makes."""
+    versions = (numba.__version__, llvmlite.__version__, sys.version_info[:2], sys.platform)
+    settings = (str(config.OPT), config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.USING_SVML, config.BOUNDSCHECK)
+    return hashlib.sha256(repr((versions, settings)).encode()).hexdigest()[:24]
 
 
 def cache_root() -> Path | None:
     named = os.environ.get("FENCHEL_CACHE_DIR")
     if named:
         return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base:
-        return Path(base) / "fenchel"
     home = Path(os.path.expanduser("~"))
-    return home / ".cache" / "fenchel" if home.is_absolute() and home.is_dir() else None
+    if not os.environ.get("XDG_CACHE_HOME") and not (home.is_absolute() and home.is_dir()):
+        return None
+    return user_cache_path("fenchel", appauthor=False)
 
 
 def is_private(info: os.stat_result) -> bool:
@@ -128,17 +133,30 @@ class DiskCache(_Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
-        path = self._path(sig, target_context)
-        payload = None if path is None or not path.exists() else self._read(path)
+        entry = self._entry(sig, target_context)
+        payload = None if entry is None else self._find(entry)
         if payload is None:
             self.missed += 1
+            CLOCK.announce(self._name)
             return None
-        return compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
+        return compiler.CompileResult._rebuild(for_baseline(target_context), *pickle.loads(payload))
+
+    def _find(self, entry: str) -> bytes | None:
+        """The content of an entry that comes with the package, else of one in the cache folder."""
+        shipped = prebuilt_folder(tools_stamp())
+        if shipped is not None and (shipped / entry).exists():
+            payload = self._read(shipped / entry, is_like_the_code)
+            if payload is not None:
+                return payload
+        folder = cache_folder()
+        path = None if folder is None else folder / entry
+        return None if path is None or not path.exists() else self._read(path, is_private)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        path = self._path(sig, data.target_context)
-        if path is None:
+        entry, folder = self._entry(sig, data.target_context), cache_folder()
+        if entry is None or folder is None:
             return
+        path = folder / entry
         payload = serialize.dumps(data._reduce())
         content = MAGIC + hashlib.sha256(payload).digest() + payload
         try:
@@ -153,21 +171,19 @@ class DiskCache(_Cache):
         except OSError as error:
             self._warn(f"cannot be cached in {path.parent}: {error}")
 
-    def _path(self, sig: Any, target_context: Any) -> Path | None:
+    def _entry(self, sig: Any, target_context: Any) -> str | None:
+        """The name of the file of a compiled signature; None if it is not to be stored."""
         if not (self._enabled and self._ours and all(map(_cacheable, sig))):
             return None
-        folder = cache_folder()
-        if folder is None:
-            return None
         sources = digest([self._module, *_modules(sig)])
-        key = repr((self._name, sources, [str(t) for t in sig], target_context.codegen().magic_tuple()))
-        return folder / f"{self._name.rsplit('.', 1)[-1]}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.nbk"
+        key = repr((self._name, sources, [str(t) for t in sig], for_baseline(target_context).codegen().magic_tuple()))
+        return f"{self._name.rsplit('.', 1)[-1]}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.nbk"
 
-    def _read(self, path: Path) -> bytes | None:
+    def _read(self, path: Path, is_trusted: Callable[[os.stat_result], bool]) -> bytes | None:
         try:
-            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
             with os.fdopen(handle, "rb") as source:
-                if not is_private(os.fstat(source.fileno())):
+                if not is_trusted(os.fstat(source.fileno())):
                     return self._warn(f"in {path} is owned or writable by someone else")
                 content = source.read()
                 _touch(source.fileno())
@@ -205,5 +221,6 @@ def _modules(types: Any) -> Iterator[str]:
 
 def _touch(handle: int) -> None:
     """Mark an entry as recently used, so that it is not removed; in a read-only folder this does nothing."""
-    with contextlib.suppress(OSError):
-        os.utime(handle)
+    if os.utime in os.supports_fd:  # not on Windows
+        with contextlib.suppress(OSError):
+            os.utime(handle)

@@ -20,6 +20,7 @@ from typing import Any
 
 _FUNCTIONS: dict[str, tuple[Callable, Callable | None, bool]] = {}
 _HELPERS: list[Callable] = []
+_REGISTRATIONS: list[Callable[[], None]] = []
 _TWINS: dict[type, type] = {}
 _WITHOUT: dict[tuple[type, tuple[str, ...]], Any] = {}
 _COUNT = itertools.count()
@@ -34,7 +35,7 @@ def method(default: Callable | None = None, inline: bool = True) -> Callable[[Ca
     def wrap(stub: Callable) -> Callable:
         name = stub.__name__
 
-        def call(self, *args):
+        def call(self: object, *args: Any) -> Any:
             own = getattr(type(self), name, None)
             return own(self, *args) if own is not None else default(self, *args)  # type: ignore[misc]
 
@@ -52,6 +53,12 @@ def helper(function: Callable) -> Callable:
     """Decorator for a plain function that kernels and compiled methods may call; in Python it stays a plain function."""
     _HELPERS.append(function)
     return function
+
+
+def when_installed(register: Callable[[], None]) -> Callable[[], None]:
+    """Decorator for a function that registers something with numba; it is called once, before the first kernel is compiled."""
+    _REGISTRATIONS.append(register)
+    return register
 
 
 def is_ours(cls: type) -> bool:
@@ -105,13 +112,15 @@ def without(value: Any, methods: tuple[str, ...]) -> Any:
 
 def waiting() -> bool:
     """Whether there are functions that are not registered with numba yet."""
-    return bool(_HELPERS or _FUNCTIONS)
+    return bool(_HELPERS or _FUNCTIONS or _REGISTRATIONS)
 
 
 def install() -> None:
     """Register the functions with numba (idempotent). Called at the first use of a kernel."""
     from numba.core.typing.templates import infer_global
 
+    while _REGISTRATIONS:
+        _REGISTRATIONS.pop()()
     while _HELPERS:
         function = _HELPERS.pop()
         infer_global(function, _callable(function, lambda first, function=function: function, INLINE))
@@ -160,6 +169,8 @@ def _callable_type() -> type:
     from numba.core import types
     from numba.core.datamodel import models, register_default
 
+    from fenchel.compile.private_linkage import BaselineCompiler
+
     class Found(types.Callable, types.Dummy):
         def __init__(self, function: Callable, find: Callable[[Any], Callable | None], options: dict[str, Any]):
             self.function, self.find, self.options = function, find, options
@@ -177,7 +188,8 @@ def _callable_type() -> type:
                 return source
             key = source, _reordering()
             if key not in self.compiled:
-                self.compiled[key] = njit(fastmath=set(key[1]) or False, **self.options)(source)
+                fast = set(key[1]) or False
+                self.compiled[key] = njit(fastmath=fast, pipeline_class=BaselineCompiler, **self.options)(source)
             return self.compiled[key]
 
         def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:

@@ -79,9 +79,12 @@ class Kernel:
         if dispatch.waiting():  # a module imported since then may define the methods of these arguments
             with _LOCK, CLOCK:
                 dispatch.install()
-        deadline.check()
+        limit = deadline.current()
+        if limit is None:
+            return self.dispatcher(*args)
+        limit.check()
         result = self.dispatcher(*args)
-        deadline.check()
+        limit.check()
         return result
 
     def in_steps(self, *args: Any) -> Any:

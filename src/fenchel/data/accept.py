@@ -116,7 +116,7 @@ def _sparse(X: Any, name: str) -> Any:
     if X.ndim != 2:
         raise InputError(f"{name} must be two-dimensional (rows x features), got {X.ndim} dimension(s)")
     if why := fault(X):
-        raise InputError(f"{name} is not a sound {X.format.upper()} matrix: {why}")
+        raise InputError(f"{name} is not a valid {X.format.upper()} matrix: {why}")
     matrix = X.tocsr()  # X itself, if it is CSR
     if not matrix.has_canonical_format:  # duplicates would make row norms wrong
         matrix = matrix.copy()

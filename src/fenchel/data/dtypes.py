@@ -5,7 +5,7 @@ The functions take any object whose `dtype` has numpy's one-letter `kind`: array
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 SIGNED_INTEGER = frozenset("i")
 INTEGER = frozenset("iu")
@@ -18,7 +18,15 @@ TEXT = frozenset("U")
 OBJECT = frozenset("O")
 
 
-def is_signed_integer(values: Any) -> bool:
+class HasDtype(Protocol):
+    """An array, a sparse matrix, a column of a table."""
+
+    @property
+    def dtype(self) -> Any:
+        """A dtype with numpy's one-letter `kind`."""
+
+
+def is_signed_integer(values: HasDtype) -> bool:
     """Integers that may be negative.
 
     >>> import numpy as np
@@ -28,7 +36,7 @@ def is_signed_integer(values: Any) -> bool:
     return values.dtype.kind in SIGNED_INTEGER
 
 
-def is_integer(values: Any) -> bool:
+def is_integer(values: HasDtype) -> bool:
     """Integers, signed or not; booleans and durations do not count.
 
     >>> import numpy as np
@@ -38,7 +46,7 @@ def is_integer(values: Any) -> bool:
     return values.dtype.kind in INTEGER
 
 
-def is_floating(values: Any) -> bool:
+def is_floating(values: HasDtype) -> bool:
     """Floating-point numbers of any precision.
 
     >>> import numpy as np
@@ -48,7 +56,7 @@ def is_floating(values: Any) -> bool:
     return values.dtype.kind in FLOATING
 
 
-def is_number(values: Any) -> bool:
+def is_number(values: HasDtype) -> bool:
     """Integers or floating-point numbers.
 
     >>> import numpy as np
@@ -58,7 +66,7 @@ def is_number(values: Any) -> bool:
     return values.dtype.kind in NUMBER
 
 
-def is_number_or_bool(values: Any) -> bool:
+def is_number_or_bool(values: HasDtype) -> bool:
     """Integers, floating-point numbers or booleans.
 
     >>> import numpy as np
@@ -68,7 +76,7 @@ def is_number_or_bool(values: Any) -> bool:
     return values.dtype.kind in NUMBER_OR_BOOL
 
 
-def is_complex(values: Any) -> bool:
+def is_complex(values: HasDtype) -> bool:
     """Complex numbers.
 
     >>> import numpy as np
@@ -78,7 +86,7 @@ def is_complex(values: Any) -> bool:
     return values.dtype.kind in COMPLEX
 
 
-def is_time(values: Any) -> bool:
+def is_time(values: HasDtype) -> bool:
     """Points in time or durations.
 
     >>> import numpy as np
@@ -88,7 +96,7 @@ def is_time(values: Any) -> bool:
     return values.dtype.kind in TIME
 
 
-def is_text(values: Any) -> bool:
+def is_text(values: HasDtype) -> bool:
     """Fixed-width strings of numpy.
 
     >>> import numpy as np
@@ -98,7 +106,7 @@ def is_text(values: Any) -> bool:
     return values.dtype.kind in TEXT
 
 
-def is_object(values: Any) -> bool:
+def is_object(values: HasDtype) -> bool:
     """Python objects.
 
     >>> import numpy as np

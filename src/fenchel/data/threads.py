@@ -20,8 +20,13 @@ from fenchel import deadline
 
 @cache
 def cores() -> int:
-    """The number of cores. It is cached because asking the system takes longer than a pass over a small problem."""
-    return os.cpu_count() or 1
+    """The number of cores that this process may use: in a container often fewer than the machine has.
+
+    It is cached because asking the system takes longer than a pass over a small problem.
+    """
+    from joblib import cpu_count
+
+    return cpu_count()
 
 
 @contextmanager
@@ -33,7 +38,7 @@ def explain_thread_failure(threads: int) -> Iterator[None]:
         if "can't start new thread" not in str(error):
             raise
         raise MemoryError(
-            f"there is not enough memory for the stacks of {threads} threads (usually 8 MB each): ask for fewer threads, as in "
+            f"there is not enough memory for the stacks of {threads} threads (usually 8 MB each): use fewer threads, as in "
             "solve(..., engine=fenchel.engines.Local(threads=1)) or n_jobs=1"
         ) from error
 

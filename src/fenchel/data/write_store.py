@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from fenchel.data.store import FORMAT, KINDS, arrays_of, digest_of, parts_of
 from fenchel.errors import InputError
+from fenchel.files.atomic_write import force_to_disk
 
 BLOCK_BYTES = 1 << 25  # bytes of values per block
 INT32_MAX = np.iinfo(np.int32).max
@@ -63,7 +64,7 @@ def write_store(
         with open(temporary / "manifest.json", "w", encoding="utf-8") as out:
             json.dump(manifest, out, indent=1)
             out.flush()
-            os.fsync(out.fileno())
+            force_to_disk(out.fileno())
         os.rename(temporary, place)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -1,4 +1,8 @@
-"""Engines: where row blocks are stored and how sums over them are added. Those of a cluster come from a higher layer."""
+"""Engines: where row blocks are stored and how sums over them are computed.
+
+`Local` uses the threads of this process. `Dask` and `Owners` are implemented in `cluster`, a higher layer, and looked up by
+name. May import data, problems and lower layers.
+"""
 
 from typing import Any
 

@@ -15,11 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fenchel import deadline
 from fenchel.data.accept import block, size
+from fenchel.data.csr import CSR
 from fenchel.data.mapped import fetch, is_mapped, release
 from fenchel.data.threads import cores, map_in_threads
+from fenchel.data.types import Rows
 from fenchel.engines.summation_tree import added
 from fenchel.errors import InputError
+from fenchel.problems.some_rows import RowProblem, SomeRows
 
 SMALLEST_BLOCK = 1 << 17  # stored values: some tenths of a millisecond of work, well above the overhead of a task
 SMALLEST_SPAN = 1 << 14  # rows, for work on vectors: some tenths of a millisecond
@@ -39,7 +43,7 @@ class Block(NamedTuple):
     mapped: bool = False  # from disk
 
 
-def cut(rows: Any, n: int, d: int) -> list[int]:
+def cut(rows: Rows, n: int, d: int) -> list[int]:
     """The row numbers of the block boundaries, for blocks with equal numbers of stored values.
 
     A block holds at least 2 d values, so that the partial gradients stay small beside the data. A small number of blocks is a
@@ -49,14 +53,14 @@ def cut(rows: Any, n: int, d: int) -> list[int]:
     most = max(MOST_BLOCKS, stored // LARGEST_BLOCK)
     wanted = int(max(stored // max(SMALLEST_BLOCK, 4 * d), 1))
     count = int(min(1 << round(math.log2(wanted)), most, n))
-    sparse = hasattr(rows, "indptr")
+    sparse = isinstance(rows, CSR)
     if (
         sparse and n > 1 and stored >= max(SMALLEST_BLOCK, 4 * d)
     ):  # a sparse value takes several times as long as a dense one
         count = max(count, 2)
     if count == 1:
         return [0, n]
-    if sparse:
+    if isinstance(rows, CSR):
         goals = np.linspace(int(rows.indptr[0]), int(rows.indptr[-1]), count + 1)[1:-1]
         inner = np.searchsorted(rows.indptr, goals.astype(rows.indptr.dtype))
     else:
@@ -114,10 +118,12 @@ class Local:
             for a, b in pairwise(self.edges(problem))
         ]
 
-    def edges(self, problem: Any) -> Sequence[int]:
+    def edges(self, problem: RowProblem) -> Sequence[int]:
         """The block boundaries of a problem."""
-        if self.cut is None or getattr(problem, "is_sample", False):
-            return cut(problem.rows, problem.n, problem.d)
+        if isinstance(problem, SomeRows):  # the engine's own cut is of all rows, not of these
+            return cut(problem.rows, problem.n, problem.d) if problem.edges is None else problem.edges
+        if self.cut is None:
+            return problem.at_query_starts(cut(problem.rows, problem.n, problem.d))
         if self.cut[0] != 0 or self.cut[-1] != problem.n:
             raise InputError(
                 f"cut must go from 0 to the number of rows, {problem.n}; got {self.cut[0]} to {self.cut[-1]}"
@@ -129,9 +135,12 @@ class Local:
         threads = min(self.threads or cores(), len(blocks))
         if blocks and getattr(blocks[0], "mapped", False):
             function = _streamed(function, blocks, threads)
-        if threads == 1:
-            return [function(b, *arguments) for b in blocks]
-        return map_in_threads(lambda b: function(b, *arguments), blocks, threads)
+
+        def one(block: Any) -> Any:
+            deadline.check()  # BLAS, which many functions call, does not
+            return function(block, *arguments)
+
+        return map_in_threads(one, blocks, threads)
 
     def sum(self, function: Callable[..., tuple], blocks: list[Any], *arguments: Any) -> tuple:
         """The sum of the results of all blocks, term by term, in the order of `summation_tree.py`."""

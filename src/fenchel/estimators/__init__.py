@@ -1,10 +1,14 @@
-"""scikit-learn shells around `Problem` and `solve`, without maths; scikit-learn is imported when one is first used."""
+"""scikit-learn estimators: thin wrappers of `Problem` and `solve`. scikit-learn is imported when one is first used.
+
+May import models and everything below them; the command line and the report may use estimators.
+"""
 
 from importlib import import_module
 from typing import Any
 
 __all__ = [
     "Classifier",
+    "ClassifierCV",
     "HierarchicalClassifier",
     "IncompleteCholesky",
     "KernelClassifier",
@@ -18,11 +22,14 @@ __all__ = [
     "Path",
     "Ranker",
     "Regressor",
+    "RegressorCV",
     "SequenceLabeler",
+    "TableTransformer",
 ]
 
 _HOMES = {
     "Classifier": "classifier",
+    "ClassifierCV": "classifier_cv",
     "HierarchicalClassifier": "hierarchical",
     "IncompleteCholesky": "incomplete_cholesky",
     "KernelClassifier": "kernel",
@@ -36,7 +43,9 @@ _HOMES = {
     "Path": "path",
     "Ranker": "ranker",
     "Regressor": "regressor",
+    "RegressorCV": "regressor_cv",
     "SequenceLabeler": "sequence_labeler",
+    "TableTransformer": "table_transformer",
 }
 
 

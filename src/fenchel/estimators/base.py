@@ -1,4 +1,4 @@
-"""What the estimators share: parameters to Problem and solve, results to fitted attributes, gaps to warnings."""
+"""The base of the estimators: from parameters to problems and solves, from results to fitted attributes and warnings."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs  # type: ignore[import-untyped]
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel import regularizers, solvers
 from fenchel.data.accept import accept_matrix, accept_vector
+from fenchel.data.deviations import column_deviations
 from fenchel.engines import Local
 from fenchel.errors import InputError
 from fenchel.estimators.budget import Budget
@@ -35,6 +36,15 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 log = logging.getLogger("fenchel.estimators")
+
+
+class Along(NamedTuple):
+    """The problems of an estimator for every strength: functions alpha -> Problem, and one that sets the fitted attributes from
+    their results at an alpha."""
+
+    makes: Sequence[Callable[[float], Problem]]
+    keep: Callable[[list[Result], float], None]
+    classes: np.ndarray | None = None
 
 
 class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimator):
@@ -55,6 +65,7 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
     verbose: int
     checkpoint: Any
     engine: Any
+    standardize: bool = False  # of those that have it
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -62,9 +73,9 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
         return tags
 
     def _training_rows(self, X: ArrayLike | sp.csr_matrix, **with_y: Any) -> Any:
-        """X, or (X, y), as scikit-learn validates them; nothing is copied that the kernels can walk as it is.
+        """X, or (X, y), validated by scikit-learn, without a copy if the kernels can use X as it is.
 
-        Finiteness is left to `accept_matrix`: it looks once, and names the row and the column.
+        Finiteness is checked by `accept_matrix`, whose error names the row and the column.
         """
         found = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, **with_y
@@ -73,18 +84,22 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
 
     def _raw_scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """<x_i, w> + b for every row and every row of coef_: shape (n,) or (n, k)."""
+        return self._scores_of(self._new_rows(X))
+
+    def _new_rows(self, X: ArrayLike | sp.csr_matrix) -> Any:
+        """Rows to predict, validated against those of the fit."""
         check_is_fitted(self)
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=False
         )
-        return self._scores_of(accept_matrix(X)[0])
+        return accept_matrix(X)[0]
 
     def _scores_of(self, X: np.ndarray | sp.csr_matrix) -> np.ndarray:
-        """The same for rows that are validated already."""
+        """The same for rows that have been validated."""
         return linear_scores(X, self.coef_, self.intercept_)
 
     def _regularizer(self, total_weight: float) -> Any:
-        """The regularizer object that the parameters ask for; alpha = 1 / (C * sum of weights)."""
+        """The regularizer object given by the parameters; alpha = 1 / (C * sum of weights)."""
         alpha, C = self.alpha, self.C
         if alpha is not None and C is not None:
             raise InputError(f"give alpha or C, not both (alpha = 1 / (C * sum of weights)): got {alpha=}, {C=}")
@@ -94,14 +109,18 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
             alpha = 1.0 / (float(C) * total_weight)
         if alpha is not None and isinstance(self.regularizer, regularizers.Regularizer):
             name = "alpha" if C is None else "C"
-            raise InputError(f"{name} is given, but the regularizer object {self.regularizer!r} carries its own alpha")
+            raise InputError(f"{name} is given, but the regularizer object {self.regularizer!r} has its own alpha")
         return self._named_regularizer(alpha)
 
     def _named_regularizer(self, alpha: float | None) -> Any:
-        if isinstance(self.regularizer, str) and self.regularizer == "elastic_net":
+        if isinstance(self.regularizer, str) and self.regularizer == "elastic_net" and alpha != 0.0:
             strength = regularizers.DEFAULT_ALPHA if alpha is None else alpha
             return regularizers.ElasticNet(strength, self.l1_ratio)
         return regularizers.make(self.regularizer, alpha)
+
+    def _standardized(self, regularizer: Any, X: Any, weights: np.ndarray | None = None) -> Any:
+        """The regularizer as if the columns of X had unit variance, if that is asked for."""
+        return regularizer.standardized(column_deviations(X, weights)) if self.standardize else regularizer
 
     def _with_strength(self, alpha: float) -> Any:
         """The regularizer with another alpha, for paths."""
@@ -110,11 +129,11 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
         return self._named_regularizer(alpha)
 
     def _options(self) -> dict[str, Any]:
-        """What every solve of this estimator gets."""
+        """The arguments of every solve of this estimator."""
         return {"solver": self._solver(), "tol": self.tol, "engine": self._engine(), "callback": self._watcher()}
 
     def _solver(self) -> Any:
-        """The solver as given; one that shuffles gets its seed from random_state unless that is None."""
+        """The solver; one that shuffles rows gets its seed from random_state, unless that is None."""
         if isinstance(self.solver, str) and self.solver == "auto":
             return "auto"
         solver = solvers.make(self.solver)
@@ -154,7 +173,7 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
     def _fit_problems(
         self, problems: Sequence[Callable[[], Problem]], starts: Sequence[Any], view: View | None = None
     ) -> list[Result]:
-        """Solve one problem after another within one time limit, then warn of those that are not certified."""
+        """Solve the problems within a common time limit, and warn about those that are not certified."""
         results = self._solve_all(problems, starts, view)
         self._warn(results)
         return results
@@ -163,7 +182,7 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
     def _solve_all(
         self, problems: Sequence[Callable[[], Problem]], starts: Sequence[Any], view: View | None
     ) -> list[Result]:
-        """The results, with scikit-learn's callbacks told of every solve and iteration."""
+        """The results; scikit-learn's callbacks are called for every solve and iteration."""
         budget, options = Budget(len(problems), self.max_iter, self.max_time), self._options()
         tasks, watch = Tasks(self, len(problems), view), options.pop("callback")
         places, results = self._checkpoints(len(problems)), []
@@ -177,7 +196,7 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
         return results
 
     def _checkpoints(self, count: int) -> Sequence[Any]:
-        """Where each of several solves keeps its state."""
+        """The checkpoint of each solve."""
         if self.checkpoint is None:
             return [None] * count
         from fenchel.solving.checkpoint import checkpoints
@@ -190,19 +209,21 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
         if not open_gaps:
             return
         worst = max(open_gaps, key=lambda result: result.certificate.relative_gap)
-        which = f" in {len(open_gaps)} of {len(results)} problems, at worst" if len(results) > 1 else ""
+        self._warn_of(worst, f" in {len(open_gaps)} of {len(results)} problems, at worst" if len(results) > 1 else "")
+
+    def _warn_of(self, worst: Result, which: str) -> None:
         warnings.warn(
             f"{type(self).__name__} did not reach its tolerance{which}: certified relative gap "
             f"{worst.certificate.relative_gap:.3g}, target tol={self.tol:.3g}, status {worst.status.name} "
             f"({worst.solver}). {worst.advice}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
 def total_weight(weights: np.ndarray | None, n: int) -> float:
     """The sum of the weights: n when there are none."""
-    with np.errstate(over="ignore"):  # huge weights matter only with C, and then the strength 0 is refused
+    with np.errstate(over="ignore"):  # an overflow matters only with C, and then the strength 0 is rejected
         return float(n) if weights is None else float(weights.sum())
 
 
@@ -217,5 +238,5 @@ def accept_weights(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None
         row = int(np.argmax(weights < 0.0))
         raise InputError(f"sample_weight of row {row} is {float(weights[row])!r}: weights must be at least 0")
     if not weights.any():
-        raise InputError("sample_weight is zero everywhere: at least one row must count")
+        raise InputError("sample_weight is zero everywhere: at least one weight must be positive")
     return weights

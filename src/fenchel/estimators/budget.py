@@ -1,4 +1,4 @@
-"""One time limit shared by several solves, and what Ctrl-C means for those that have not begun."""
+"""A time limit shared by several solves, and the effect of Ctrl-C on those that have not started."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from fenchel.compile.clock import CLOCK
 from fenchel.result import Result, Status
 
-SHORTEST = 1e-9  # seconds: a limit must be positive even when the time is already gone
+SHORTEST = 1e-9  # seconds: a limit must be positive even if no time is left
 
 
 class Budget:
-    """Limits for the next of `parts` solves: an equal share of the time that is left.
+    """Limits for each of `parts` solves: an equal share of the remaining time.
 
-    After an interrupted solve the others get no iterations: they return their starting point with its true certificate.
+    After an interrupted solve the others get no iterations: they return their starting point with its certificate.
 
     >>> budget = Budget(2, max_iter=7, max_time=None)
     >>> budget.next()
@@ -26,13 +26,13 @@ class Budget:
 
     def next(self) -> dict[str, Any]:
         share = self.max_time
-        if isinstance(share, (int, float)) and share > 0:  # anything else is for `solve` to refuse
+        if isinstance(share, (int, float)) and share > 0:  # `solve` rejects anything else
             share = max((share - (CLOCK.other_time() - self.began)) / self.parts, SHORTEST)
         self.parts -= 1
         return {"max_iter": self.max_iter, "max_time": share}
 
     def note(self, result: Result) -> Result:
-        """Look at how a solve ended, before the next one."""
+        """Note how a solve ended, before the next one starts."""
         if result.status is Status.INTERRUPTED:
             self.max_iter = 0
         return result

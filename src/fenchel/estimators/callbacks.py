@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # an older scikit-learn has none
+except ImportError:  # older versions of scikit-learn have no callbacks
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
+        """A mixin without methods."""
 
     def with_callbacks(method: Any) -> Any:
-        """The method as it is."""
+        """The method itself."""
         return method
 
 
@@ -25,7 +25,7 @@ __all__ = ["CallbackSupportMixin", "Tasks", "View", "with_callbacks"]
 
 
 class View(NamedTuple):
-    """What callbacks may see of a fit: its rows, and the attributes an estimator would have with coef and intercept."""
+    """The data for callbacks: the rows, and the fitted attributes that an estimator would have with coef and intercept."""
 
     X: Any
     y: Any
@@ -33,7 +33,7 @@ class View(NamedTuple):
 
 
 class Tasks:
-    """The tasks of one fit, told to the callbacks that were set on the estimator; without callbacks it does nothing."""
+    """The tasks of one fit, reported to the callbacks of the estimator; without callbacks it does nothing."""
 
     def __init__(self, estimator: BaseEstimator, solves: int, view: View | None = None):
         self.estimator, self.view = estimator, view
@@ -45,7 +45,7 @@ class Tasks:
 
     @contextmanager
     def solve(self, problem: Any, watch: Callable[[Any], Any] | None) -> Iterator[Callable[[Any], Any] | None]:
-        """The callback for one solve: `watch`, and then those of scikit-learn, which may ask to stop."""
+        """The callback for one solve: it calls `watch`, and then those of scikit-learn, which may stop the solve."""
         if not self.told:
             yield watch
             return
@@ -59,11 +59,11 @@ class Tasks:
             return asked
 
         yield told
-        self._end(running[0])  # it was begun, but the solve is over
+        self._end(running[0])  # it was started, but the solve has ended
         self._end(task)
 
     def close(self) -> None:
-        """The fit is over."""
+        """Report the end of the fit."""
         if self.told:
             self._end(self.fit)
 
@@ -72,7 +72,7 @@ class Tasks:
         return task
 
     def _end(self, task: Any, point: Callable[[], tuple[Any, Any]] | None = None) -> Any:
-        """`point` makes the coefficients and the intercept, when a callback asks for them."""
+        """Report an iteration; `point` computes coefficients and intercept if a callback needs them."""
         view = self.view
         made = None if point is None or view is None else lambda: view.attributes(*point())
         return task.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=made, **self._rows())

@@ -1,4 +1,4 @@
-"""Weights of rows from weights of classes."""
+"""Sample weights from class weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def class_weighted(
     class_weight: Mapping[object, float] | str | None, y: np.ndarray, weights: np.ndarray | None, classes: np.ndarray
 ) -> np.ndarray | None:
-    """The weights of rows times those of their classes: None, {label: weight} or "balanced".
+    """The sample weights multiplied by the weights of the classes: None, {label: weight} or "balanced".
 
     >>> class_weighted("balanced", np.array([0, 0, 1]), None, np.array([0, 1]))
     array([0.75, 0.75, 1.5 ])
@@ -29,7 +29,7 @@ def class_weighted(
     if isinstance(class_weight, str) and class_weight == "balanced":
         relative = s / s.max()
         sums = np.array([relative[y == label].sum() for label in classes])
-        factors = relative.sum() / (classes.size * sums)  # by weight, so that weight k equals k repetitions
+        factors = relative.sum() / (classes.size * sums)  # weighted counts, so that weight k equals k repetitions
     else:
         factors = compute_class_weight(class_weight, classes=classes, y=y[s > 0.0])
     if not all(0.0 <= factor < np.inf for factor in factors):
@@ -46,13 +46,17 @@ def class_weighted(
 def weighted_classes(
     estimator: BaseEstimator, y: np.ndarray, weights: np.ndarray | None
 ) -> tuple[np.ndarray | None, np.ndarray]:
-    """(the weights of rows times those of their classes, the classes that count): a weight of 0, of all rows of a class or of
-    the class itself, leaves it out."""
+    """(sample weights multiplied by class weights, classes with a weight above 0). A class is excluded if all its rows, or the
+    class itself, have weight 0."""
     classes = np.unique(y if weights is None else y[weights > 0.0])
     found = class_weighted(estimator.class_weight, y, weights, classes)
     classes = np.unique(y if found is None else y[found > 0.0])
     if classes.size < 2:
-        only = f"every row that counts is of class {classes.tolist()[0]!r}" if classes.size else "no row counts"
+        only = (
+            f"every row with a weight above 0 is of class {classes.tolist()[0]!r}"
+            if classes.size
+            else "no row has a weight above 0"
+        )
         raise InputError(
             f"{type(estimator).__name__} can't train when only one class is present: {only}; it needs samples of at least 2 "
             "classes with a weight above 0"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -12,30 +12,35 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fenchel import losses, multiclass
 from fenchel.errors import InputError, UnknownNameError
-from fenchel.estimators.base import accept_weights, total_weight
+from fenchel.estimators.base import Along, accept_weights, total_weight
 from fenchel.estimators.callbacks import View
 from fenchel.estimators.class_weight import weighted_classes
 from fenchel.estimators.joint import JointEstimator, best, has_free_intercepts
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
-from fenchel.estimators.path import Path, path
+from fenchel.estimators.path import Path, at_strengths, path
 from fenchel.estimators.probability import has_probability, probabilities
 from fenchel.models.model import Model
 from fenchel.models.parts import class_scores, classes_known
 from fenchel.problems.scalar import Problem
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
+
 NAMES = sorted({name for name, cls in losses.LOSSES.items() if getattr(cls, "task", None) == "binary"} | {"squared"})
-JOINT_NAMES = ["max_hinge", "softmax"]  # those that need no parameters; the others are given as objects
+JOINT_NAMES = ["max_hinge", "softmax"]  # losses without required parameters; the others are given as objects
 
 
 @documented(SOLVE_ATTRIBUTES)
 class Classifier(ClassifierMixin, JointEstimator):
     """min over w, b of (1/S) sum_i s_i loss(<x_i, w> + b, y_i) + R(w), with S = sum_i s_i and y_i in {-1, +1}.
 
-    The labels may be anything: of two, the larger one (in sorted order) is +1. With more than two classes, one such
-    problem is solved for each class against the rest, and each has its certificate.
+    Labels may be of any type; with two classes, the larger label (in sorted order) is +1. With more than two classes, one
+    such problem is solved for each class against the rest, each with its own certificate.
 
     With a loss of several scores (`fenchel.multiclass`) one problem is solved for all classes together, also for two:
-    min over W, b of (1/S) sum_i s_i loss(W x_i + b, y_i) + R(W), y_i in 0 .. m - 1 the place of the label in classes_.
+    min over W, b of (1/S) sum_i s_i loss(W x_i + b, y_i) + R(W), y_i in 0 .. m - 1 the index of the label in classes_.
 
     Parameters
     ----------
@@ -43,35 +48,35 @@ class Classifier(ClassifierMixin, JointEstimator):
         for all classes together: max_hinge, softmax, or an object of `fenchel.multiclass`, such as TopK(5),
         CostHinge(cost), WeightedUsunier(rho), HierarchicalHinge(tree), or a `fenchel.losses.Moreau` of one. Rows and
         columns of a cost matrix, and leaves of a tree, are in the order of classes_, one for each.
-    classes : the labels that a cost matrix or a tree is for, in its order, whether all of them occur in y or not (in folds of
-        a cross-validation some may not); None: the labels of y, sorted.
-    C : the other way to say it: alpha = 1 / (C * sum of weights), class weights included. Not both.
+    classes : the labels in the order of the cost matrix or tree. They need not all occur in y (in a fold of a
+        cross-validation some may be missing). None: the labels of y, sorted.
+    C : alternative to alpha: alpha = 1 / (C * sum of weights), class weights included. Give only one of them.
     fit_intercept : whether b is free. It is never regularised. "auto" is True for all losses of one score, for softmax, and
-        for the Moreau envelopes of MaxHinge and CostHinge (beta = 0). MaxHinge and CostHinge (beta = 0) themselves have free
-        intercepts if asked for (True, with L2 or Quadratic), but a fit then takes longer; the other losses of several scores
-        have none: there "auto" is False (then intercept_ is 0), and True is refused. Centre the features, or append a
-        constant column to X, whose coefficients then are regularised like all others.
+        for the Moreau envelopes of MaxHinge, CostHinge and the losses of sorted margins (TopK, Usunier, ...). These
+        themselves support True, but the fit then takes longer. The hierarchical losses have no free intercepts: "auto" is
+        False (intercept_ is 0), and True is an error. Centre the features, or append a constant column to X, whose
+        coefficients are regularised like all others.
     tol : the relative gap (P - D) / |P| that the certificate must show. The default 1e-6, as in `fenchel.solve`, is
-        far below the statistical error, but it makes fits reproducible: at that gap, repeating a row or weighting it
-        give the same predictions. 1e-3 is enough for the accuracy of predictions alone, and quicker.
-    random_state : seed of a solver that shuffles rows, when it is named; "auto" uses fixed seeds. The certificate holds
-        whatever the seed.
+        far below the statistical error, but makes fits reproducible: repeating a row and doubling its weight then give
+        the same predictions. 1e-3 is faster, and accurate enough for predictions.
+    random_state : seed of a named solver that shuffles rows; "auto" uses fixed seeds. The certificate does not depend on
+        the seed.
     verbose : 1 logs progress about once a second, 2 every iteration, to the logger "fenchel.estimators" at level INFO.
         Nothing is ever printed.
-    checkpoint : None, a path or a `fenchel.Checkpoint`: where the fit keeps its state. A fit of the same data that was cut off
-        goes on from it, to the same bits. Where several problems are solved, each has a file of its own: path.0, path.1, ...
+    checkpoint : None, a path or a `fenchel.Checkpoint`: the file for the state of the fit. An interrupted fit of the same data
+        continues from it, with bit-identical results. If there are several problems, each has its own file: path.0, path.1, ...
 
     Attributes
     ----------
-    classes_ : the labels, sorted, or `classes`; a label whose rows all have weight 0 does not count.
+    classes_ : the labels, sorted, or `classes`; labels whose rows all have weight 0 are excluded.
     coef_, intercept_, dual_coef_ : shapes (k, d), (k,) and (k, n); k = 1 for two classes. dual_coef_ holds the u_i of
-        the certificate, a subgradient of loss i (NaN if no finite dual value is known). With a loss of several scores k
-        is their number: that of the classes, also if there are two, or of the nodes below the root of a tree; with many of
-        them dual_coef_ may be a CSR matrix (`Result.dual_point`).
+        the certificate, a subgradient of loss i (NaN if no finite dual value is known, or if a custom loss of several scores
+        has tangents instead). With a loss of several scores k is the number of scores: of classes, also if there are two, or
+        of the nodes below the root of a tree; if there are many, dual_coef_ may be a CSR matrix (`Result.dual_point`).
     objective_, dual_objective_, dual_gap_ : P, D and P - D; arrays with one entry per problem if there are several.
-    certificate_, status_, solver_, history_ : of the solve; lists with one entry per problem if there are several.
+    certificate_, status_, solver_, history_ : those of the solve; lists with one entry per problem if there are several.
     n_iter_ : iterations; an array if there are several problems.
-    converged_ : True if every certificate shows tol.
+    converged_ : True if all problems are certified at tol.
 
     Examples
     --------
@@ -93,54 +98,80 @@ class Classifier(ClassifierMixin, JointEstimator):
     def __init__(
         self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, fit_intercept="auto", tol=1e-6,
         solver="auto", max_iter=None, max_time=None, class_weight=None, warm_start=False, random_state=None,
-        n_jobs=None, verbose=0, checkpoint=None, engine=None, classes=None,
+        n_jobs=None, verbose=0, checkpoint=None, engine=None, classes=None, standardize=False,
     ):  # fmt: skip
         keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # without an intercept the classes may not be separable in data that are not centred
+        # without an intercept, classes in data that are not centred may be inseparable
         tags.classifier_tags.poor_score = not self._free() and self._is_joint()
         return tags
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (dense, sparse or a data frame) and labels y."""
         X, labels, weights, classes = self._data(X, y, sample_weight)
-        regularizer = self._regularizer(total_weight(weights, X.shape[0]))
+        regularizer = self._standardized(self._regularizer(total_weight(weights, X.shape[0])), X, weights)
         targets = self._targets(labels, classes)
         starts = self._starts(targets, classes, X.shape[1])
         problems = [self._problem(X, target, weights, regularizer) for target in targets]
         view = View(
             X, labels, lambda w, b: {"classes_": classes, "coef_": np.atleast_2d(w), "intercept_": np.atleast_1d(b)}
         )
-        results = self._fit_problems(problems, starts, view if len(targets) == 1 else None)
+        self._keep_classes(
+            self._fit_problems(problems, starts, view if len(targets) == 1 else None), classes, regularizer
+        )
+        return self
+
+    def _keep_classes(self, results, classes, regularizer) -> None:
+        """Set the fitted attributes."""
         self.classes_ = classes
         if self._is_joint():
             self._keep_joint(results[0], regularizer)
         else:
             self._keep(results)
-        return self
+
+    def _along(self, X, y, sample_weight=None) -> Along:
+        """The problems of every strength, one per class against the rest, and how their results fit the estimator."""
+        X, labels, weights, classes = self._data(X, y, sample_weight)
+        penalty = self._standardized(self._with_strength(1.0), X, weights)
+        makes = [self._at_strengths(X, target, weights, penalty) for target in self._targets(labels, classes)]
+        return Along(makes, lambda results, alpha: self._keep_classes(results, classes, penalty.scaled(alpha)), classes)
+
+    def _at_strengths(self, X, target, weights, penalty) -> Callable[[float], Problem]:
+        """A function alpha -> Problem."""
+        make = lambda regularizer: self._problem(X, target, weights, regularizer)()  # noqa: E731
+        return at_strengths(make(penalty), penalty, make)
 
     def path(self, X, y, alphas, sample_weight=None) -> Path:
         """Solutions for every strength in `alphas`, with warm starts: a `fenchel.Path`.
 
-        For two classes, or with a loss of several scores for any number. The estimator's own alpha and C are not used,
-        and it is not changed.
+        For two classes, or for any number with a loss of several scores. The estimator's own alpha and C are ignored, and
+        the estimator is not modified.
 
         >>> Classifier(loss="logistic").path([[0.0], [1.0], [2.0]], ["a", "a", "b"], [1.0, 0.1])
         Path(2 strengths, alpha 0.1 to 1; 2 certified)
         """
         model = clone(self)
-        X, labels, weights, classes = model._data(X, y, sample_weight)
-        targets = model._targets(labels, classes)
-        if len(targets) > 1:
-            raise InputError(f"path is for two classes, y has {classes.size}: call it once per class against the rest")
-        found = path(
-            lambda alpha: model._problem(X, targets[0], weights, model._with_strength(alpha))(), alphas,
-            max_iter=self.max_iter, max_time=self.max_time, **model._options(),
-        )  # fmt: skip
+        makes = model._along(X, y, sample_weight).makes
+        if len(makes) > 1:
+            raise InputError(f"path is for two classes, y has {len(makes)}: call it once per class against the rest")
+        found = path(makes[0], alphas, max_iter=self.max_iter, max_time=self.max_time, **model._options())
         self._warn(found)
         return found
+
+    def predict_certain(self, X: MatrixLike) -> np.ndarray:
+        """Whether the exact optimum of the training problem predicts the same class: a boolean per row; True is a proof.
+
+        False means that it is not proven, not that the prediction is wrong. With a free intercept, a fitted estimator no longer
+        has the training rows that bound it: an error names the alternatives.
+
+        >>> model = Classifier("logistic", fit_intercept=False).fit([[1.0], [2.0], [-1.0]], ["a", "a", "b"])
+        >>> model.predict_certain([[1.0], [0.0], [-2.0]]).tolist()
+        [True, False, True]
+        """
+        rows = self._new_rows(X)
+        return self.to_model().certain(rows)
 
     def _data(self, X, y, sample_weight) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray]:
         """(X, y, weights with class weights in them, classes)."""
@@ -151,21 +182,15 @@ class Classifier(ClassifierMixin, JointEstimator):
         return X, y, found, self._all_classes(present)
 
     def _all_classes(self, present: np.ndarray) -> np.ndarray:
-        """The labels of y, or those that the loss is for."""
+        """The labels of y, or the parameter `classes`."""
         if self.classes is None:
             return present
         if not self._is_joint() or classes_known(self._loss()) is None:
-            raise InputError(
-                "classes is for losses with a cost for every pair of classes or a tree of them: leave it out"
-            )
+            raise InputError("classes is only for losses with a cost matrix or a tree of classes: remove it")
         named = np.asarray(self.classes)
         strange = [label for label in present.tolist() if label not in named.tolist()]
         if named.ndim != 1 or np.unique(named).size != named.size or strange:
-            what = (
-                f"y has the label {strange[0]!r}, which is not among them"
-                if strange
-                else "there must be no label twice"
-            )
+            what = f"y has the label {strange[0]!r}, which is not among them" if strange else "a label occurs twice"
             raise InputError(f"classes must name all labels in the order of the cost matrix or the leaves: {what}")
         return named
 
@@ -183,7 +208,7 @@ class Classifier(ClassifierMixin, JointEstimator):
         return multiclass.is_vector_loss(self.loss)
 
     def _loss(self) -> Any:
-        """The loss as given, or as an object if it is of several scores."""
+        """The loss as given, or as an object if it is a function of several scores."""
         loss = self.loss
         if isinstance(loss, str) and loss not in [*NAMES, *multiclass.LOSSES]:
             raise UnknownNameError("loss for classification", loss, [*NAMES, *JOINT_NAMES])
@@ -191,11 +216,11 @@ class Classifier(ClassifierMixin, JointEstimator):
             return loss
         loss = multiclass.make(loss)
         if getattr(loss, "several_targets", False):
-            raise InputError(f"loss {type(loss).__name__} is for several real targets, not for classes")
+            raise InputError(f"loss {type(loss).__name__} is for regression with several targets, not for classes")
         return loss
 
     def _targets(self, labels, classes) -> list[np.ndarray]:
-        """The targets of every problem: places in `classes`, or -1 and +1."""
+        """The targets of every problem: indices into `classes`, or -1 and +1."""
         loss = self._loss()
         if not self._is_joint():
             return [np.where(labels == label, 1.0, -1.0) for label in (classes[1:] if classes.size == 2 else classes)]
@@ -207,13 +232,13 @@ class Classifier(ClassifierMixin, JointEstimator):
             )
         order = np.argsort(classes)
         place = order[np.minimum(np.searchsorted(classes[order], labels), classes.size - 1)]
-        return [np.where(classes[place] == labels, place, 0)]  # a label without weight has no place
+        return [np.where(classes[place] == labels, place, 0)]  # labels without weight have no index
 
     def _starts(self, targets, classes, d) -> list[Any]:
         if not (self.warm_start and np.array_equal(getattr(self, "classes_", ()), classes)):
             return [None] * len(targets)
         if self._is_joint():
-            return [self._joint_start(self._loss().outputs(targets[0]), d)]
+            return [self._joint_start(multiclass.outputs(self._loss(), targets[0]), d)]
         return [self._warm(k, d) for k in range(len(targets))]
 
     def _problem(self, X, target, weights, regularizer) -> Callable[[], Problem]:
@@ -234,10 +259,10 @@ class Classifier(ClassifierMixin, JointEstimator):
             return class_scores(self._loss(), scores)
         return np.column_stack([-scores[:, 0], scores[:, 0]]) if scores.shape[1] == 1 else scores
 
-    def decision_function(self, X):
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Scores: shape (n,) for two classes (positive means classes_[1]), (n, k) for k.
 
-        They are <x, w> + b; with a loss of several scores and two classes, the difference of theirs.
+        They are <x, w> + b; with a loss of several scores and two classes, the difference of the two scores.
         """
         if not self._is_joint():
             scores = self._raw_scores(X)
@@ -245,28 +270,28 @@ class Classifier(ClassifierMixin, JointEstimator):
         scores = self._class_scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """The label with the highest score."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def predict_top_k(self, X, k):
-        """The labels with the k highest scores, best first: shape (n, k). The first one is what `predict` says."""
+    def predict_top_k(self, X: MatrixLike, k: int) -> np.ndarray:
+        """The labels with the k highest scores, best first: shape (n, k). The first one is that of `predict`."""
         found = best(self._class_scores(X), k)
         return self.classes_[found]
 
     @available_if(has_probability)
-    def predict_proba(self, X):
-        """P(class | x), shape (n, k), where the loss has one: softmax, hierarchical softmax, logistic.
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """P(class | x), shape (n, k), for losses that define it: softmax, hierarchical softmax, logistic.
 
-        Those of the logistic loss are normalised if there are more than two classes.
+        With the logistic loss and more than two classes, the one-vs-rest probabilities are normalised.
         """
         if self._is_joint():
             return self._loss().probability(self._raw_scores(X))
         return probabilities(self.loss, self.decision_function(X))
 
     @available_if(has_probability)
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
         """log P(class | x)."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))

@@ -1,4 +1,4 @@
-"""Where to cut scores into labels: exact minimisers over all places between the training scores."""
+"""Thresholds that turn scores into labels: exact minimisers over all thresholds between the training scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fenchel.measures import BreakEven, FBeta, Measure, Ordinal, PrecisionAtK
 
 
 def places(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(thresholds, how many scores are at most each): below all scores, halfway between neighbours, above all.
+    """(thresholds, number of scores at or below each): below all scores, halfway between neighbours, above all.
 
     >>> places(np.array([3.0, 1.0, 1.0]))
     (array([0., 2., 4.]), array([0, 2, 3]))
@@ -22,8 +22,8 @@ def places(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def middle(
     z: np.ndarray, thresholds: np.ndarray, quality: np.ndarray, place: int, low: int, high: int
 ) -> tuple[float, int]:
-    """(the middle of all thresholds as good as that at `place`, next to each other between the places `low` and `high`; the
-    last of their places)."""
+    """(the middle of the run of adjacent, equally good thresholds that contains `place`, between `low` and `high`; the index
+    of the last one)."""
     values, first, last = np.unique(z), place, place
     same = np.abs(quality - quality[place]) <= 1e-12 * np.abs(quality).max()
     while first > low and same[first - 1]:
@@ -36,7 +36,7 @@ def middle(
 
 
 def labels_at(thresholds: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """How many thresholds every score is above.
+    """The number of thresholds below each score.
 
     >>> labels_at(np.array([0.0, 1.0]), np.array([-1.0, 0.5, 1.0, 2.0]))
     array([0, 1, 1, 2])
@@ -45,12 +45,12 @@ def labels_at(thresholds: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def best_threshold(measure: Measure, z: np.ndarray, positive: np.ndarray) -> float:
-    """The threshold above which rows are called positive: the best for the measure on these scores, of equals the middle
-    of those next to the lowest.
+    """The threshold above which rows are predicted positive: the best one for the measure on these scores; of the equally
+    good ones, the middle of the lowest run.
 
-    F_beta is that of the labels. The number of rows called positive is as near to k as ties allow for precision and
-    recall at k, and as near to the number of positives for the break-even point. The ROC area does not depend on a
-    threshold: that of the labels, (recall + specificity) / 2, is taken for it and for measures of your own.
+    F_beta is optimised for the predicted labels. For precision and recall at k, the number of predicted positives is as close
+    to k as ties allow, and for the break-even point to the number of positives. The ROC area does not depend on a threshold:
+    for it and for custom measures, balanced accuracy (recall + specificity) / 2 is optimised.
 
     >>> best_threshold(FBeta(), np.array([0.0, 1.0, 2.0, 3.0]), np.array([False, False, True, True]))
     1.5
@@ -72,7 +72,7 @@ def best_threshold(measure: Measure, z: np.ndarray, positive: np.ndarray) -> flo
 
 
 def level_costs(measure: Ordinal, levels: int) -> np.ndarray:
-    """What saying level b for level a costs: the measure's matrix, or |a - b|.
+    """The cost of predicting level b for level a: the measure's matrix, or |a - b|.
 
     >>> level_costs(Ordinal(), 2)
     array([[0., 1.],
@@ -83,10 +83,10 @@ def level_costs(measure: Ordinal, levels: int) -> np.ndarray:
 
 
 def best_thresholds(z: np.ndarray, level: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """The K - 1 thresholds, ascending, with the least sum over rows of cost[level, level said].
+    """The K - 1 thresholds, ascending, with the smallest sum over rows of cost[level, predicted level].
 
-    The score's place among the thresholds is the level said. Dynamic programming over levels, exact, O(n K): the least
-    cost of the rows below a place that levels 0 .. j can have is that of levels 0 .. j - 1 up to an earlier place.
+    The predicted level is the number of thresholds below the score. Exact dynamic programming over levels, O(n K): the minimum
+    cost of the rows up to a threshold with levels 0 .. j follows from that of levels 0 .. j - 1 up to an earlier one.
 
     >>> best_thresholds(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 2]), 1.0 - np.eye(3))
     array([1.5, 2.5])
@@ -94,7 +94,7 @@ def best_thresholds(z: np.ndarray, level: np.ndarray, cost: np.ndarray) -> np.nd
     thresholds, below = places(z)
     order = np.argsort(z, kind="stable")
     levels = len(cost)
-    # spent[p, j]: what calling the rows below place p level j costs
+    # spent[p, j]: the cost of predicting level j for the rows below threshold p
     spent = np.concatenate([np.zeros((1, levels)), np.cumsum(cost[level[order]], axis=0)])[below]
     least, came_from = spent[:, 0], []
     for j in range(1, levels):
@@ -107,7 +107,9 @@ def best_thresholds(z: np.ndarray, level: np.ndarray, cost: np.ndarray) -> np.nd
         chosen.append(int(source[chosen[-1]]))
     chosen = [0, *chosen[:0:-1], below.size - 1]
     cuts, last = [], 0
-    for j in range(1, levels):  # the runs of two cuts do not overlap, so that they stay in order and cost the same
+    for j in range(
+        1, levels
+    ):  # the runs of two thresholds do not overlap, so that their order and their cost stay the same
         cut, last = middle(z, thresholds, spent[:, j] - spent[:, j - 1], chosen[j], last, chosen[j + 1])
         cuts.append(cut)
     return np.array(cuts)

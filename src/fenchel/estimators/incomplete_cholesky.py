@@ -1,8 +1,8 @@
-"""A kernel made linear: pivoted incomplete Cholesky factorisation of the Gram matrix."""
+"""Explicit features for a kernel, by pivoted incomplete Cholesky factorisation of the Gram matrix."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -14,7 +14,8 @@ from fenchel.estimators.kernel import kernel_params
 from fenchel.estimators.parameters import documented, keep
 from fenchel.estimators.plain_state import PlainState
 from fenchel.estimators.saving import Saving
-from fenchel.kernel_methods.gram import BLOCK, refuse_indefinite, require_diagonal
+from fenchel.kernel_methods.factor import factor
+from fenchel.kernel_methods.gram import BLOCK, require_diagonal
 from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.models.base import feature_names_of
 from fenchel.models.kernel_features import KernelFeatures, cholesky_features
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
     from numpy.typing import ArrayLike
 
-ROUNDING = 1e-8  # a residual below minus this share of the largest diagonal is not rounding
+    from fenchel.data.types import MatrixLike
 
 
 @documented({})
@@ -32,19 +33,19 @@ class IncompleteCholesky(
 ):
     """Features Phi with Phi Phi' ~ K and trace(K - Phi Phi') <= tolerance * trace(K), K the kernel matrix of the rows.
 
-    One row after another becomes a pivot, always the one whose k(x, x) is worst explained so far; the residual
-    K - Phi Phi' stays positive semi-definite, so its trace bounds every entry of it. A linear model on Phi is then the
-    kernel model restricted to the span of the pivots: the regularizer is the same, w'w = |f|^2.
+    Pivots are chosen greedily: the next one is the row with the largest diagonal entry of the residual K - Phi Phi'. The
+    residual stays positive semidefinite, so that its trace bounds each of its entries. A linear model on Phi is the kernel
+    model restricted to the span of the pivots, with the same regularizer: w'w = |f|^2.
 
     Parameters
     ----------
     kernel, gamma, degree, coef0, kernel_params : as in `fenchel.KernelClassifier` (not "precomputed").
-    tolerance : the trace error that is allowed, as a share of trace(K).
-    max_rank : at most so many features; the tolerance may then be missed (see trace_error_). None: as many as needed.
+    tolerance : the allowed trace error, as a fraction of trace(K).
+    max_rank : maximum number of features; the tolerance may then not be reached (see trace_error_). None: no limit.
 
     Attributes
     ----------
-    pivots_ : rows that were chosen, in order; components_ holds their features.
+    pivots_ : the chosen rows, in order; components_ holds their features.
     trace_error_, trace_ : trace(K - Phi Phi') and trace(K) of the training rows.
     factor_ : lower triangular L with L L' = K[pivots, pivots]; a row's features are L^-1 k(pivots, x).
 
@@ -69,16 +70,16 @@ class IncompleteCholesky(
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    def fit(self, X, y=None):
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> Self:
         """Choose the pivots."""
         self._fit_transform(X)
         return self
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None) -> np.ndarray:
         """Choose the pivots and return the features of the rows."""
         return self._fit_transform(X)
 
-    def transform(self, X):
+    def transform(self, X: MatrixLike) -> np.ndarray:
         """L^-1 k(pivots, x) for every row x: shape (n, rank)."""
         check_is_fitted(self)
         X = self._rows(X, reset=False)
@@ -87,7 +88,7 @@ class IncompleteCholesky(
     _model_class = KernelFeatures
 
     def _to_model(self) -> KernelFeatures:
-        """The pivots and the factor without the estimator around them."""
+        """The pivots and the factor as a model."""
         return KernelFeatures(
             vectors=self.components_, pivots=self.pivots_, factor=self.factor_, kernel=self.kernel,
             kernel_params=self.kernel_params_, trace=self.trace_, trace_error=self.trace_error_,
@@ -120,12 +121,12 @@ class IncompleteCholesky(
     def _fit_transform(self, X: np.ndarray | sp.csr_matrix) -> np.ndarray:
         if not (np.isreal(self.tolerance) and 0.0 <= float(self.tolerance) < 1.0):
             raise InputError(
-                f"tolerance must be at least 0 and less than 1 (a share of trace(K)), got {self.tolerance!r}"
+                f"tolerance must be at least 0 and less than 1 (a fraction of trace(K)), got {self.tolerance!r}"
             )
         if self.max_rank is not None and not (isinstance(self.max_rank, (int, np.integer)) and self.max_rank >= 1):
             raise InputError(f"max_rank must be None or an integer of at least 1, got {self.max_rank!r}")
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            raise InputError("IncompleteCholesky needs the kernel itself, not a Gram matrix: it must map new rows too")
+            raise InputError("IncompleteCholesky needs a kernel, not a Gram matrix, because it also maps new rows")
         X = self._rows(X)
         params = kernel_params(self, X, None)
         function = KernelFunction(self.kernel, params)
@@ -135,36 +136,8 @@ class IncompleteCholesky(
         )
         require_diagonal(diagonal, "kernel")
         most = n if self.max_rank is None else min(n, int(self.max_rank))
-        phi, pivots, rest = factor(function, X, diagonal, float(self.tolerance), most)
+        phi, pivots, rest = factor(lambda i: function(X[i : i + 1], X)[0], diagonal, float(self.tolerance), most)
         self.kernel_params_, self.pivots_ = params, pivots
         self.components_, self.factor_ = X[pivots], phi[pivots]
         self.trace_, self.trace_error_ = float(diagonal.sum()), float(rest.sum())
         return phi
-
-
-def factor(
-    function: KernelFunction, X: np.ndarray | sp.csr_matrix, diagonal: np.ndarray, tolerance: float, most: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(Phi, pivots, diagonal of K - Phi Phi')."""
-    n, goal, largest = diagonal.size, tolerance * float(diagonal.sum()), float(diagonal.max())
-    phi, rest = np.zeros((n, min(most, 64))), diagonal.copy()
-    pivots: list[int] = []
-    floor = n * np.finfo(float).eps * largest  # what is left below this is rounding
-    while len(pivots) < most:
-        k, i = len(pivots), int(rest.argmax())
-        if (rest.sum() <= goal or rest[i] <= floor) and k > 0:
-            break
-        if k == phi.shape[1]:
-            phi = np.hstack([phi, np.zeros((n, min(most, 2 * k) - k))])
-        column = function(X[i : i + 1], X)[0] - phi[:, :k] @ phi[i, :k]
-        root = np.sqrt(rest[i]) if rest[i] > 0.0 else 1.0
-        phi[:, k] = column / root
-        phi[i, k] = root
-        phi[np.array(pivots, dtype=np.intp), k] = 0.0  # exact: earlier pivots are explained already
-        rest -= phi[:, k] ** 2
-        pivots.append(i)
-        rest[pivots] = 0.0
-        if rest.min() < -ROUNDING * largest:
-            refuse_indefinite(f"the residual of row {int(rest.argmin())} is {rest.min():.3g}")
-        np.maximum(rest, 0.0, out=rest)
-    return np.ascontiguousarray(phi[:, : len(pivots)]), np.array(pivots, dtype=np.int64), rest

@@ -1,4 +1,4 @@
-"""One problem for all classes, with a score for each: what the estimators with a loss of several scores share."""
+"""The base of the estimators with a loss of several scores: one problem for all classes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from fenchel.errors import InputError
 from fenchel.estimators.linear import LinearEstimator
+from fenchel.problems.measure import Mixture
 from fenchel.result import Result
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def has_free_intercepts(loss: Any) -> bool:
-    """Whether free intercepts are as good as given with this loss of several scores: at nonsmooth points they can be had,
-    but cost time.
+    """Whether fit_intercept="auto" means free intercepts for this loss of several scores: for nonsmooth losses they are
+    supported, but slow.
 
     >>> from fenchel import multiclass
     >>> has_free_intercepts(multiclass.Softmax()), has_free_intercepts(multiclass.MaxHinge())
@@ -28,7 +29,7 @@ def has_free_intercepts(loss: Any) -> bool:
 
 
 def best(scores: np.ndarray, k: int) -> np.ndarray:
-    """The numbers of the k classes with the highest scores of every row, best first; of equals the first class.
+    """The indices of the k classes with the highest scores of every row, best first; ties are in the order of the classes.
 
     >>> best(np.array([[0.1, 0.7, 0.7], [0.5, 0.2, 0.3]]), 2)
     array([[1, 2],
@@ -41,18 +42,19 @@ def best(scores: np.ndarray, k: int) -> np.ndarray:
 
 
 class JointEstimator(LinearEstimator):
-    """Fits all scores together; coef_ has a row for each."""
+    """An estimator that fits all scores together; coef_ has a row for each."""
 
     def _joint_start(self, scores: int, d: int) -> tuple[Any, ...] | None:
-        """The previous fit, if asked for and of the same shape."""
+        """The previous fit with warm_start, if it has the same shape."""
         if not self.warm_start or getattr(self, "coef_", np.empty(0)).shape != (scores, d):
             return None
         return self.coef_, self.intercept_, self.dual_coef_.T
 
     def _keep_joint(self, result: Result, regularizer: Regularizer) -> None:
-        """Fitted attributes: coef_ (m, d), intercept_ (m,), dual_coef_ (m, n), sparse if the dual point is."""
+        """Fitted attributes: coef_ (m, d), intercept_ (m,), dual_coef_ (m, n), sparse if the dual point is, and NaN if it is
+        unknown or consists of the tangents of a custom loss, which have no u_i."""
         u: Any = result.dual_point
-        u = np.full(result.problem.dual_shape, np.nan) if u is None else u
+        u = np.full(result.problem.dual_shape, np.nan) if u is None or isinstance(u, Mixture) else u
         self.coef_, self.intercept_ = np.array(result.coef), np.array(result.intercept)
         self.dual_coef_ = u.T.tocsr() if sp.issparse(u) else np.ascontiguousarray(u.T)
         self.regularizer_ = regularizer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,14 +15,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fenchel import losses
+from fenchel import losses, multiclass
 from fenchel.data.accept import accept_matrix, accept_vector
+from fenchel.data.dual_matrix import dense
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import accept_weights, total_weight
 from fenchel.estimators.budget import Budget
 from fenchel.estimators.callbacks import CallbackSupportMixin, Tasks, with_callbacks
 from fenchel.estimators.class_weight import weighted_classes
-from fenchel.estimators.classifier import NAMES
+from fenchel.estimators.classifier import JOINT_NAMES, NAMES
 from fenchel.estimators.parameters import KERNEL_ATTRIBUTES, documented, keep
 from fenchel.estimators.plain_state import PlainState
 from fenchel.estimators.probability import has_probability, probabilities
@@ -34,6 +35,7 @@ from fenchel.kernel_methods.scores import kernel_scores
 from fenchel.losses.task import innermost, response_of
 from fenchel.models.base import feature_names_of, plain_entries
 from fenchel.models.kernel import KernelModel
+from fenchel.models.parts import class_scores, classes_known, has_several_targets
 from fenchel.models.scored import facts_of
 from fenchel.regularizers import DEFAULT_ALPHA
 from fenchel.result import Result
@@ -41,12 +43,13 @@ from fenchel.result import Result
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from fenchel.data.types import MatrixLike
     from fenchel.losses.protocol import FullLoss
     from fenchel.problems.kinds_of_loss import AnyLoss
 
 
 class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, BaseEstimator):
-    """Base of the two; a subclass says which targets and how scores become predictions."""
+    """The base of both estimators; a subclass defines targets and predictions."""
 
     loss: Any
     kernel: Any
@@ -87,7 +90,7 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
         return 1.0 / (float(self.C) * total_weight(weights, n))
 
     def _fit(self, X: Any, targets: Sequence[np.ndarray], loss: FullLoss, weights: np.ndarray | None) -> None:
-        """One problem per vector of targets, all on the same kept columns of K."""
+        """Solve one problem per vector of targets; all share the cached columns of K."""
         params, results = self._solve_all(X, targets, loss, weights)
         self._warn(results)
         self._keep(X, params, results)
@@ -96,7 +99,7 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
     def _solve_all(
         self, X: np.ndarray | sp.csr_matrix, targets: Sequence[np.ndarray], loss: AnyLoss, weights: np.ndarray | None
     ) -> tuple[dict[str, Any], list[Result]]:
-        """(the kernel's parameters, the results), with scikit-learn's callbacks told of every solve and iteration."""
+        """(the kernel's parameters, the results); scikit-learn's callbacks are called for every solve and iteration."""
         params = kernel_params(self, X, weights)
         gram = make_gram(X, self.kernel, params, self.cache_size)
         strength = self._strength(weights, X.shape[0])
@@ -113,13 +116,15 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
         return params, results
 
     def _keep(self, X: np.ndarray | sp.csr_matrix, params: dict[str, Any], results: list[Result]) -> None:
-        coef = np.array([result.coef for result in results])
+        joint = bool(results[0].problem.is_vector)
+        coef = results[0].coef if joint else np.array([result.coef for result in results])
         self.support_ = np.flatnonzero(coef.any(axis=0))
         self.dual_coef_ = np.ascontiguousarray(coef[:, self.support_])
-        self.intercept_ = np.array([result.intercept for result in results])
-        self.dual_point_ = np.array(
-            [np.full(X.shape[0], np.nan) if result.dual_point is None else result.dual_point for result in results]
-        )
+        self.intercept_ = np.array(results[0].intercept if joint else [result.intercept for result in results])
+        points = [result.dual_point for result in results]
+        if joint and points[0] is not None:
+            points = list(np.ascontiguousarray(np.asarray(dense(points[0])).T))
+        self.dual_point_ = np.array([np.full(X.shape[0], np.nan) if u is None else u for u in points])
         self.support_vectors_ = None if self._precomputed() else X[self.support_]
         self.kernel_params_, self.alpha_ = params, results[0].problem.regularizer.alpha
         self._facts, self._work = facts_of(results), work_of(results)
@@ -148,9 +153,11 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
     _model_class = KernelModel
 
     def _to_model(self) -> KernelModel:
-        """A kernel of your own is refused."""
+        """Raise InputError for a callable kernel, which cannot be saved."""
         one = self.dual_coef_.shape[0] == 1
         points = self.dual_point_[0] if one else self.dual_point_
+        if multiclass.is_vector_loss(self._facts["loss"]):
+            points = np.ascontiguousarray(points.T)  # as the certificate takes it
         return KernelModel(
             coef=np.array(self.dual_coef_[0] if one else self.dual_coef_),
             intercept=float(self.intercept_[0]) if one else np.array(self.intercept_),
@@ -184,6 +191,7 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
             np.atleast_1d(model.intercept).astype(float),
         )
         points = model.dual_points
+        points = points.T if model.is_vector and points is not None else points
         self.dual_point_ = np.full((model.k, model.n), np.nan) if points is None else np.atleast_2d(points)
         self.kernel_params_, self.alpha_ = model.kernel_params, model.regularizer.alpha
         if model.labels is not None:
@@ -193,7 +201,7 @@ class KernelEstimator(Saving[KernelModel], PlainState, CallbackSupportMixin, Bas
 def kernel_params(
     estimator: BaseEstimator, X: np.ndarray | sp.csr_matrix, weights: np.ndarray | None
 ) -> dict[str, Any]:
-    """gamma, degree and coef0 where the estimator's kernel has them, and its kernel_params over them."""
+    """gamma, degree and coef0 if the kernel has them, overridden by kernel_params."""
     own = KERNEL_PARAMS.get(estimator.kernel, ()) if isinstance(estimator.kernel, str) else ()
     found = {name: getattr(estimator, name) for name in ("gamma", "degree", "coef0") if name in own}
     found |= dict(estimator.kernel_params or {})
@@ -203,7 +211,7 @@ def kernel_params(
 
 
 def automatic_gamma(how: str, X: Any, weights: np.ndarray | None) -> float:
-    """1 / (d var(X)) for "scale", 1 / d for "auto"; the variance counts each row by its weight."""
+    """1 / (d var(X)) for "scale", 1 / d for "auto"; the variance is weighted by sample weights."""
     if how not in ("scale", "auto"):
         raise InputError(f"gamma must be 'scale', 'auto' or a number, got {how!r}")
     d = X.shape[1]
@@ -214,7 +222,7 @@ def automatic_gamma(how: str, X: Any, weights: np.ndarray | None) -> float:
     total = d * p.sum()
     mean = float(p @ np.asarray(X.sum(axis=1), dtype=float).ravel()) / total
     variance = float(p @ np.asarray(squares.sum(axis=1), dtype=float).ravel()) / total - mean * mean
-    # A Python float: numpy computes with it in the precision of the rows, as it does in a model read from a file.
+    # A Python float, so that NumPy computes in the precision of the rows, as with a model that was loaded from a file.
     return float(1.0 / (d * variance)) if variance > 1e-14 * mean * mean else 1.0
 
 
@@ -222,13 +230,15 @@ def automatic_gamma(how: str, X: Any, weights: np.ndarray | None) -> float:
 class KernelClassifier(ClassifierMixin, KernelEstimator):
     """min over f, b of (1/S) sum_i s_i loss(f(x_i) + b, y_i) + alpha/2 |f|^2, f in the space of a kernel.
 
-    Two labels become -1 and +1 (the larger one); with more, one problem is solved for each class against the rest. With
-    loss="hinge" and C this is scikit-learn's `SVC` for two classes: alpha = 1 / (C * sum of weights).
+    Two labels are mapped to -1 and +1 (the larger one); with more, one problem is solved for each class against the rest. With
+    loss="hinge" and C this is scikit-learn's `SVC` for two classes: alpha = 1 / (C * sum of weights). A loss of several scores
+    is one problem for all classes, with an f for each; it is solved with a factor of the whole Gram matrix.
 
     Parameters
     ----------
-    loss : a name or object of a margin loss, as in `fenchel.Classifier`.
-    alpha, C : strength (default alpha 1e-4), or C instead.
+    loss : a name or object of a margin loss, as in `fenchel.Classifier`, or for all classes together max_hinge, softmax or an
+        object of `fenchel.multiclass`. Of these, the hierarchical losses need fit_intercept=False.
+    alpha, C : the strength of the regularizer (default alpha=1e-4), or C instead.
     class_weight : None, a dict or "balanced"; multiplies sample_weight.
 
     Attributes
@@ -242,6 +252,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     >>> model = KernelClassifier(C=1.0, gamma=1.0).fit(X, y)
     >>> model.status_.name, bool(model.score(X, y) > 0.95), model.support_.size < 100
     ('CERTIFIED', True, True)
+    >>> KernelClassifier("softmax", C=1.0, gamma=1.0).fit(X[:, :1], y).predict_proba(X[:2, :1]).shape
+    (2, 2)
     """
 
     def __init__(
@@ -250,33 +262,57 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     ):  # fmt: skip
         keep(self, locals())
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (or a Gram matrix) and labels y."""
-        if isinstance(self.loss, str) and self.loss not in NAMES:
-            raise UnknownNameError("loss for classification", self.loss, NAMES)
-        X, y = self._rows(X, y=y)
-        check_classification_targets(y)
+        if isinstance(self.loss, str) and self.loss not in [*NAMES, *multiclass.LOSSES]:
+            raise UnknownNameError("loss for classification", self.loss, [*NAMES, *JOINT_NAMES])
+        X, labels = self._rows(X, y=y)
+        check_classification_targets(labels)
         weights = accept_weights(sample_weight, X.shape[0])
-        weights, classes = weighted_classes(self, y, weights)
-        positives = classes[1:] if classes.size == 2 else classes
-        targets = [np.where(y == label, 1.0, -1.0) for label in positives]
-        self._fit(X, targets, self.loss, weights)
+        weights, classes = weighted_classes(self, labels, weights)
+        if self._is_joint():
+            loss = self._joint_loss(classes)
+            targets = [np.minimum(np.searchsorted(classes, labels), classes.size - 1)]
+        else:
+            loss, positives = self.loss, classes[1:] if classes.size == 2 else classes
+            targets = [np.where(labels == label, 1.0, -1.0) for label in positives]
+        self._fit(X, targets, loss, weights)
         self.classes_ = classes
         return self
 
-    def decision_function(self, X):
-        """Scores f(x) + b: shape (n,) for two classes (positive means classes_[1]), (n, k) for k."""
+    def _is_joint(self) -> bool:
+        return multiclass.is_vector_loss(self.loss)
+
+    def _joint_loss(self, classes: np.ndarray) -> Any:
+        """The loss of several scores, which must be for these classes."""
+        loss = multiclass.make(self.loss)
+        if has_several_targets(loss):
+            raise InputError(f"loss {type(loss).__name__} is for regression with several targets, not for classes")
+        if (known := classes_known(loss)) not in (None, classes.size):
+            raise InputError(f"loss {type(loss).__name__} is for {known} classes, but y has {classes.size}")
+        return loss
+
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """Scores f(x) + b: shape (n,) for two classes (positive means classes_[1]), (n, k) for k.
+
+        With a loss of several scores and two classes, it is the difference of the two scores.
+        """
         scores = self._scores(X)
+        if self._is_joint():
+            scores = class_scores(multiclass.make(self.loss), scores)
+            return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """The label with the highest score."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     @available_if(has_probability)
-    def predict_proba(self, X):
-        """P(class | x), where the loss has a probability (logistic); normalised one-vs-rest for k > 2."""
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """P(class | x), for losses that define it (logistic, softmax); one-vs-rest, normalised, for logistic with k > 2."""
+        if self._is_joint():
+            return multiclass.make(self.loss).probability(self._scores(X))
         return probabilities(self.loss, self.decision_function(X))
 
 
@@ -290,13 +326,13 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     ----------
     loss : squared, absolute, quantile, epsilon_insensitive, huber, poisson (predictions are then exp(score)), or an
         object of `fenchel.losses`, such as EpsilonInsensitive(0.1).
-    alpha, C : strength (default alpha 1e-4), or C instead.
+    alpha, C : the strength of the regularizer (default alpha=1e-4), or C instead.
 
     Attributes
     ----------
     dual_coef_, intercept_ : shapes (1, n_support) and (1,): f(x) = sum_j dual_coef_j k(x_j, x).
     dual_point_ : the u of the certificate, shape (1, n).
-    certificate_, status_, n_iter_ : of the solve.
+    certificate_, status_, n_iter_ : those of the solve.
 
     Examples
     --------
@@ -313,7 +349,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     ):  # fmt: skip
         keep(self, locals())
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (or a Gram matrix) and targets y."""
         if isinstance(self.loss, str) and self.loss not in REGRESSION_NAMES:
             raise UnknownNameError("loss for regression", self.loss, REGRESSION_NAMES)
@@ -322,7 +358,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         self._fit(X, [y], self.loss, accept_weights(sample_weight, X.shape[0]))
         return self
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """f(x) + b; for the Poisson loss the mean exp(f(x) + b)."""
         scores = self._scores(X)[:, 0]
         if response_of(innermost(losses.make(self.loss))) != "exp":

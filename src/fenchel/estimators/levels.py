@@ -1,4 +1,4 @@
-"""The order of labels: as they say it themselves, or as the user does."""
+"""The order of labels: that of their type, or one given by the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def level_order(y: ArrayLike, levels: Sequence[str | float] | None) -> list[Any] | None:
     """The levels from lowest to highest: `levels` if given, else the categories of an ordered Categorical of pandas or an
-    Enum of polars; None if y does not say.
+    Enum of polars; None if y defines no order.
 
     >>> import pandas as pd
     >>> level_order(pd.Categorical(["low"], categories=["low", "high"], ordered=True), None)
@@ -33,14 +33,14 @@ def level_order(y: ArrayLike, levels: Sequence[str | float] | None) -> list[Any]
     kind: Any = getattr(y, "dtype", None)
     if getattr(kind, "ordered", False) and hasattr(kind, "categories"):
         return list(kind.categories)
-    polars: Any = sys.modules.get("polars")  # it has been imported by whoever has data of its kind
+    polars: Any = sys.modules.get("polars")  # a user with such data has imported the package
     if polars is not None and isinstance(kind, polars.Enum):
         return list(kind.categories)
     return None
 
 
 def levelled(y: np.ndarray, order: list[Any] | None) -> tuple[np.ndarray, np.ndarray]:
-    """(the levels from lowest to highest, the place of every label among them).
+    """(the levels from lowest to highest, the index of every label among them).
 
     >>> levelled(np.array(["mid", "low"]), ["low", "mid", "high"])
     (array(['low', 'mid', 'high'], dtype='<U4'), array([1, 0]))
@@ -51,7 +51,7 @@ def levelled(y: np.ndarray, order: list[Any] | None) -> tuple[np.ndarray, np.nda
         if not is_number_or_bool(y):
             some = ", ".join(str(label) for label in dict.fromkeys(y.tolist()[:100]))
             raise InputError(
-                f"y holds words ({some:.60}), and their order is not known: that of the alphabet is rarely meant. Name the "
+                f"y holds words ({some:.60}) without an order, and alphabetical order is rarely meant. Name the "
                 "levels from lowest to highest, levels=['low', 'high'], or pass numbers, an ordered Categorical of pandas "
                 "(pd.Categorical(y, categories=[...], ordered=True)) or a polars Series of type pl.Enum([...])"
             )

@@ -1,4 +1,4 @@
-"""What the estimators of linear models share: Results to fitted attributes, and these to a model and back."""
+"""The base of the estimators of linear models: from Results to fitted attributes, and from these to a model and back."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from fenchel.result import Result
 
 
 class LinearEstimator(SolvingEstimator[Model]):
-    """A subclass says which loss, which targets and how scores become predictions."""
+    """An estimator of a linear model; a subclass defines loss, targets and predictions."""
 
     _model_class = Model
-    _is_stacked: ClassVar[bool] = False  # whether coef_ has a row per problem, also if there is one
+    _is_stacked: ClassVar[bool] = False  # whether coef_ has a row per problem even if there is only one
 
     def _warm(self, k: int, d: int) -> tuple[Any, ...] | None:
-        """Where row k of coef_ starts: the previous fit, if asked for and of the same shape."""
+        """The starting point of row k of coef_: with warm_start the previous fit, if it has the same shape."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
         coef, b, u = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_), np.atleast_2d(self.dual_coef_)
         return (coef[k], b[k], u[k]) if coef.shape[1] == d and k < coef.shape[0] else None
 
     def _keep(self, results: Sequence[Result]) -> None:
-        """Fitted attributes, with per-problem lists where there are several."""
+        """Set the fitted attributes, with a list entry per problem if there are several."""
         stack = self._is_stacked
         coef = np.array([result.coef for result in results])
         intercept = np.array([result.intercept for result in results])
@@ -43,7 +43,7 @@ class LinearEstimator(SolvingEstimator[Model]):
         self._keep_reports(results)
 
     def _keep_reports(self, results: Sequence[Result]) -> None:
-        """How the solves went; nothing of the data is held on to."""
+        """Set the attributes of the solves, which hold no reference to the data."""
         self._facts, self._work = facts_of(results, read_data=False), work_of(results)
         keep_reports(self, results)
 
@@ -63,11 +63,11 @@ class LinearEstimator(SolvingEstimator[Model]):
         )
 
     def _thresholds(self) -> tuple[float, ...] | None:
-        """Between the scores of one label and the next."""
+        """The thresholds between the scores of adjacent labels."""
         return None
 
     def _dual_points(self) -> Any:
-        """The dual points of the certificates as a model has them; None if there is none."""
+        """The dual points of the certificates in the form of a model; None if there are none."""
         u: Any = self.dual_coef_
         if is_vector_loss(self._facts["loss"]):
             u = u.T.tocsr() if sp.issparse(u) else np.ascontiguousarray(u.T)
@@ -81,8 +81,8 @@ class LinearEstimator(SolvingEstimator[Model]):
 
     @classmethod
     def _is_own_loss(cls, model: Model) -> bool:
-        """Whether loss, labels and thresholds of the model are those of this estimator."""
-        raise NotImplementedError("abstract: an estimator says which models are its own")
+        """Whether loss, labels and thresholds of the model can come from this estimator."""
+        raise NotImplementedError("abstract: an estimator defines which models it can load")
 
     @classmethod
     def _parameters_of(cls, model: Model) -> dict[str, Any]:

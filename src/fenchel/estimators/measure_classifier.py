@@ -1,8 +1,8 @@
-"""Classification that optimises the measure it is evaluated by."""
+"""Classification that optimises its evaluation measure."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -15,6 +15,11 @@ from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.measures import Ordinal
 from fenchel.models.model import Model
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
+
 NAMES = ["area_pairs", "break_even", "f_beta", "precision_at_k", "recall_at_k", "roc_area"]
 
 
@@ -22,30 +27,30 @@ NAMES = ["area_pairs", "break_even", "f_beta", "precision_at_k", "recall_at_k", 
 class MeasureClassifier(ClassifierMixin, MeasureEstimator):
     """min over w of measure(X w, y) + R(w), y_i in {-1, +1}: two labels, the larger one (in sorted order) is +1.
 
-    The measure is a convex upper bound of 1 - ROC area, 1 - F_beta, ... of all scores together. There is no sample_weight:
-    the measure is not a sum over rows, of which each could count more or less ("the k rows on top" has no meaning for half
-    a row). A row that shall count twice can be repeated.
+    The measure is a convex upper bound of 1 - ROC area, 1 - F_beta, ... of all scores together. There is no sample_weight,
+    because the measure is not a sum over rows ("the top k rows" has no meaning for half a row). To give a row weight 2,
+    repeat it.
 
-    Labels are called by a threshold that is not part of that problem: of all thresholds between the scores of the
-    training rows the best one for the measure (the lowest of equals). F_beta is that of the labels; for precision_at_k
-    and recall_at_k k training rows are called positive, and for break_even as many as are positive; for roc_area the
-    threshold is that with the greatest ROC area of the labels, (recall + specificity) / 2.
+    Labels are predicted by a threshold that is not part of the problem: the best one for the measure among all thresholds
+    between the scores of the training rows (the lowest if several are equally good). F_beta is optimised for the predicted
+    labels; for precision_at_k and recall_at_k, k training rows are predicted positive, and for break_even as many as are
+    positive; for roc_area the threshold maximises balanced accuracy, (recall + specificity) / 2.
 
     Parameters
     ----------
     measure : roc_area, area_pairs (squared margins of the same pairs), f_beta (or f1), break_even, or an object of
         `fenchel.measures`: FBeta(2.0), PrecisionAtK(50), ...
-    C : the other way to say it: alpha = 1 / (C n). Not both.
+    C : alternative to alpha: alpha = 1 / (C n). Give only one of them.
     warm_start : start from the previous fit's coefficients.
-    random_state : seed of a solver that shuffles rows, when it is named.
+    random_state : seed of a named solver that shuffles rows.
 
     Attributes
     ----------
     classes_ : the two labels, sorted.
     coef_ : shape (1, d).
-    threshold_, intercept_ : rows with <x, w> above threshold_ are called classes_[1]; intercept_ is [-threshold_].
+    threshold_, intercept_ : rows with <x, w> above threshold_ are predicted classes_[1]; intercept_ is [-threshold_].
     dual_point_ : the mixture of score vectors whose cutting planes give the certificate's dual value.
-    objective_, dual_objective_, dual_gap_ : P, D and P - D, of w.
+    objective_, dual_objective_, dual_gap_ : P, D and P - D at w.
 
     Examples
     --------
@@ -63,6 +68,7 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
     def __init__(
         self, measure="roc_area", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto",
         max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
+        standardize=False,
     ):  # fmt: skip
         keep(self, locals())
 
@@ -71,7 +77,7 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X, y):
+    def fit(self, X: MatrixLike, y: ArrayLike) -> Self:
         """Fit to rows X (dense, sparse or a data frame) and two labels y."""
         measure = measure_of(self.measure, NAMES, "classification")
         X, y = self._training_rows(X, y=y)
@@ -96,11 +102,11 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
         self.intercept_ = np.array([-self.threshold_])
         return self
 
-    def decision_function(self, X):
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """<x, w> - threshold_: positive means classes_[1]."""
         return self._raw_scores(X)[:, 0]
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """The label."""
         above = self.decision_function(X) > 0.0
         return self.classes_[above.astype(int)]

@@ -1,4 +1,4 @@
-"""What the estimators that optimise a measure of all scores share."""
+"""The base of the estimators that optimise a measure of all scores."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from fenchel.result import Result
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
+    from numpy.typing import ArrayLike
 
 ALIASES = {"f1": "f_beta"}
 
 
 def measure_of(spec: Any, names: list[str], what: str) -> Measure:
-    """The measure that is meant, if it is one of `names` or of the user's own.
+    """The measure from a name or an object; a built-in one must be one of `names`.
 
     >>> measure_of("f1", ["f_beta", "roc_area"], "classification")
     FBeta(beta=1.0, scale=None)
@@ -34,12 +35,12 @@ def measure_of(spec: Any, names: list[str], what: str) -> Measure:
     measure = measures.make(name)
     own = next((key for key, kind in measures.MEASURES.items() if kind is type(measure)), None)
     if own is not None and own not in names:
-        raise InputError(f"measure {own!r} is not one for {what}; there are {', '.join(names)}")
+        raise InputError(f"measure {own!r} is not for {what}; available: {', '.join(names)}")
     return measure
 
 
 class MeasureEstimator(LinearEstimator):
-    """Fits coefficients to a measure; there is no free intercept in that problem."""
+    """An estimator that fits coefficients to a measure; the problem has no free intercept."""
 
     def _set_problem(
         self,
@@ -47,23 +48,23 @@ class MeasureEstimator(LinearEstimator):
         y: np.ndarray,
         measure: Measure,
         groups: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
+        weights: ArrayLike | None = None,
     ) -> Callable[[], Problem]:
         regularizer = self._regularizer_for(X)
         return lambda: Problem(X, y, loss=measure, regularizer=regularizer, groups=groups, sample_weight=weights)
 
     def _regularizer_for(self, X: np.ndarray | sp.csr_matrix) -> Any:
-        """The regularizer that the parameters ask for on rows X."""
-        return self._regularizer(float(X.shape[0]))
+        """The regularizer given by the parameters for rows X."""
+        return self._standardized(self._regularizer(float(X.shape[0])), X)
 
     def _set_start(self, d: int) -> tuple[Any, ...] | None:
-        """The previous fit's coefficients, if asked for and of the same shape."""
+        """The coefficients of the previous fit with warm_start, if they have the same shape."""
         if not self.warm_start or getattr(self, "coef_", np.empty(0)).size != d:
             return None
         return (np.ravel(self.coef_),)
 
     def _keep_set(self, result: Result, coef: np.ndarray) -> None:
-        """Fitted attributes but the intercept."""
+        """Set the fitted attributes except the intercept."""
         self.coef_ = coef
         self.dual_point_ = result.dual_point
         self.regularizer_ = result.problem.regularizer
@@ -83,7 +84,7 @@ class MeasureEstimator(LinearEstimator):
 
     @classmethod
     def _measure_parameters(cls, measure: Measure, labels: tuple[Any, ...] | None) -> dict[str, Any]:
-        """Parameters of the estimator that the measure tells."""
+        """The parameters of the estimator that follow from the measure."""
         return {"measure": measure}
 
     def _restore_dual(self, model: Model) -> None:

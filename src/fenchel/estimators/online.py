@@ -1,9 +1,9 @@
-"""Online classifiers: Perceptron, Winnow in its three forms, p-norm."""
+"""Online classifiers: Perceptron, three forms of Winnow, p-norm algorithm."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,12 @@ from fenchel.models.base import feature_names_of, plain_entries
 from fenchel.models.online import OnlineModel
 from fenchel.regularizers.prior import checked_prior
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
+
+PLAIN = (bool, int, float, str, np.ndarray, type(None))  # what a file can hold of the parameters
 POSITIVE = ("winnow", "normalised_winnow")
 ALGORITHMS = ("perceptron", *POSITIVE, "balanced_winnow", "p_norm")
 
@@ -31,9 +37,9 @@ ALGORITHMS = ("perceptron", *POSITIVE, "balanced_winnow", "p_norm")
 class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
     """On every mistake, y_i <x_i, w> <= 0: v <- v + eta y_i x_i, with w = grad h(v); two classes, or one against the rest.
 
-    A score within 1e-9 of 0, relative to sum_j |x_ij w_j| (for "balanced_winnow" with the weights of both signs), is 0 but for
-    rounding: it counts as 0, hence as a mistake, and `predict` answers classes_[0]. So Winnows whose weights are proportional,
-    normalised or not, make the same mistakes.
+    A score within 1e-9 of 0, relative to sum_j |x_ij w_j| (for "balanced_winnow" with the weights of both signs), is 0 up to
+    rounding: it counts as 0, hence as a mistake, and `predict` returns classes_[0]. Winnow with proportional weights,
+    normalised or not, therefore makes the same mistakes.
 
     ====================  ===============================  =====================================================
     algorithm             w                                its large-margin batch version: `DualAscent`, hinge and
@@ -45,32 +51,32 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
     "p_norm"              grad of |v|_p^2 / 2              `QNorm(alpha, q)`, 1/p + 1/q = 1
     ====================  ===============================  =====================================================
 
-    That is, `fenchel.solve(Problem(X, y, "hinge", regularizer), solver="dual_ascent")`: the same update of v, made on margins
-    below 1 instead of mistakes, and undone where a row no longer needs it.
+    The batch version is `fenchel.solve(Problem(X, y, "hinge", regularizer), solver="dual_ascent")`: the same update of v, made
+    for margins below 1 instead of mistakes, and reversed when a row no longer needs it.
 
     Parameters
     ----------
     algorithm : see the table.
     eta : learning rate. The mistakes of "perceptron" and "p_norm" do not depend on it.
-    p : of "p_norm", at least 2; about 2 ln d behaves like Winnow, 2 is the Perceptron.
-    prior : the weights at v = 0 of the Winnows, one number or one per feature; None means 1/d each ("balanced_winnow":
+    p : parameter of "p_norm", at least 2; about 2 ln d behaves like Winnow, 2 is the Perceptron.
+    prior : the weights of Winnow at v = 0, one number or one per feature; None means 1/d each ("balanced_winnow":
         1/(2d) for either sign), times the total if there is one.
     total : the sum of the weights of "normalised_winnow" (None: 1), or of both signs in "balanced_winnow" (None: they are
         not normalised; the mistakes are the same).
-    threshold : what the score must exceed in "winnow" and "normalised_winnow", whose weights and features are not negative.
-        None means the mean score of the first rows seen, at the prior.
-    fit_intercept : a constant feature 1, treated as any other, in the other three. The two Winnows with positive weights have
-        the threshold.
-    average : use the mean of all weight vectors, one after each row, instead of the last. It costs O(d) for every mistake.
-    epochs : passes of `fit` over the rows; it ends earlier when a pass makes no mistake, unless `average`.
-    shuffle, random_state : whether `fit` walks the rows in a fresh order every pass. `partial_fit` takes them as they come.
+    threshold : the threshold on the score for "winnow" and "normalised_winnow", whose weights and features are nonnegative.
+        None means the mean score of the first rows, at the prior.
+    fit_intercept : for the other three algorithms: a constant feature 1, treated like any other. The two forms of Winnow with
+        positive weights have the threshold instead.
+    average : use the mean of the weight vectors after each row instead of the last one. It costs O(d) for every mistake.
+    epochs : passes of `fit` over the rows; it ends earlier after a pass without mistakes, unless `average`.
+    shuffle, random_state : whether `fit` visits the rows in a new random order in every pass. `partial_fit` does not shuffle.
 
     Attributes
     ----------
     classes_, coef_, intercept_ : as in `Classifier`.
-    mistakes_ : mistakes made since the first row; an array with one entry per class if there are more than two.
-    n_seen_ : rows seen, repetitions included.
-    threshold_ : the threshold in use (0 for algorithms without).
+    mistakes_ : number of mistakes since the first row; an array with one entry per class if there are more than two.
+    n_seen_ : number of rows seen, repetitions included.
+    threshold_ : the threshold (0 for algorithms without one).
 
     Examples
     --------
@@ -96,46 +102,46 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
         tags.input_tags.positive_only = self.algorithm in POSITIVE
         tags.classifier_tags.poor_score = (
             self.algorithm in POSITIVE
-        )  # positive weights cannot separate every two classes
+        )  # positive weights cannot separate all pairs of classes
         return tags
 
-    def fit(self, X, y):
-        """Start anew and go over the rows `epochs` times."""
+    def fit(self, X: MatrixLike, y: ArrayLike) -> Self:
+        """Fit from the prior, with `epochs` passes over the rows."""
         self._check_parameters()
-        X, y = self._training_rows(X, y=y)
-        check_classification_targets(y)
-        self._begin(X, np.unique(y))
+        X, labels = self._training_rows(X, y=y)
+        check_classification_targets(labels)
+        self._begin(X, np.unique(labels))
         rng = check_random_state(self.random_state)
         for _ in range(self.epochs):
             order = rng.permutation(X.shape[0]) if self.shuffle else np.arange(X.shape[0])
-            if self._walk(X, y, order) == 0 and not self.average:
+            if self._walk(X, labels, order) == 0 and not self.average:
                 break
         return self._finish()
 
-    def partial_fit(self, X, y, classes=None):
-        """Go over the rows once, in their order, from where the last call ended. `classes`: all labels, at the first call."""
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """Continue from the last call with one pass over the rows, in order. The first call needs all labels as `classes`."""
         self._check_parameters()
         first = not hasattr(self, "classes_")
         if not first and not hasattr(self, "_v"):
-            raise InputError("the learner was loaded from a file, which has its weights only: fit starts anew")
-        X, y = self._training_rows(X, y=y, reset=first)
-        check_classification_targets(y)
+            raise InputError("the learner was loaded from a file that has only its weights: call fit to start again")
+        X, labels = self._training_rows(X, y=y, reset=first)
+        check_classification_targets(labels)
         if first:
             if classes is None:
-                raise InputError("classes is missing: the first call of partial_fit must know all labels")
+                raise InputError("classes is missing: the first call of partial_fit needs all labels")
             self._begin(X, np.unique(classes))
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise InputError(f"classes={classes!r} differs from the labels of the first call, {self.classes_.tolist()}")
-        unknown = np.setdiff1d(y, self.classes_)
+        unknown = np.setdiff1d(labels, self.classes_)
         if unknown.size:
             raise InputError(
                 f"y contains the label {unknown.tolist()[0]!r}, which is not one of classes={self.classes_.tolist()}"
             )
-        self._walk(X, y, np.arange(X.shape[0]))
+        self._walk(X, labels, np.arange(X.shape[0]))
         return self._finish()
 
-    def decision_function(self, X):
-        """Scores: shape (n,) for two classes (positive means classes_[1]), (n, k) for k; 0 where they are but for rounding."""
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """Scores: shape (n,) for two classes (positive means classes_[1]), (n, k) for k; 0 if they are 0 up to rounding."""
         scores = self._raw_scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -145,7 +151,7 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
         scores[np.abs(scores) <= TIE * sizes] = 0.0
         return scores
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """The label with the highest score."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
@@ -153,7 +159,7 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
     _model_class = OnlineModel
 
     def _to_model(self) -> OnlineModel:
-        """The weights without the learner around them: they predict, but learn no more."""
+        """The weights and, as plain data, the learner, which can be trained further after loading."""
         one, intercepts = self.coef_.shape[0] == 1, np.asarray(self.intercept_)
         return OnlineModel(
             coef=np.array(self.coef_[0] if one else self.coef_),
@@ -163,7 +169,18 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
             mistakes=tuple(np.atleast_1d(self.mistakes_).tolist()),
             seen=int(self.n_seen_),
             feature_names=feature_names_of(self),
+            learner=self._learner(),
         )
+
+    def _learner(self) -> dict[str, Any] | None:
+        """Parameters and state as what a file can hold; a generator of random numbers is left out."""
+        if not hasattr(self, "_v"):
+            return None
+        given = {name: value for name, value in self.get_params().items() if name != "algorithm"}
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+        kept = {name: checked_prior(value) if name == "prior" else value for name, value in plain.items()}
+        state = {"v": self._v.copy()} | ({"sums": self._sum.copy()} if self.average else {})
+        return {name: value for name, value in kept.items() if isinstance(value, PLAIN)} | state
 
     @classmethod
     def _is_own(cls, model: OnlineModel) -> bool:
@@ -171,7 +188,9 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
 
     @classmethod
     def _parameters_of(cls, model: OnlineModel) -> dict[str, Any]:
-        return {"algorithm": model.algorithm}
+        known = set(cls._get_param_names()) - {"algorithm"}
+        kept = {name: value for name, value in (model.learner or {}).items() if name in known}
+        return {"algorithm": model.algorithm, **kept}
 
     def _restore(self, model: OnlineModel) -> None:
         self._restore_names(model.feature_names, model.d)
@@ -179,6 +198,13 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
         self.classes_, self.n_seen_ = np.array(model.labels), model.seen
         self.threshold_ = float(-self.intercept_[0]) if model.algorithm in POSITIVE else 0.0
         self.mistakes_ = model.mistakes[0] if len(model.mistakes) == 1 else np.array(model.mistakes)
+        if model.learner is not None:
+            self._check_parameters()
+            self._v = model.learner["v"].copy()
+            self._sum = np.array(model.learner.get("sums", np.zeros_like(self._v)))
+            self._mistakes = np.array(model.mistakes, dtype=np.int64)
+            self._constant = self._v.shape[1] > model.d
+            self._transfer = self._make_transfer(model.d, self._v.shape[1])
 
     def _check_parameters(self) -> None:
         if self.algorithm not in ALGORITHMS:
@@ -199,7 +225,7 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
             raise InputError(f"epochs must be an integer of at least 1, got {self.epochs!r}")
 
     def _begin(self, X: Any, classes: np.ndarray) -> None:
-        """Everything as before the first row."""
+        """Reset the state to that before the first row."""
         if classes.size < 2:
             raise InputError(
                 f"OnlineClassifier can't train when only one class is present: every row is of class "
@@ -245,7 +271,7 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
         return float(np.mean(X @ w))
 
     def _walk(self, X: np.ndarray | sp.csr_matrix, y: np.ndarray, order: np.ndarray) -> int:
-        """One pass; returns the mistakes it made."""
+        """Make one pass and return the number of mistakes."""
         if self.algorithm in POSITIVE:
             require_no_negative(X, self.algorithm)
         if self._constant:
@@ -270,7 +296,7 @@ class OnlineClassifier(ClassifierMixin, SolvingEstimator[OnlineModel]):
         if not self.average:
             for v, w in zip(self._v, weights, strict=True):
                 weights_of(self._transfer, v, w)
-                if isinstance(self._transfer, BalancedWinnow):  # e^v - e^-v, where it is 0 but for rounding
+                if isinstance(self._transfer, BalancedWinnow):  # e^v - e^-v, if it is 0 up to rounding
                     up, down = self._transfer.up, self._transfer.down
                     w[np.abs(up - down) <= TIE * (up + down)] = 0.0
         if not np.isfinite(weights).all():
@@ -293,5 +319,5 @@ def require_no_negative(X: Any, algorithm: str) -> None:
         row, column = divmod(place, X.shape[1])
     raise InputError(
         f"Negative values in data passed to OnlineClassifier: X[{row}, {column}] is {float(values[place])!r}, but "
-        f"{algorithm!r} has positive weights only; use algorithm='balanced_winnow', or make the features positive"
+        f"{algorithm!r} needs nonnegative features; use algorithm='balanced_winnow', or shift the features"
     )

@@ -1,8 +1,8 @@
-"""Ordinal regression: labels with an order."""
+"""Ordinal regression, for labels with an order."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -16,35 +16,39 @@ from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.measures import Ordinal
 from fenchel.models.model import Model
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
+
 
 @documented(SOLVE_ATTRIBUTES)
 class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
     """min over w of 1/M sum over pairs y_i < y_j of cost[y_i, y_j] max(0, 1 - <x_j - x_i, w>) + R(w), M such pairs.
 
     The labels have an order: that of numbers, that of an ordered Categorical of pandas or an Enum of polars, or that of
-    `levels`. Words without an order are refused. One score <x, w> is learnt that puts rows in that order; then thresholds
-    between the levels are chosen, of all those between the scores of the training rows the ones with the least mean
-    cost[y_i, predicted_i] (exactly, by dynamic programming). There is no sample_weight: the loss is a sum over pairs of rows,
-    not over rows. To let levels count differently, use `cost`; to let a row count twice, in all of its pairs and for the
-    thresholds, repeat it.
+    `levels`. Words without an order are an error. A score <x, w> is learned that puts rows in that order. Then thresholds
+    between the levels are chosen to minimise the mean of cost[y_i, predicted_i] on the training rows (exactly, by dynamic
+    programming). There is no sample_weight, because the loss is a sum over pairs of rows. To weight levels, use `cost`; to
+    give a row weight 2, in all of its pairs and for the thresholds, repeat it.
 
     Parameters
     ----------
-    cost : K x K matrix, cost[a, b] what it costs to say level b for a, in the order of classes_, not negative, 0 on the
-        diagonal. The pairs use the part above the diagonal, the thresholds all of it. None: every pair costs 1 and the
+    cost : K x K matrix, cost[a, b] is the cost of predicting level b for a, in the order of classes_; nonnegative, 0 on the
+        diagonal. Pairs use the part above the diagonal, thresholds the whole matrix. None: every pair costs 1 and the
         thresholds minimise the mean of |a - b|.
-    levels : the labels from lowest to highest, whether all of them occur in y or not; None: those of y, in their own order.
-    C : the other way to say it: alpha = 1 / (C n). Not both.
+    levels : the labels from lowest to highest, which need not all occur in y; None: those of y, in their own order.
+    C : alternative to alpha: alpha = 1 / (C n). Give only one of them.
     warm_start : start from the previous fit's coefficients.
-    random_state : seed of a solver that shuffles rows, when it is named.
+    random_state : seed of a named solver that shuffles rows.
 
     Attributes
     ----------
     classes_ : the K levels, from lowest to highest.
     coef_ : shape (d,).
-    thresholds_ : shape (K - 1,), ascending; the level of a row is the number of thresholds that its score is above.
+    thresholds_ : shape (K - 1,), ascending; the predicted level is the number of thresholds below the score.
     dual_point_ : the mixture of score vectors whose cutting planes give the certificate's dual value.
-    objective_, dual_objective_, dual_gap_ : P, D and P - D, of w.
+    objective_, dual_objective_, dual_gap_ : P, D and P - D at w.
 
     Examples
     --------
@@ -62,21 +66,22 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
     def __init__(
         self, cost=None, levels=None, regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-6, solver="auto",
         max_iter=None, max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
+        standardize=False,
     ):  # fmt: skip
         keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # classes without an order are not what it is for
+        tags.classifier_tags.poor_score = True  # it is not for classes without an order
         return tags
 
-    def fit(self, X, y):
+    def fit(self, X: MatrixLike, y: ArrayLike) -> Self:
         """Fit to rows X (dense, sparse or a data frame) and levels y: numbers, or labels whose order is known."""
         measure = Ordinal(self.cost)
         order = level_order(y, self.levels)
-        X, y = self._training_rows(X, y=y)
-        check_classification_targets(y)
-        classes, level = levelled(y, order)
+        X, labels = self._training_rows(X, y=y)
+        check_classification_targets(labels)
+        classes, level = levelled(labels, order)
         present = np.unique(level)
         if present.size < 2:
             raise InputError(
@@ -95,12 +100,12 @@ class OrdinalClassifier(ClassifierMixin, MeasureEstimator):
         self.thresholds_ = best_thresholds(self._scores_of(X), level, level_costs(measure, classes.size))
         return self
 
-    def latent_scores(self, X):
+    def latent_scores(self, X: MatrixLike) -> np.ndarray:
         """<x, w>: the higher, the higher the level."""
         return self._raw_scores(X)
 
-    def predict(self, X):
-        """The level between whose thresholds the score is."""
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """The level whose thresholds enclose the score."""
         scores = self._raw_scores(X)
         return self.classes_[labels_at(self.thresholds_, scores)]
 

@@ -1,9 +1,9 @@
-"""The state of estimators as plain data, so that tools which let only known types in (skops, and MLflow with it) need to be
-told of the estimator's own class and of nothing else.
+"""The state of estimators as plain data, so that tools with a list of trusted types (skops, and MLflow with it) only need to
+trust the estimator's own class.
 
-Losses, regularizers, solvers, certificates, statuses and histories are replaced by dictionaries with the name of their class
-when an estimator is pickled, copied or dumped, and made again when it arrives. Classes are looked up among Fenchel's own in a
-few of its packages, and none of their code runs but constructors. What is not Fenchel's is left as it is.
+When an estimator is pickled, copied or dumped, losses, regularizers, solvers, certificates, statuses and histories are replaced
+by dictionaries with the name of their class. When it is loaded, they are created again: classes are looked up in a few packages
+of Fenchel, and only their constructors are called. Other objects are left unchanged.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ HOMES = (
     "structured",
 )  # fmt: skip
 CSR = {"csr_matrix": sp.csr_matrix, "csr_array": sp.csr_array}
-WHOLE = (0,)  # places in a TracePoint that are whole numbers
+WHOLE = (0,)  # positions in a TracePoint that are integers
 
 
 class PlainState:
-    """`__getstate__` and `__setstate__` of an estimator in plain data."""
+    """`__getstate__` and `__setstate__` of an estimator with plain data."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
@@ -44,7 +44,7 @@ class PlainState:
 
 
 def packed(value: Any) -> Any:
-    """Fenchel's objects in it as dictionaries.
+    """The data with Fenchel's objects replaced by dictionaries.
 
     >>> from fenchel.losses import Huber
     >>> packed([Huber(0.5), 1]) == [{MARK: "losses.huber.Huber", "items": [0.5]}, 1]
@@ -124,5 +124,5 @@ def _class_of(path: object) -> type:
     module, _, name = str(path).rpartition(".")
     found = getattr(import_module(f"fenchel.{module}"), name, None) if _is_known(str(path)) else None
     if not isinstance(found, type) or not found.__module__.startswith("fenchel."):
-        raise ValueError(f"the state of an estimator names {path!r}, which is no class that it may have in it")
+        raise ValueError(f"the state of an estimator names {path!r}, which is not a class that it may contain")
     return found

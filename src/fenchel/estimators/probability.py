@@ -1,4 +1,4 @@
-"""Probabilities of classes from scores."""
+"""Class probabilities from scores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def has_probability(estimator: BaseEstimator) -> bool:
 
 
 def probabilities(loss: Loss, scores: np.ndarray) -> np.ndarray:
-    """(n, classes) from the scores of one class against the other, or of each against the rest.
+    """(n, classes) from the scores of two classes, or of each class against the rest.
 
     >>> probabilities("logistic", np.zeros(1))
     array([[0.5, 0.5]])
@@ -33,5 +33,7 @@ def probabilities(loss: Loss, scores: np.ndarray) -> np.ndarray:
     if probability.ndim == 1:
         return np.column_stack([made.probability(-scores), probability])
     total = probability.sum(axis=1, keepdims=True)
-    even = np.full_like(probability, 1.0 / probability.shape[1])  # all underflowed: they are equally unlikely
+    even = np.full_like(
+        probability, 1.0 / probability.shape[1]
+    )  # all have underflowed: the classes are equally probable
     return np.divide(probability, total, out=even, where=total > 0.0)

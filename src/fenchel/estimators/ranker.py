@@ -1,8 +1,8 @@
-"""Ranking that optimises the measure it is evaluated by."""
+"""Ranking that optimises its evaluation measure."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,12 +30,17 @@ from fenchel.measures import (
 from fenchel.measures.queries import split
 from fenchel.regularizers import DEFAULT_ALPHA, L2
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
+
 NAMES = [
     "area_pairs", "break_even", "eru", "map_pairs", "mrr", "mrr_pairs", "ndcg", "ndcg_pairs", "precision_at_k", "recall_at_k",
     "roc_area", "winner_takes_all",
 ]  # fmt: skip
-# Of L2, as a share of the sum of the features' variances. Of the powers of 10^0.5 it is the smallest within a tenth of a point
-# of the best mean NDCG@10 on held-out queries, over MQ2008 and LightGBM's ranking example (3 times 5 folds).
+# The default alpha of L2, relative to the sum of the features' variances: the smallest power of 10^0.5 whose mean NDCG@10 on
+# held-out queries is within a tenth of a point of the best, on MQ2008 and LightGBM's ranking example (3 times 5 folds).
 STRENGTH = 10.0**-2.5
 
 
@@ -43,28 +48,28 @@ STRENGTH = 10.0**-2.5
 class Ranker(MeasureEstimator):
     """min over w of mean over queries of loss(scores of the query's rows, their relevances) + R(w), scores <x, w>.
 
-    The default loss is a sum over pairs of documents of different relevance, weighted by what their exchange costs in NDCG.
-    ndcg, mrr, ... are convex upper bounds of 1 - NDCG, 1 - MRR, ... of a query; they can be so loose on noisy relevances that
-    w = 0 minimises them, which the certificate then proves. Queries to which the measure does not apply (nothing relevant in
-    them, or no two relevances) are left out of the mean. There is no sample_weight: the loss is one of whole queries, not a
-    sum over rows. Queries have a weight instead, for the measures that are sums over pairs.
+    The default loss is a sum over pairs of documents of different relevance, weighted by the change of NDCG when they are
+    exchanged. ndcg, mrr, ... are convex upper bounds of 1 - NDCG, 1 - MRR, ... of a query; with noisy relevances they can be so
+    loose that w = 0 is optimal, which the certificate then proves. Queries for which the measure is undefined (no relevant
+    document, or only one relevance) are excluded from the mean. There is no sample_weight, because the loss is a function of
+    whole queries. For measures that are sums over pairs, queries can have weights.
 
     Parameters
     ----------
     measure : ndcg_pairs, map_pairs, mrr_pairs, area_pairs, ndcg, mrr, winner_takes_all, roc_area, break_even, or an object of
-        `fenchel.measures`: NDCGPairs(10), PrecisionAtK(5), ERU(neutral, half_life), ...; but for NDCG, winner_takes_all and
-        ERU a row is relevant if y > 0.
-    alpha : strength of a regularizer given by name. When neither alpha nor C is given, that of l2 is 10^-2.5 times the sum of
-        the variances of the features, whatever units they are in, and that of the others 1e-4.
-    C : the other way to say it: alpha = 1 / (C n). Not both.
+        `fenchel.measures`: NDCGPairs(10), PrecisionAtK(5), ERU(neutral, half_life), ... Except for NDCG, winner_takes_all and
+        ERU, a row is relevant if y > 0.
+    alpha : strength of a regularizer given by name. If neither alpha nor C is given, it is 10^-2.5 times the sum of the
+        variances of the features for l2 (which does not depend on their units), and 1e-4 for the others.
+    C : alternative to alpha: alpha = 1 / (C n). Give only one of them.
     tol : the relative gap (P - D) / |P| that the certificate must show. 1e-3 is far below the difference between the bound
         and the measure.
     warm_start : start from the previous fit's coefficients.
-    random_state : seed of a solver that shuffles rows, when it is named.
+    random_state : seed of a named solver that shuffles rows.
 
     Attributes
     ----------
-    coef_ : shape (d,). There is no intercept: it would change no ranking.
+    coef_ : shape (d,). There is no intercept, since it would not change the ranking.
     dual_point_ : the mixture of score vectors whose cutting planes give the certificate's dual value.
 
     Examples
@@ -80,17 +85,22 @@ class Ranker(MeasureEstimator):
     def __init__(
         self, measure="ndcg_pairs", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, tol=1e-3, solver="auto", max_iter=None,
         max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
+        standardize=False,
     ):  # fmt: skip
         keep(self, locals())
 
-    def fit(self, X, y, qid=None, query_weight=None):
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None = None, query_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit to rows X, their relevances y and the query of each row, which need not be sorted.
 
-        query_weight has an entry per row, equal within a query; only sums over pairs take it.
+        query_weight has an entry per row, equal within a query; only measures that are sums over pairs support it.
         """
         measure = measure_of(self.measure, NAMES, "ranking")
-        X, y = self._training_rows(X, y=y, y_numeric=True)
-        make = self._set_problem(X, targets(measure, y), measure, accept_queries(qid, X.shape[0]), query_weight)
+        X, relevances = self._training_rows(X, y=y, y_numeric=True)
+        make = self._set_problem(
+            X, targets(measure, relevances), measure, accept_queries(qid, X.shape[0]), query_weight
+        )
         (result,) = self._fit_problems([make], [self._set_start(X.shape[1])])
         self._keep_set(result, result.coef.copy())
         self.intercept_ = 0.0
@@ -98,17 +108,19 @@ class Ranker(MeasureEstimator):
 
     def _regularizer_for(self, X: Any) -> Any:
         if self.alpha is None and self.C is None and isinstance(self.regularizer, str) and self.regularizer == "l2":
+            if self.standardize:
+                return self._standardized(L2(STRENGTH * X.shape[1]), X)
             return L2(STRENGTH * total_variance(X) or DEFAULT_ALPHA)
         return super()._regularizer_for(X)
 
-    def predict(self, X):
-        """<x, w>: the higher, the further to the front."""
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """<x, w>: rows with higher scores are ranked first."""
         return self._raw_scores(X)
 
-    def score(self, X, y, qid=None):
+    def score(self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None = None) -> float:
         """The measure itself (not its bound) of the predicted scores, a mean over queries; the higher, the better.
 
-        Ties in the scores count as the mean over their orders. For a measure of your own: 1 - its loss.
+        Tied scores count as the mean over their orders. For a custom measure it is 1 - its loss.
         """
         z = self.predict(X)
         queries = accept_queries(qid, z.size)
@@ -143,13 +155,13 @@ def accept_queries(qid: Any, n: int) -> np.ndarray:
 
 
 def targets(measure: Measure, y: np.ndarray) -> np.ndarray:
-    """Relevances as the measure takes them: the ROC area knows only -1 and +1."""
+    """Relevances in the form of the measure: -1 and +1 for the ROC area."""
     y = np.asarray(y, dtype=float)
     return np.where(y > 0.0, 1.0, -1.0) if isinstance(measure, ROCArea | AreaPairs) else y
 
 
 def metric(measure: Measure, y: np.ndarray, z: np.ndarray, qid: np.ndarray) -> float:
-    """What the measure bounds: mean over queries.
+    """The evaluation measure that the loss bounds, as a mean over queries.
 
     >>> metric(PrecisionAtK(1), np.array([1.0, 0.0, 1.0]), np.array([1.0, 2.0, 3.0]), np.array([1, 1, 2]))
     0.5
@@ -175,12 +187,12 @@ def _mean_over_queries(measure: Measure, y: np.ndarray, z: np.ndarray, qid: np.n
     found = [_of_query(measure, y[rows], z[rows]) for rows in parts]
     known = [value for value in found if value is not None]
     if not known:
-        raise InputError("y has nothing to rank: the measure applies to no query")
+        raise InputError("the measure is not defined for any query, so there is nothing to rank")
     return float(np.mean(known))
 
 
 def _of_query(measure: Measure, y: np.ndarray, z: np.ndarray) -> float | None:
-    """None where the measure does not apply."""
+    """The measure of one query; None if it is not defined."""
     relevant = y == y.max() if isinstance(measure, WinnerTakesAll) else y > 0.0
     count = int(relevant.sum())
     if count == 0:
@@ -196,7 +208,7 @@ def _of_query(measure: Measure, y: np.ndarray, z: np.ndarray) -> float | None:
 
 
 def _found(relevant: np.ndarray, z: np.ndarray, k: int) -> float:
-    """How many of the k rows with the highest scores are relevant, on average over the orders of ties."""
+    """The expected number of relevant rows among the k highest scores, over the orders of ties."""
     last = np.sort(z)[-k]
     above, tied = z > last, z == last
     return float(relevant[above].sum() + (k - above.sum()) * relevant[tied].mean())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin, clone
@@ -12,14 +12,19 @@ from sklearn.metrics import d2_tweedie_score, r2_score
 from fenchel import losses
 from fenchel.data.accept import accept_vector
 from fenchel.errors import InputError, UnknownNameError
-from fenchel.estimators.base import accept_weights, total_weight
+from fenchel.estimators.base import Along, accept_weights, total_weight
 from fenchel.estimators.callbacks import View
 from fenchel.estimators.linear import LinearEstimator
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
-from fenchel.estimators.path import Path, path
+from fenchel.estimators.path import Path, at_strengths, path
 from fenchel.losses.task import task_of
 from fenchel.models.model import Model
 from fenchel.problems.scalar import Problem
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fenchel.data.types import MatrixLike
 
 NAMES = ["absolute", "epsilon_insensitive", "huber", "poisson", "quantile", "squared"]
 # The estimator's parameter -> (the loss it belongs to, its name there).
@@ -37,11 +42,11 @@ class Regressor(RegressorMixin, LinearEstimator):
     Parameters
     ----------
     loss : squared, absolute, quantile, epsilon_insensitive, huber, poisson, or a loss object.
-    quantile : which quantile loss="quantile" predicts (0.5).
+    quantile : the quantile to predict with loss="quantile" (0.5).
     epsilon : half the width of the tube of loss="epsilon_insensitive" (0.1).
-    delta : where loss="huber" turns from quadratic to linear (1.0).
+    delta : residual at which loss="huber" changes from quadratic to linear (1.0).
     tol : the relative gap (P - D) / |P| that the certificate must show. The default 1e-6, as in `fenchel.solve`, is
-        far below the statistical error, but it makes fits reproducible.
+        far below the statistical error, but makes fits reproducible.
 
     Attributes
     ----------
@@ -59,7 +64,7 @@ class Regressor(RegressorMixin, LinearEstimator):
     def __init__(
         self, loss="squared", quantile=None, epsilon=None, delta=None, regularizer="l2", alpha=None, C=None,
         l1_ratio=0.5, fit_intercept=True, tol=1e-6, solver="auto", max_iter=None, max_time=None, warm_start=False,
-        random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
+        random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None, standardize=False,
     ):  # fmt: skip
         keep(self, locals())
 
@@ -68,10 +73,13 @@ class Regressor(RegressorMixin, LinearEstimator):
         tags.target_tags.positive_only = self._log_link()
         return tags
 
-    def fit(self, X, y, sample_weight=None, offset=None):
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+    ) -> Self:
         """Fit to rows X and targets y; `offset` is a fixed part of the score, such as log exposure."""
         X, y, weights, offset = self._data(X, y, sample_weight, offset)
-        make = self._problem(X, y, weights, offset, self._regularizer(total_weight(weights, X.shape[0])))
+        regularizer = self._standardized(self._regularizer(total_weight(weights, X.shape[0])), X, weights)
+        make = self._problem(X, y, weights, offset, regularizer)
         view = View(X, y, lambda w, b: {"coef_": w, "intercept_": float(b)}) if offset is None else None
         results = self._fit_problems([make], [self._warm(0, X.shape[1])], view)
         self._keep(results)
@@ -80,19 +88,23 @@ class Regressor(RegressorMixin, LinearEstimator):
     def path(self, X, y, alphas, sample_weight=None, offset=None) -> Path:
         """Solutions for every strength in `alphas`, with warm starts: a `fenchel.Path`.
 
-        The estimator's own alpha and C are not used, and it is not changed.
+        The estimator's own alpha and C are ignored, and the estimator is not modified.
 
         >>> Regressor().path([[0.0], [1.0], [2.0]], [0.0, 1.0, 3.0], [1.0, 0.1])
         Path(2 strengths, alpha 0.1 to 1; 2 certified)
         """
         model = clone(self)
-        data = model._data(X, y, sample_weight, offset)
-        found = path(
-            lambda alpha: model._problem(*data, model._with_strength(alpha))(), alphas,
-            max_iter=self.max_iter, max_time=self.max_time, **model._options(),
-        )  # fmt: skip
+        make = model._along(X, y, sample_weight, offset).makes[0]
+        found = path(make, alphas, max_iter=self.max_iter, max_time=self.max_time, **model._options())
         self._warn(found)
         return found
+
+    def _along(self, X, y, sample_weight=None, offset=None) -> Along:
+        """The problems of every strength, and how a result fits the estimator."""
+        X, y, weights, offset = self._data(X, y, sample_weight, offset)
+        penalty = self._standardized(self._with_strength(1.0), X, weights)
+        make = lambda regularizer: self._problem(X, y, weights, offset, regularizer)()  # noqa: E731
+        return Along([at_strengths(make(penalty), penalty, make)], lambda results, alpha: self._keep(results))
 
     def _data(self, X, y, sample_weight, offset) -> tuple[Any, ...]:
         X, y = self._training_rows(X, y=y, y_numeric=True)
@@ -107,7 +119,7 @@ class Regressor(RegressorMixin, LinearEstimator):
         )  # fmt: skip
 
     def _loss(self) -> Any:
-        """The loss object, with quantile, epsilon or delta in it."""
+        """The loss object, with quantile, epsilon or delta."""
         given = {name: value for name in SHAPES if (value := getattr(self, name)) is not None}
         for name in given:
             if not (isinstance(self.loss, str) and self.loss == SHAPES[name][0]):
@@ -132,7 +144,7 @@ class Regressor(RegressorMixin, LinearEstimator):
             loss = loss.loss
         return isinstance(loss, losses.Poisson) or (isinstance(loss, str) and loss == "poisson")
 
-    def predict(self, X, offset=None):
+    def predict(self, X: MatrixLike, offset: ArrayLike | None = None) -> np.ndarray:
         """<x, w> + b + offset; for the Poisson loss the mean exp(<x, w> + b + offset)."""
         scores = self._raw_scores(X)
         if offset is not None:
@@ -142,10 +154,12 @@ class Regressor(RegressorMixin, LinearEstimator):
         with np.errstate(over="ignore"):
             return np.exp(scores)
 
-    def score(self, X, y, sample_weight=None, offset=None):
-        """R^2 of the predictions; for the Poisson loss D^2, the share of the deviance that is explained."""
+    def score(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+    ) -> float:
+        """R^2 of the predictions; for the Poisson loss D^2, the fraction of deviance explained."""
         predicted = self.predict(X, offset=offset)
         if not self._log_link():
             return r2_score(y, predicted, sample_weight=sample_weight)
-        mean = np.maximum(predicted, np.finfo(float).tiny)  # the deviance has a logarithm of the mean in it
+        mean = np.maximum(predicted, np.finfo(float).tiny)  # the deviance contains the logarithm of the mean
         return d2_tweedie_score(y, mean, sample_weight=sample_weight, power=1)

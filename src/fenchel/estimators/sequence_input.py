@@ -1,4 +1,4 @@
-"""From the sequences and labels that users have to matrices and class numbers."""
+"""Conversion of sequences and labels to matrices and class indices."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class SequenceEncoder:
         self.tokens, self.links = Part("token", min_count), Part("pair of tokens", min_count)
 
     def same_features(self, other: SequenceEncoder) -> bool:
-        """Whether columns mean the same."""
+        """Whether the columns have the same meaning."""
         mine, theirs = ((part.width, part.names) for part in (self.tokens, other.tokens))
         return mine == theirs and (self.links.width, self.links.names) == (other.links.width, other.links.names)
 
     def fit_transform(self, X: Any) -> list[Any]:
-        """Learn names and numbers of features."""
+        """Learn the names and the number of features."""
         return self._run(X, Part.fit_transform)
 
     def transform(self, X: Any) -> list[Any]:
-        """The same features of other sequences; attributes that are not known are left out."""
+        """The same features of other sequences; unknown attributes are ignored."""
         return self._run(X, Part.transform)
 
     def _run(self, X: Any, run: Callable[[Part, list[Any]], list[Any]]) -> list[Any]:
@@ -98,7 +98,7 @@ class Part:
     def _checked(self, found: list[Any]) -> list[Any]:
         for i, x in enumerate(found):
             if x.shape[0] == 0:
-                found[i] = x = np.zeros((0, self.width))  # no pair of tokens, hence no features that one could count
+                found[i] = x = np.zeros((0, self.width))  # no pair of tokens, so that the number of features is unknown
             if x.shape[1] != self.width:
                 raise InputError(f"sequence {i} of X has {x.shape[1]} features per {self.what}, expected {self.width}")
             _require_finite(i, x, self.what)
@@ -117,7 +117,7 @@ def length(sequence: Any, i: int) -> int:
 
 
 def cut(rows: sp.csr_matrix, first: np.ndarray) -> list[sp.csr_matrix]:
-    """Rows first[i] .. first[i+1] as a matrix each; the values are not copied."""
+    """Rows first[i] .. first[i+1] as one matrix each, without copying values."""
     parts = []
     for a, b in pairwise(first.tolist()):
         start, stop = rows.indptr[a], rows.indptr[b]
@@ -195,7 +195,7 @@ def _iterable(labels: Any) -> Any:
 
 
 def find_classes(labels: list[list[Hashable]]) -> list[Hashable]:
-    """All labels once: sorted, or as they are first met if they have no order."""
+    """The distinct labels: sorted, or by first occurrence if they have no order."""
     seen: dict[Hashable, None] = {}
     for i, sequence in enumerate(labels):
         try:
@@ -213,6 +213,6 @@ def find_classes(labels: list[list[Hashable]]) -> list[Hashable]:
 
 
 def numbered(labels: list[list[Hashable]], classes: list[Hashable]) -> list[np.ndarray]:
-    """The numbers of the labels among the classes, which hold them all."""
+    """The indices of the labels among the classes."""
     number = {label: k for k, label in enumerate(classes)}
     return [np.array([number[label] for label in sequence], dtype=np.int32) for sequence in labels]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -15,10 +16,13 @@ from fenchel.estimators.sequence_saving import RESCALINGS, SequenceSaving, array
 from fenchel.structured.chain import Chain
 from fenchel.structured.chain_weights import ChainWeights
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 def _has_probabilities(self: Any) -> bool:
     if self.loss != "log":
-        raise AttributeError(f'loss={self.loss!r} is no model of probabilities: use SequenceLabeler(loss="log")')
+        raise AttributeError(f'loss={self.loss!r} has no probabilities: use SequenceLabeler(loss="log")')
     return True
 
 
@@ -32,32 +36,33 @@ class SequenceLabeler(SequenceSaving):
     exp(score(y) - score(gold)) ("log": a conditional random field). The prediction is the labelling with the largest score.
 
     X is a list of sequences: arrays (T, features), scipy matrices, or lists with a dictionary {attribute: value} or a list of
-    attributes for each token, as sklearn-crfsuite takes them. y is a list of label sequences; labels are anything hashable.
+    attributes for each token, as in sklearn-crfsuite. y is a list of label sequences; labels are any hashable objects.
 
     Parameters
     ----------
     loss : "hinge" or "log".
-    C : the other way to say it: alpha = 1 / (C n). Not both. CRFsuite's c2 is C = 1 / (2 c2); its c1 and c2 together are
-        regularizer="elastic_net", C = 1 / (c1 + 2 c2), l1_ratio = c1 / (c1 + 2 c2).
-    bias, ends : whether labels have weights of their own everywhere, and at both ends of a sequence.
+    C : alternative to alpha: alpha = 1 / (C n). Give only one of them. CRFsuite's c2 is C = 1 / (2 c2); its c1 and c2 together
+        are regularizer="elastic_net", C = 1 / (c1 + 2 c2), l1_ratio = c1 / (c1 + 2 c2).
+    bias, ends : whether there is a bias for each label, and weights for labels at both ends of a sequence.
     rescaling : "margin": errors(y) + score(y) - score(gold), or "slack": errors(y) (1 + score(y) - score(gold)), in the hinge.
-    normalise : whether errors(y) is the share of wrong tokens instead of their number.
+    normalise : whether errors(y) is the fraction of wrong tokens instead of their number.
     observed_only : weights only for pairs of feature and label, and of successive labels, that occur in training. CRFsuite's
         default model is observed_only=True, bias=False, ends=False.
-    edge_features : whether pairs of successive labels have weights for features too, + sum_t <e_t, edges[:, y_t, y_{t+1}]> in
-        the score. X is then a list of pairs (tokens, links), links having one row, or dictionary, less than tokens.
-    min_count : attributes seen less often in training are left out.
+    edge_features : whether pairs of successive labels have weights for features, too: + sum_t <e_t, edges[:, y_t, y_{t+1}]> in
+        the score. X is then a list of pairs (tokens, links), where links has one row, or dictionary, less than tokens.
+    min_count : attributes that occur less often in training are ignored.
     warm_start : start from the previous fit, if it had the same features and labels.
-    random_state : seed of a solver that shuffles, when it is named.
+    random_state : seed of a named solver that shuffles.
 
     Attributes
     ----------
     classes_ : the labels, sorted if they have an order.
     weights_ : the parts of the coefficients by name: emissions (features, m), bias, transitions (m, m), start, end, edges.
     state_features_, transition_features_ : the same as dictionaries {(attribute, label): weight}, {(label, label): weight}.
-    attributes_ : names of the attributes in the order of the features; None if X was numbers.
-    coef_ : all coefficients, flat, as `fenchel.structured.Chain` has them.
-    dual_point_ : labellings with weights (hinge) or points of distributions (log), of the certificate's dual value.
+    attributes_ : names of the attributes in the order of the features; None if X was numeric.
+    coef_ : all coefficients, flat, in the layout of `fenchel.structured.Chain`.
+    dual_point_ : the point at which the certificate's dual value is evaluated: labellings with weights (hinge), or scores of
+        distributions (log).
     n_features_in_ : features per token.
 
     Examples
@@ -81,10 +86,9 @@ class SequenceLabeler(SequenceSaving):
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.dict = True
-        tags.target_tags.required = True
         return tags
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Iterable[Any], y: Iterable[Any], sample_weight: ArrayLike | None = None) -> Self:
         """Fit to sequences and their labels; sample_weight is one number per sequence."""
         encoder = SequenceEncoder(bool(self.edge_features), self._min_count())
         rows = encoder.fit_transform(X)
@@ -98,7 +102,7 @@ class SequenceLabeler(SequenceSaving):
         self._full_coef = result.problem.model.full(self.coef_) if self.observed_only else self.coef_
         return self
 
-    def predict(self, X):
+    def predict(self, X: Iterable[Any]) -> list[Any]:
         """The labelling with the largest score of each sequence: a list of lists."""
         chain, rows = self._rows(X)
         return [self._names(path) for path in chain.predict_all(self._full_coef, rows)]
@@ -108,7 +112,7 @@ class SequenceLabeler(SequenceSaving):
         return self.predict([x])[0]
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Iterable[Any]) -> list[Any]:
         """P(label of token t) for each sequence: a list of arrays (T, m), columns in the order of classes_."""
         chain, rows = self._rows(X)
         return [chain.marginals(self._full_coef, x)[0] for x in rows]
@@ -123,10 +127,10 @@ class SequenceLabeler(SequenceSaving):
         """The dictionaries of one sequence."""
         return self.predict_marginals([x])[0]
 
-    def score(self, X, y):
-        """The share of tokens whose label is right; a label that was not in training cannot be predicted, and counts as wrong.
+    def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
+        """The fraction of tokens with the correct label; labels that did not occur in training count as errors.
 
-        `fenchel.metrics` has other measures: chunk_f1, sequence_error, ...
+        `fenchel.metrics` has other metrics: chunk_f1, sequence_error, ...
         """
         found = self.predict(X)
         labels = label_lists(y, [len(path) for path in found])
@@ -141,7 +145,7 @@ class SequenceLabeler(SequenceSaving):
 
     @property
     def state_features_(self) -> dict:
-        """{(attribute, label): weight} of the weights that are not 0; features of arrays are called by their numbers."""
+        """{(attribute, label): weight} for the nonzero weights; features of arrays are named by their indices."""
         table = self.weights_.emissions
         names = range(table.shape[0]) if self.attributes_ is None else self.attributes_
         places = zip(*(index.tolist() for index in np.nonzero(table)), strict=True)
@@ -174,11 +178,11 @@ class SequenceLabeler(SequenceSaving):
         return int(self.min_count)
 
     def _same_features(self, classes: list, encoder: SequenceEncoder) -> bool:
-        """Whether coefficients of an earlier fit mean the same."""
+        """Whether the coefficients of an earlier fit have the same meaning."""
         return hasattr(self, "_labels") and self._labels == classes and encoder.same_features(self._encoder)
 
     def _rows(self, X: Any) -> tuple[Chain, list[Any]]:
-        """The sequences as the fitted chain takes them."""
+        """The sequences in the form of the fitted chain."""
         check_is_fitted(self)
         return self._chain(len(self._labels)), self._encoder.transform(X)
 
@@ -187,5 +191,5 @@ class SequenceLabeler(SequenceSaving):
 
 
 def lengths(rows: list[Any], edges: bool) -> list[int]:
-    """Tokens of every sequence."""
+    """The number of tokens of every sequence."""
     return [x[0].shape[0] if edges else x.shape[0] for x in rows]

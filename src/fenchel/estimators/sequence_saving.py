@@ -1,4 +1,4 @@
-"""SequenceLabeler to a file and back."""
+"""Saving and loading of SequenceLabeler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESCALINGS = {"margin": 0.0, "slack": 1.0}
 
 
 class SequenceSaving(StructuredEstimator):
-    """What a SequenceLabeler says to a file: classes and attributes."""
+    """The parts of a SequenceLabeler in a model: classes and attributes."""
 
     _saved_as = Chain
     _labels: list[Any]
@@ -32,7 +32,7 @@ class SequenceSaving(StructuredEstimator):
         chain = model.loss
         rescaling = next((name for name, beta in RESCALINGS.items() if beta == chain.beta), None)
         if rescaling is None:
-            raise InputError(f"a chain with beta={chain.beta!r} is no SequenceLabeler: use fenchel.load")
+            raise InputError(f"a chain with beta={chain.beta!r} cannot be a SequenceLabeler: use fenchel.load")
         names = ("loss", "bias", "ends", "normalise", "observed_only", "edge_features")
         own = {"rescaling": rescaling} | {name: getattr(chain, name) for name in names}
         return own | {"regularizer": model.regularizer, "tol": model.tol}
@@ -52,7 +52,7 @@ class SequenceSaving(StructuredEstimator):
 
 
 def array_of(classes: list) -> np.ndarray:
-    """Labels as an array; tuples and other containers stay what they are."""
+    """Labels as an array; tuples and other containers are not converted."""
     if all(isinstance(label, (str, int, float, bool, np.generic)) for label in classes):
         return np.array(classes)
     found = np.empty(len(classes), dtype=object)

@@ -1,10 +1,10 @@
-"""What the estimators of structured outputs share."""
+"""The base of the estimators for structured outputs."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fenchel.certificates.structured import accept_point
+from fenchel.certificates.scalar import certifier_of
 from fenchel.errors import InputError
 from fenchel.estimators.base import SolvingEstimator, accept_weights, total_weight
 from fenchel.estimators.saving import keep_reports, work_of
@@ -13,13 +13,18 @@ from fenchel.problems.scalar import Problem
 
 
 class StructuredEstimator(SolvingEstimator[StructuredModel]):
-    """Examples, labels and a model of `fenchel.structured` to fitted attributes, and these to a `fenchel.StructuredModel`."""
+    """From examples, labels and a model of `fenchel.structured` to fitted attributes, and to a `fenchel.StructuredModel`."""
 
     _model_class = StructuredModel
     _saved_as: ClassVar[type]
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
     def _fit_structured(self, examples: Any, labels: Any, n: int, model: Any, sample_weight: Any, same: bool) -> Any:
-        """Solve, and return the Result; `same`: whether an earlier fit's coefficients, if they are as many, mean the same."""
+        """Solve and return the Result; `same`: whether coefficients of an earlier fit, if as many, have the same meaning."""
         weights = accept_weights(sample_weight, n)
         regularizer = self._regularizer(total_weight(weights, n))
         problem = Problem(examples, labels, loss=model, regularizer=regularizer, sample_weight=weights)
@@ -31,11 +36,11 @@ class StructuredEstimator(SolvingEstimator[StructuredModel]):
         return result
 
     def _structured_start(self, problem: Problem) -> tuple[Any, ...] | None:
-        """The previous fit; with its dual point, if that is one of these examples."""
+        """The previous fit, with its dual point if that is for the same examples."""
         if not self.warm_start or not hasattr(self, "coef_") or self.coef_.size != problem.d:
             return None
         try:
-            return self.coef_, 0.0, accept_point(problem, self.dual_point_)
+            return self.coef_, 0.0, certifier_of(problem).accept_dual(problem, self.dual_point_)
         except InputError:
             return (self.coef_,)
 

@@ -1,1 +1,1 @@
-"""Files that are written whole or not at all, and the container in which models and checkpoints are kept."""
+"""Atomic writes, and the container format of model files and checkpoints. Imports nothing of the package but errors."""

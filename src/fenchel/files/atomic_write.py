@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
@@ -38,13 +39,26 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 os.chmod(temporary, mode)
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            force_to_disk(file.fileno())
         os.replace(temporary, name)
     except BaseException:
         if os.path.lexists(temporary):
             os.unlink(temporary)
         raise
     _force_folder(folder or ".")
+
+
+def force_to_disk(descriptor: int) -> None:
+    """Flush a file, through the cache of the disk too: on macOS fsync leaves the data there, and a loss of power loses them."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+        except OSError:  # network and other foreign file systems do not know the request
+            pass
+    os.fsync(descriptor)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -83,6 +97,6 @@ def _force_folder(folder: str) -> None:
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            force_to_disk(descriptor)
         finally:
             os.close(descriptor)

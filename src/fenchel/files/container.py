@@ -64,7 +64,7 @@ def decode(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, np.ndar
     prelude = _exactly(file, PRELUDE.size, "its first 16 bytes")
     magic, version, length = PRELUDE.unpack(prelude)
     if magic != MAGIC:
-        raise ModelFileError("it does not begin like a file of Fenchel")
+        raise ModelFileError("it is not a Fenchel file")
     if version != FORMAT:
         raise ModelFileError(
             f"it has format version {version}, and this Fenchel reads version {FORMAT}: use a newer Fenchel "
@@ -77,7 +77,7 @@ def decode(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, np.ndar
     layout = _layout(header.pop("arrays", None))
     stored = sum(count * ITEM for _, _, _, count in layout)
     if stored != size - PRELUDE.size - length - DIGEST:
-        raise ModelFileError(f"its arrays take {stored} bytes, which does not fit its size of {size}: it is damaged")
+        raise ModelFileError(f"its arrays take {stored} bytes, which does not match its size of {size}: it is damaged")
     body = _exactly(file, stored, "its arrays")
     trailer = _exactly(file, DIGEST, "its checksum")
     digest = hashlib.sha256(prelude)
@@ -117,9 +117,9 @@ def _parsed(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         if isinstance(error, ModelFileError):
             raise
-        raise ModelFileError("its header is not JSON that a model can have") from None
+        raise ModelFileError("its header is not valid JSON") from None
     if not same or not isinstance(content, dict):
-        raise ModelFileError("its header is not in the one canonical form (a key twice, spaces, another order)")
+        raise ModelFileError("its header is not canonical JSON (duplicate keys, spaces or another order)")
     return content
 
 
@@ -143,9 +143,9 @@ def _layout(listing: object) -> list[tuple[str, str, tuple[int, ...], int]]:
             case [str(name), str(dtype), list(shape)] if dtype in DTYPES and len(shape) <= 2 and _are_lengths(shape):
                 layout.append((name, dtype, tuple(shape), math.prod(shape)))
             case _:
-                raise ModelFileError(f"its header describes an array that no model has: {str(entry)[:80]}")
+                raise ModelFileError(f"its header describes an invalid array: {str(entry)[:80]}")
     if len({name for name, *_ in layout}) != len(layout):
-        raise ModelFileError("its header has an array twice")
+        raise ModelFileError("its header lists an array twice")
     return layout
 
 

@@ -1,4 +1,7 @@
-"""The same losses with a kernel: problem, certificate and dual solver in the space that the kernel spans."""
+"""Kernel machines: the losses of one score in the feature space of a kernel, solved in the dual.
+
+May import solvers and `solving`, whose loop it uses.
+"""
 
 from fenchel.kernel_methods.gp_sequences import SequenceProcess
 from fenchel.kernel_methods.problem import KernelProblem

@@ -156,7 +156,7 @@ def step_limits(rows: int, complete: bool) -> tuple[int, float]:
 
 
 def largest(values: np.ndarray, count: int) -> np.ndarray:
-    """Where the `count` largest positive values are."""
+    """The indices of the `count` largest positive values."""
     if values.size > count:
         at = np.argpartition(values, values.size - count)[values.size - count :]
         return at[values[at] > 0.0]
@@ -164,16 +164,16 @@ def largest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def kernel_choices(solver: Any, remote: bool) -> Choices:
-    """The one solver for kernels, unless another one, or an engine that spreads rows, is asked for."""
+    """The only solver for kernels; IncompatibleError if another solver, or an engine for distributed rows, is requested."""
     if remote:
-        raise IncompatibleError("a KernelProblem is solved on one machine: each of its rows has to do with all others")
+        raise IncompatibleError("a KernelProblem is solved on one machine, because each row interacts with all others")
     if isinstance(solver, str) and solver in ("auto", "kernel_ascent"):
         solver = KernelAscent()
     if not isinstance(solver, KernelAscent):
         name = solver if isinstance(solver, str) else type(solver).__name__
         raise IncompatibleError(
-            f"{name} cannot solve this problem: the features are those of a kernel, and the method needs rows of features. "
-            "Solvers that can: KernelAscent (solver='auto'). fenchel.IncompleteCholesky makes rows of a kernel."
+            f"{name} cannot solve this problem: it has a kernel, and the method needs rows of features. "
+            "Solvers that can: KernelAscent (solver='auto'). fenchel.IncompleteCholesky computes features of a kernel."
         )
     choices = Choices([Choice(solver, "the only solver for kernels")])
     choices.get(0)

@@ -19,7 +19,7 @@ from fenchel.structured import Chain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-RANK = 1e-12  # pivots below this share of the largest k(x, x) count as rounding
+RANK = 1e-12  # pivots below this fraction of the largest k(x, x) count as rounding errors
 
 
 class SequenceProcess:
@@ -57,9 +57,7 @@ class SequenceProcess:
         if not 0.0 < factor < np.inf:
             raise InputError(f"factor must be a finite number greater than 0, got {factor!r}")
         if isinstance(kernel, str) and kernel == "precomputed":
-            raise InputError(
-                "SequenceProcess needs the kernel itself, not a Gram matrix: it must score new positions too"
-            )
+            raise InputError("SequenceProcess needs a kernel, not a Gram matrix, because it also scores new positions")
         self.function, self.factor = KernelFunction(kernel, kernel_params), float(factor)
         blocks = [_positions(x, i) for i, x in enumerate(examples)]
         if not blocks:

@@ -1,9 +1,9 @@
-"""The Gram matrix K: given whole, or computed column by column and kept within a memory bound."""
+"""The Gram matrix K: given as a whole, or computed column by column and cached within a memory limit."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,12 +15,15 @@ from fenchel.data.row_blocks import slices
 from fenchel.errors import InputError
 from fenchel.kernel_methods.kernel_function import KernelFunction
 
+if TYPE_CHECKING:
+    from fenchel.data.types import MatrixLike
+
 BLOCK = 256  # rows computed together
-SMALL = 1000  # rows up to which a given matrix is factored to see whether it is positive semi-definite
+SMALL = 1000  # up to so many rows, a given matrix is factored to check that it is positive semidefinite
 
 
 class Gram:
-    """K_ij = k(x_i, x_j). Columns are computed when asked for; the least recently used ones give way.
+    """K_ij = k(x_i, x_j). Columns are computed on demand; the least recently used ones are evicted.
 
     >>> import numpy as np
     >>> gram = Gram(np.array([[0.0], [1.0], [3.0]]), KernelFunction("linear"))
@@ -29,7 +32,7 @@ class Gram:
     array([0., 3., 9.])
     """
 
-    def __init__(self, X: Any, function: KernelFunction, megabytes: float = 200.0):
+    def __init__(self, X: MatrixLike, function: KernelFunction, megabytes: float = 200.0):
         if not megabytes > 0.0:
             raise InputError(f"cache_size must be a number of megabytes greater than 0, got {megabytes!r}")
         self.X, self.function = accept_matrix(X)[0], function
@@ -59,7 +62,7 @@ class Gram:
         """A slot for column i."""
         if len(self.slot) < self.capacity:
             at = len(self.slot)
-            if at == self.store.shape[0]:  # memory is taken as it is needed
+            if at == self.store.shape[0]:  # memory is allocated as needed
                 grown = np.empty((min(self.capacity, max(2 * at, BLOCK)), self.n))
                 grown[:at] = self.store
                 self.store = grown
@@ -69,17 +72,15 @@ class Gram:
         return at
 
     def rows(self, start: int, stop: int, columns: np.ndarray) -> np.ndarray:
-        """K[start:stop, columns], computed afresh."""
+        """K[start:stop, columns], recomputed."""
         return self.function(self.X[start:stop], self.X[columns])
 
 
 class GivenGram:
     """A Gram matrix that the user computed."""
 
-    def __init__(self, K: Any, name: str = "X"):
-        if sp.issparse(K):
-            K = K.toarray()
-        K = accept_matrix(K, name)[0]
+    def __init__(self, K: MatrixLike, name: str = "X"):
+        K = accept_matrix(K.toarray() if isinstance(K, (sp.sparray, sp.spmatrix)) else K, name)[0]
         if K.shape[0] != K.shape[1]:
             raise InputError(f"{name} must be a square Gram matrix with kernel='precomputed', got shape {K.shape}")
         precision = float(np.finfo(K.dtype).eps)
@@ -119,7 +120,9 @@ def require_positive(K: np.ndarray, diagonal: np.ndarray, precision: float, name
             i, j = np.unravel_index(int(apart.argmax()), apart.shape)
             a, b = rows[i, j], K[j, start + i]
             where = f"entry ({start + i}, {j}) is {a:.6g}, entry ({j}, {start + i}) is {b:.6g}"
-            raise InputError(f"the Gram matrix {name} is not symmetric: {where}. Pass (K + K.T) / 2 if that is meant.")
+            raise InputError(
+                f"the Gram matrix {name} is not symmetric: {where}. Pass (K + K.T) / 2 if the difference is rounding."
+            )
         bound = np.sqrt(diagonal[start : start + BLOCK, None] * diagonal) + slack
         if (np.abs(rows) > (1.0 + 1e-8) * bound).any():
             i, j = np.argwhere(np.abs(rows) > (1.0 + 1e-8) * bound)[0]

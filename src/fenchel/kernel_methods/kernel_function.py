@@ -1,14 +1,17 @@
-"""What a kernel may be: a name of scikit-learn's pairwise kernels, a callable, or "precomputed"."""
+"""Kernel functions: a name of scikit-learn's pairwise kernels, a callable, or "precomputed"."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
+from fenchel.data.types import Matrix
 from fenchel.errors import InputError, UnknownNameError
+
+Kernel: TypeAlias = str | Callable[..., Any]
 
 
 class KernelFunction:
@@ -22,7 +25,7 @@ class KernelFunction:
            [1.]])
     """
 
-    def __init__(self, kernel: str | Callable[..., Any] = "rbf", params: Mapping[str, Any] | None = None):
+    def __init__(self, kernel: Kernel = "rbf", params: Mapping[str, Any] | None = None):
         self.kernel, self.params = kernel, dict(params or {})
         if callable(kernel):
             return
@@ -35,7 +38,7 @@ class KernelFunction:
             known = ", ".join(sorted(KERNEL_PARAMS[kernel])) or "none"
             raise InputError(f"kernel {kernel!r} has no parameter {unknown[0]!r}; its parameters: {known}")
 
-    def __call__(self, A: Any, B: Any) -> np.ndarray:
+    def __call__(self, A: Matrix, B: Matrix) -> np.ndarray:
         if callable(self.kernel):
             values = self.kernel(A, B, **self.params)
         else:

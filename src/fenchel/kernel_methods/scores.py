@@ -1,18 +1,26 @@
-"""Scores of new rows from the rows that carry weight: one place, so that estimators and models agree to the last bit."""
+"""Scores of new rows from the rows with nonzero coefficients, shared by estimators and models (bit-identical results)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from fenchel.kernel_methods.kernel_function import KernelFunction
+from fenchel.kernel_methods.kernel_function import Kernel, KernelFunction
+
+if TYPE_CHECKING:
+    from fenchel.data.types import Matrix
 
 
 def kernel_scores(
-    kernel: Any, params: Mapping[str, Any], X: Any, vectors: Any, support: np.ndarray, coef: np.ndarray, intercept: Any
+    kernel: Kernel,
+    params: Mapping[str, Any],
+    X: Matrix,
+    vectors: Matrix | None,
+    support: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray | float,
 ) -> np.ndarray:
     """sum_j coef_j k(x_j, x) + intercept over the rows j in `support`: (n,), or (n, k) if coef is (k, rows).
 
@@ -23,7 +31,7 @@ def kernel_scores(
     array([ 6.5, 18.5])
     """
     if isinstance(kernel, str) and kernel == "precomputed":
-        K = (X.toarray() if sp.issparse(X) else X)[:, support]
+        K = (X if isinstance(X, np.ndarray) else X.toarray())[:, support]
     elif support.size and X.shape[0]:
         K = KernelFunction(kernel, params)(X, vectors)
     else:

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fenchel.solvers.tuning import Tuning
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Tuning):
     """Fields in the order: working sets, steps on one of them, shrinking, rounding."""
 
     # A working set has this many rows if the loss is smooth, when each step is expensive.
-    smooth_set_rows: int = 128
+    smooth_set_rows = 128
     # A working set has this many rows if the loss is nonsmooth, when steps are inexpensive.
-    nonsmooth_set_rows: int = 1024
+    nonsmooth_set_rows = 1024
 
     # The working set is left when its best gain has fallen to this fraction of the first one.
-    min_gain_ratio: float = 0.03
+    min_gain_ratio = 0.03
     # At most this many steps per row of the working set are taken.
-    max_steps_per_row: int = 10
-    # A working set with every violating row is left at this fraction: there is no other row to turn to.
-    min_complete_gain_ratio: float = 1e-14
+    max_steps_per_row = 10
+    # A working set that contains every violating row is left at this fraction: no other row can be chosen.
+    min_complete_gain_ratio = 1e-14
     # Such a set may take this many steps per row ...
-    max_complete_steps_per_row: int = 500
+    max_complete_steps_per_row = 500
     # ... as long as steps times rows, which is the work, are at most this number.
-    max_complete_work: float = 2e6
+    max_complete_work = 2e6
 
     # All rows are checked, and P and D evaluated, once in this many working sets.
-    sets_per_evaluation: int = 8
+    sets_per_evaluation = 8
     # A row without a violation in this many successive working sets is shrunk until all rows are checked again.
-    max_idle_sets: int = 3
+    max_idle_sets = 3
 
     # All scores are recomputed after this many working sets, to remove the rounding errors of updates.
-    sets_per_score_refresh: int = 1000
+    sets_per_score_refresh = 1000
     # K counts as indefinite if c'Kc / 2 is below minus this fraction of sum |c_i (Kc)_i|: rounding alone is smaller.
-    indefinite_ratio: float = 1e-8
+    indefinite_ratio = 1e-8
 
 
 SETTINGS = Settings()

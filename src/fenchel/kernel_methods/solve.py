@@ -1,9 +1,9 @@
-"""`fenchel.solve` and `fenchel.certify` under names of their own, for kernel problems alone."""
+"""Variants of `fenchel.solve` and `fenchel.certify` for kernel problems."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.certificates.scalar import certify
 from fenchel.data.accept import accept_vector
@@ -13,6 +13,9 @@ from fenchel.kernel_methods.problem import KernelProblem
 from fenchel.result import Certificate, Result
 from fenchel.solving.solve import solve
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 def solve_kernel(
     problem: KernelProblem,
@@ -20,7 +23,7 @@ def solve_kernel(
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callable[[Any], Any] | None = None,
-    start: Any = None,
+    start: ArrayLike | Result | tuple | None = None,
     solver: KernelAscent | None = None,
 ) -> Result:
     """Solve a kernel problem to a certified relative gap; arguments and Result as in `fenchel.solve`.
@@ -42,7 +45,9 @@ def solve_kernel(
     return solve(problem, "auto" if solver is None else solver, tol, max_iter, max_time, callback, start)
 
 
-def certify_kernel(problem: KernelProblem, coef: Any, intercept: float = 0.0, dual_point: Any = None) -> Certificate:
+def certify_kernel(
+    problem: KernelProblem, coef: ArrayLike, intercept: float = 0.0, dual_point: Any = None
+) -> Certificate:
     """How far f = sum_j coef_j k(x_j, .) + intercept is from the optimum, at most: `fenchel.certify`.
 
     Without a dual point, u = -alpha c / p is used, the dual point that belongs to c, clipped into its domain, or the slopes at

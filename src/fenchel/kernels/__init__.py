@@ -1,1 +1,4 @@
-"""All compiled loops of the solvers: no class, no input or output, no stop test. They work on one block of rows."""
+"""The compiled loops that several solvers share. They work on one block of rows, without input, output or stopping tests.
+
+May import data, losses and mirror maps; loops that only one solver needs are in the folder of that solver.
+"""

@@ -18,6 +18,7 @@ from fenchel.data.row_blocks import MAX_CALL_VALUES
 from fenchel.data.rows import axpy
 from fenchel.losses.protocol import conjugate, dual_step, quick_dual_step, slope, value
 from fenchel.mirror_maps.coordinatewise import row_score
+from fenchel.mirror_maps.kinds import MirrorMap
 
 if TYPE_CHECKING:
     from fenchel.data.types import Rows
@@ -146,7 +147,7 @@ def dual_phase(
     return b, centre, steps
 
 
-def phase(loss: Loss, transfer: Any, rows: Rows, *arguments: Any) -> tuple[float, float, int]:
+def phase(loss: Loss, transfer: MirrorMap, rows: Rows, *arguments: Any) -> tuple[float, float, int]:
     """`dual_phase`; with many rows it runs sweep by sweep, so that it can be interrupted."""
     return (dual_phase if size(rows) <= MAX_CALL_VALUES else dual_phase.in_steps)(loss, transfer, rows, *arguments)
 

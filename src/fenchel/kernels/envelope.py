@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel.compile.dispatch import helper
 from fenchel.compile.kernel import kernel
-from fenchel.losses.protocol import dual_step, local_model, slope, value
+from fenchel.losses.protocol import dual_domain, dual_step, local_model, slope, value
 
 MAX_CURVATURE = 1e12  # larger curvatures are truncated
 PROBE = 1e-3  # the difference quotients of u are taken over this width, in units of gamma
@@ -119,3 +119,15 @@ def curved_within(loss, y, p, z, u, reach, out):
     for i in range(z.size):
         flat = slope(loss, z[i] - reach, y[i]) == u[i] and slope(loss, z[i] + reach, y[i]) == u[i]
         out[i] = p[i] > 0.0 and not flat
+
+
+@kernel
+def domain_excess(loss, y, p, u, t, share):
+    """sum p times the distance of u - share t / p from the domain of loss*, over the rows with curvature."""
+    total = 0.0
+    for i in range(y.size):
+        if t[i] > 0.0 and p[i] > 0.0:
+            low, high = dual_domain(loss, y[i])
+            moved = u[i] - share * (t[i] / p[i])
+            total += p[i] * max(low - moved, moved - high, 0.0)
+    return total

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fenchel import deadline
 from fenchel.compile.kernel import kernel
 from fenchel.data.dense import Dense
 from fenchel.data.rows import add_outer, row_column, row_entry, row_span
@@ -46,6 +47,7 @@ def wide_gram(X: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
     few = used.size < DENSE_SHARE * weights.size
     root, buffer = np.sqrt(weights), np.empty((min(CHUNK, weights.size), X.shape[1]))
     for k in range(0, used.size if few else weights.size, CHUNK):
+        deadline.check()
         at = used[k : k + CHUNK] if few else slice(k, k + CHUNK)
         part = X[at]
         scaled = np.multiply(part, root[at][:, None], out=buffer[: part.shape[0]])

@@ -45,17 +45,18 @@ def proximal_rows(loss, y, p, gamma, centre, u, s, z, rate):
 
 
 @kernel(fastmath=True)
-def proximal_along(loss, y, p, offset, gamma, centre, u, du, t):
-    """(the sum of the rows' parts at u + t du, its first derivative in t, minus its second)."""
-    total, first, second = 0.0, 0.0, 0.0
+def proximal_along(loss, y, p, offset, gamma, sigma, centre, u0, u, du, t):
+    """(the sum of the rows' parts at u + t du, less sigma/2 sum p (u + t du - u0)^2, and its derivative in t)."""
+    total, slope = 0.0, 0.0
     for i in range(np.uint64(y.size)):
         if p[i] > 0.0:
             at = u[i] + t * du[i]
-            s, z, rate = proximal_row(loss, at, centre[i], gamma, y[i])
-            total += p[i] * (value(loss, z, y[i]) - at * (z - offset[i]) + 0.5 * gamma * (s - at) * (s - at))
-            first -= p[i] * du[i] * (z - offset[i])
-            second += p[i] * du[i] * du[i] * rate
-    return total, first, second * gamma
+            s, turn = dual_step(loss, at, centre[i], gamma, y[i]), at - u0[i]
+            z = centre[i] - gamma * (s - at)
+            rest = 0.5 * gamma * (s - at) * (s - at) - 0.5 * sigma * turn * turn
+            total += p[i] * (value(loss, z, y[i]) - at * (z - offset[i]) + rest)
+            slope -= p[i] * du[i] * (z - offset[i] + sigma * turn)
+    return total, slope
 
 
 @kernel(fastmath=True)

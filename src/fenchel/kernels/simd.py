@@ -33,6 +33,8 @@ class VectorKernel(Kernel):
         from numba.core.errors import TypingError
         from numba.extending import intrinsic
 
+        from fenchel.compile.private_linkage import BaselineCompiler
+
         build = self.build
 
         @intrinsic
@@ -50,7 +52,7 @@ class VectorKernel(Kernel):
             emit(scale, values, columns, W, z)
 
         run.__name__ = run.__qualname__ = f"run_{self.py_func.__name__}"  # the names in the disk cache must differ
-        return njit(**dispatch.JIT, forceinline=True)(run)
+        return njit(pipeline_class=BaselineCompiler, **dispatch.JIT, forceinline=True)(run)
 
 
 def vector_kernel(build: Callable) -> Callable[[Callable], VectorKernel]:

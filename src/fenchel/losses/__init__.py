@@ -1,6 +1,6 @@
 """Scalar losses loss(z, y), convex in the raw score z. One per file; `fenchel.losses.protocol` defines the interface.
 
-A loss of your own needs only `value` and `slope`:
+A custom loss needs only `value` and `slope`:
 
 >>> from typing import NamedTuple
 >>> class LogCosh(NamedTuple):
@@ -100,7 +100,7 @@ def smoothness(loss: Loss, targets: Iterable[float] = (-1.0, 1.0)) -> float | No
     return math.inf if is_differentiable(loss, targets) else None
 
 
-def parameters(loss: Any) -> dict[str, Any]:
+def parameters(loss: Loss) -> dict[str, Any]:
     """The loss as plain data, for model files: {"name": ..., fields}. Only built-in losses can be written."""
     return LOSSES.parameters(loss)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.targets import is_anything
+from fenchel.losses.targets import for_numbers
 
 
+@for_numbers
 class Absolute(NamedTuple):
     """|z - y|
 
@@ -18,10 +19,6 @@ class Absolute(NamedTuple):
     """
 
     tex = r"\lvert z - y \rvert"
-    valid_target = staticmethod(is_anything)
-    target_rule = "any finite number"
-    task = "regression"
-    nonnegative = True
 
     def value(self, z, y):
         return abs(z - y)

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from fenchel.losses.special import power, power_slope
-from fenchel.losses.targets import is_anything, require
+from fenchel.losses.targets import for_numbers, require
 
 
 class _Tube(NamedTuple):
@@ -34,6 +34,7 @@ class _Tube(NamedTuple):
         return None
 
 
+@for_numbers
 class EpsilonInsensitive(NamedTuple):
     """max(0, |z - y| - epsilon)^p / p, p >= 1
 
@@ -46,11 +47,6 @@ class EpsilonInsensitive(NamedTuple):
     tex = r"\frac{1}{p} \max(0,\, \lvert z - y \rvert - \epsilon)^p"
     epsilon: float = 0.1
     p: float = 1.0
-
-    valid_target = staticmethod(is_anything)
-    target_rule = "any finite number"
-    task = "regression"
-    nonnegative = True
 
     def in_kernels(self):
         return _Tube(self.epsilon) if self.p == 1.0 else self

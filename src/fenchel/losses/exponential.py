@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from fenchel.losses.branchless import exp
 from fenchel.losses.special import entropy_term, wright_omega
-from fenchel.losses.targets import is_sign
+from fenchel.losses.targets import for_signs
 
 
+@for_signs
 class Exponential(NamedTuple):
     """exp(-y z), y in {-1, +1}
 
@@ -21,10 +22,6 @@ class Exponential(NamedTuple):
 
     tex = r"\exp(-y z)"
     tex_where = "y = ±1"
-    valid_target = staticmethod(is_sign)
-    target_rule = "-1 or +1"
-    task = "binary"
-    nonnegative = True
     grows_exponentially = True
 
     def value(self, z, y):

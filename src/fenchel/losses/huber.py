@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.targets import is_anything, require
+from fenchel.losses.targets import for_numbers, require
 
 
+@for_numbers
 class Huber(NamedTuple):
     """r^2 / 2 for |r| <= delta, delta |r| - delta^2 / 2 beyond; r = z - y
 
@@ -19,11 +20,6 @@ class Huber(NamedTuple):
 
     tex = r"\min_x \frac{1}{2}(z - y - x)^2 + \delta \lvert x \rvert"
     delta: float = 1.0
-
-    valid_target = staticmethod(is_anything)
-    target_rule = "any finite number"
-    task = "regression"
-    nonnegative = True
 
     def parameters_ok(self):
         require(0.0 < self.delta < math.inf, "delta", "greater than 0", self.delta)

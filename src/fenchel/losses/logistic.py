@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fenchel.compile.dispatch import helper
 from fenchel.losses.branchless import exp, log, log1p
 from fenchel.losses.special import wright_omega
-from fenchel.losses.targets import is_sign
+from fenchel.losses.targets import for_signs
 
 # The largest Newton step that is replaced by a final step of higher order: the result is then exact up to rounding, or up to a
 # few percent.
@@ -63,6 +63,7 @@ def step_within(near, u, z, q, y):
     return -y * (1.0 - s if reflected else s)
 
 
+@for_signs
 class Logistic(NamedTuple):
     """log(1 + exp(-y z)), y in {-1, +1}
 
@@ -74,11 +75,7 @@ class Logistic(NamedTuple):
 
     tex = r"\log(1 + \exp(-y z))"
     tex_where = "y = ±1"
-    valid_target = staticmethod(is_sign)
-    target_rule = "-1 or +1"
-    task = "binary"
     response = "sigmoid"
-    nonnegative = True
 
     def value(self, z, y):
         m = y * z

@@ -6,9 +6,10 @@ import math
 from typing import NamedTuple
 
 from fenchel.losses.special import power, power_slope
-from fenchel.losses.targets import is_sign, require
+from fenchel.losses.targets import for_signs, require
 
 
+@for_signs
 class PowerHinge(NamedTuple):
     """max(0, 1 - y z)^p / p, y in {-1, +1}, p > 1
 
@@ -21,11 +22,6 @@ class PowerHinge(NamedTuple):
     tex = r"\frac{1}{p} \max(0,\, 1 - y z)^p"
     tex_where = "y = ±1"
     p: float = 1.5
-
-    valid_target = staticmethod(is_sign)
-    target_rule = "-1 or +1"
-    task = "binary"
-    nonnegative = True
 
     def parameters_ok(self):
         require(1.0 < self.p < math.inf, "p", "greater than 1 (use Hinge for 1)", self.p)

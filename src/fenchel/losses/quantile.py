@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.targets import is_anything, require
+from fenchel.losses.targets import for_numbers, require
 
 
+@for_numbers
 class Quantile(NamedTuple):
     """max(tau (y - z), (1 - tau) (z - y)): predicts the tau-quantile
 
@@ -20,11 +21,6 @@ class Quantile(NamedTuple):
     tex = r"\max(\tau (y - z),\, (1 - \tau)(z - y))"
     tex_where = "the τ-quantile"
     tau: float = 0.5
-
-    valid_target = staticmethod(is_anything)
-    target_rule = "any finite number"
-    task = "regression"
-    nonnegative = True
 
     def parameters_ok(self):
         require(0.0 < self.tau < 1.0, "tau", "strictly between 0 and 1", self.tau)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.targets import is_sign, require
+from fenchel.losses.targets import for_signs, require
 
 
+@for_signs
 class SmoothedHinge(NamedTuple):
     """0 if m <= 0, m^2 / (2 gamma) if m <= gamma, m - gamma/2 beyond; m = 1 - y z, y in {-1, +1}
 
@@ -20,11 +21,6 @@ class SmoothedHinge(NamedTuple):
     tex = r"\min_x \max(0,\, 1 - y x) + \frac{1}{2\gamma}(x - z)^2"
     tex_where = "y = ±1"
     gamma: float = 1.0
-
-    valid_target = staticmethod(is_sign)
-    target_rule = "-1 or +1"
-    task = "binary"
-    nonnegative = True
 
     def parameters_ok(self):
         require(0.0 < self.gamma < math.inf, "gamma", "greater than 0", self.gamma)

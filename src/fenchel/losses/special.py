@@ -55,8 +55,14 @@ def power_slope(r, q, p):
     """h^(p - 1) for the root h in [0, r] of h + q h^(p - 1) = r, with r > 0, q > 0, p > 1.
 
     The larger of the two terms is between r/2 and r, which brackets h within a factor. The left side is convex for p >= 2 and
-    concave below, so Newton's steps are monotone from the right end of the bracket, or from the left one.
+    concave below, so Newton's steps are monotone from the right end of the bracket, or from the left one. For p = 3/2 and
+    p = 3 the equation is quadratic.
     """
+    if p == 1.5:
+        return 2.0 * r / (q + math.hypot(q, 2.0 * math.sqrt(r)))
+    if p == 3.0:
+        h = 2.0 * r / (1.0 + math.hypot(1.0, 2.0 * math.sqrt(q) * math.sqrt(r)))
+        return h * h
     low, high = 0.5 * min(r, power(0.5 * r / q, 1.0 / (p - 1.0))), min(r, 2.0 * power(r / q, 1.0 / (p - 1.0)))
     h = high if p >= 2.0 else low
     for _ in range(200):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.targets import is_anything
+from fenchel.losses.targets import for_numbers
 
 
+@for_numbers
 class Squared(NamedTuple):
     """(z - y)^2 / 2
 
@@ -18,10 +19,6 @@ class Squared(NamedTuple):
     """
 
     tex = r"\frac{1}{2}(z - y)^2"
-    valid_target = staticmethod(is_anything)
-    target_rule = "any finite number"
-    task = "regression"
-    nonnegative = True
 
     def value(self, z, y):
         return 0.5 * (z - y) * (z - y)

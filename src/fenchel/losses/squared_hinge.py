@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fenchel.losses.targets import is_sign, require
+from fenchel.losses.targets import for_signs, require
 
 
+@for_signs
 class SquaredHinge(NamedTuple):
     """max(0, margin - y z)^2 / 2, y in {-1, +1}
 
@@ -20,11 +21,6 @@ class SquaredHinge(NamedTuple):
     tex = r"\frac{1}{2} \max(0,\, \rho - y z)^2"
     tex_where = "y = ±1, ρ the margin"
     margin: float = 1.0
-
-    valid_target = staticmethod(is_sign)
-    target_rule = "-1 or +1"
-    task = "binary"
-    nonnegative = True
 
     def parameters_ok(self):
         require(0.0 <= self.margin < math.inf, "margin", "at least 0 and finite", self.margin)

@@ -7,25 +7,22 @@ all scores of a row, into the prediction: "identity", "exp", or, for probabiliti
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from fenchel.losses.protocol import Loss
 
 PROBES = np.array([-1.0, 1.0, 0.0, 0.5, 2.0])  # targets that distinguish a loss for signs from one for numbers
 SIGNS_ALONE = np.array([True, True, False, False, False])
 
 
-def innermost(loss: Loss) -> Any:
+def innermost(loss: Any) -> Any:
     """The loss inside any number of Moreau envelopes."""
     while hasattr(loss, "loss"):
         loss = loss.loss
     return loss
 
 
-def task_of(loss: Loss) -> str:
+def task_of(loss: Any) -> str:
     """The task of a loss, or of the loss inside Moreau envelopes. For a custom loss that does not declare it, the task follows
     from its interface: several scores mean classes, and targets that can only be -1 or +1 mean two classes.
 
@@ -43,7 +40,7 @@ def task_of(loss: Loss) -> str:
     return "binary" if np.array_equal(allowed, SIGNS_ALONE) else "regression"
 
 
-def response_of(loss: Loss) -> str:
+def response_of(loss: object) -> str:
     """What a score predicts. The scores of a Moreau envelope are not probabilities, so its response is "identity".
 
     >>> from fenchel.losses import Hinge, Logistic, Poisson

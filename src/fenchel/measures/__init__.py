@@ -1,6 +1,6 @@
-"""Losses of all the scores of a set at once, or of each query: `ROCArea()`, `FBeta(2.0)`, `NDCG(10)`, ...
+"""Measures: losses of all scores of a set, or of the scores of each query: `ROCArea()`, `FBeta(2.0)`, `NDCG(10)`, ...
 
-`fenchel.measures.protocol` says what a measure is.
+`fenchel.measures.protocol` defines the interface. May import `data` and `compile`.
 
 >>> import numpy as np
 >>> measure, y, z = ROCArea(), np.array([1, -1, 1, -1]), np.array([2.0, 0.5, 0.0, -2.0])
@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from fenchel.measures.area_pairs import AreaPairs as AreaPairs
 from fenchel.measures.break_even import BreakEven as BreakEven
@@ -50,7 +50,7 @@ __all__ = public_names(
 )
 
 
-def is_measure(loss: Any) -> bool:
+def is_measure(loss: object) -> TypeGuard[Measure]:
     """True for a name or an object of this package.
 
     >>> is_measure("ndcg"), is_measure("hinge"), is_measure(ROCArea())
@@ -60,7 +60,7 @@ def is_measure(loss: Any) -> bool:
 
 
 def make(spec: str | Measure) -> Measure:
-    """The measure that `spec` names, with default parameters, or `spec` itself when it is one.
+    """A measure from a name, with default parameters, or the given measure itself.
 
     >>> make("f_beta")
     FBeta(beta=1.0, scale=None)

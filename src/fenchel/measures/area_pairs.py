@@ -1,4 +1,4 @@
-"""All pairs of different targets, each counting alike."""
+"""All pairs of different targets, with equal weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AreaPairs(PairMeasure):
     """1/M sum over pairs y_i > y_j of φ(z_i - z_j),   M the number of such pairs
 
     With two different targets this is a loss for the ROC area (`ROCArea` with margin 1, if φ is the hinge), with more for the
-    concordance of scores and targets. With groups, the mean over queries. `PairMeasure` says what φ may be.
+    concordance of scores and targets. With groups, the mean over queries. `PairMeasure` lists the choices for φ.
 
     >>> AreaPairs().evaluate([2.0, 0.5, 0.0], [1, -1, 1])
     (0.5625, array([ 0.  ,  0.75, -0.75]))

@@ -16,7 +16,7 @@ from fenchel.measures.queries import Queries
 
 
 class AssignedRanking(NamedTuple):
-    """Per place of queries.rows: gain b and reference c̄; per rank: discount a and score weight c."""
+    """For each entry of queries.rows: gain b and reference c̄; for each rank: discount a and score weight c."""
 
     queries: Queries
     gain: NDArray[np.float64]
@@ -62,9 +62,9 @@ def worst_ranking(scores: Any, gain: Any, a: Any, c: Any) -> Any:
 
 @kernel
 def interleave(relevant, rest, high, low, a, c):
-    """Which ranks go to the relevant documents: both lists are in descending order, and stay so in the worst ranking.
+    """The ranks of the relevant documents: both lists are in descending order, also within the worst ranking.
 
-    best[s] is the most that the first r relevant and s other documents can bring on the first r + s ranks. With one
+    best[s] is the largest value of the first r relevant and s other documents on the first r + s ranks. With one
     relevant document this enumerates its rank.
     """
     R, S = relevant.size, rest.size

@@ -13,8 +13,8 @@ from fenchel.measures.top_k import Counts, TopKMeasure
 class BreakEven(TopKMeasure):
     """max over y' with n₊ positives of 1 - a(y')/n₊ + scale sum_i (y'_i - y_i) z_i;   bounds 1 - break-even point
 
-    Precision@k with k = n₊, the number of positives, where precision and recall are equal; in `TopKMeasure` is the scale. With
-    groups, the average over queries.
+    Precision@k with k = n₊, the number of positives, where precision and recall are equal; `TopKMeasure` defines the scale.
+    With groups, the average over queries.
 
     >>> BreakEven().evaluate([0.5, 1.0, 0.0], [1, -1, 1])
     (1.0, array([ 0. ,  0.5, -0.5]))

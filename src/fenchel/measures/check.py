@@ -1,5 +1,5 @@
-"""The defining inequalities of a measure, tried at many scores: for the author of one, and for a `Problem` with a measure
-that is not Fenchel's own."""
+"""Check the defining inequalities of a measure at many scores: for the author of a measure, and for every `Problem` with a
+custom measure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.compile.dispatch import is_ours
-from fenchel.errors import InputError
+from fenchel.errors import InputError, refuse_first
 from fenchel.measures.protocol import Measure, Vector
+from fenchel.measures.queries import NothingToRank
 
 TARGETS = [1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0]
-MOST_ROWS = 500  # of a problem's own that are tried
-UNEVEN = 1e-9  # of the sizes of the numbers, by which a value may lie below a tangent
+MOST_ROWS = 500  # rows of a problem with which a custom measure is checked
+MOST_QUERIES = 4  # queries that are each compared with all others
+UNEVEN = 1e-9  # relative tolerance by which a value may lie below a tangent
 EPS = float(np.finfo(float).eps)
 _SOUND: set[Any] = set()
 
@@ -30,7 +32,7 @@ class Tangent(NamedTuple):
 
 
 def tangent(measure: Measure, z: Vector, prepared: object) -> Tangent:
-    """The measure at z; scores and `out` are the measure's to write on."""
+    """The measure at z; it may overwrite copies of the scores and `out`."""
     slope = np.full(z.size, np.nan)
     return Tangent(z, float(measure.value_and_slope(z.copy(), prepared, slope)), slope)
 
@@ -55,7 +57,7 @@ def first_below(tangents: list[Tangent]) -> tuple[int, int] | None:
 
 
 def around(z: Vector, rng: np.random.Generator) -> Iterator[Vector]:
-    """Scores at distances of all sizes from z: along lines, in single rows, all together."""
+    """Scores at many distances from z: along lines, in single rows, in all rows."""
     size = 1.0 + float(np.abs(z).max())
     directions = [rng.standard_normal(z.size), -z / size, np.ones(z.size), np.eye(z.size)[int(rng.integers(z.size))]]
     for direction in directions:
@@ -66,7 +68,8 @@ def check(measure: Measure, y: ArrayLike | None = None, groups: ArrayLike | None
     """Raise InputError naming what is wrong with a measure for these targets; return None if nothing is.
 
     Checked: `value_and_slope` returns a number, the same each time, and sets all of `out`; no value lies below a tangent, for
-    scores of sizes from 1e-3 to 1e4; `nonnegative` and `shift_invariant` are true where they are set.
+    scores of sizes from 1e-3 to 1e4; `nonnegative` and `shift_invariant` are true where they are set; with `groups`, value and
+    slope are the means, weighted by `mass`, of those of two parts of the queries.
 
     >>> class Wrong(Measure):
     ...     def prepare(self, y, groups=None, weights=None): return None
@@ -79,21 +82,16 @@ def check(measure: Measure, y: ArrayLike | None = None, groups: ArrayLike | None
     """
     y = np.asarray(TARGETS if y is None else y, dtype=np.float64)
     if groups is None and measure.needs_groups:
-        groups = np.arange(y.size) // 4
+        groups = np.sqrt(4 + np.arange(y.size)).astype(int)  # of 5, 7, ... rows: unequal, so that `mass` can be checked
     prepared = measure.prepare(y, groups)
-    try:
-        with np.errstate(all="ignore"):
-            fault = next(_faults(measure, y, prepared), None)
-    except InputError:
-        raise
-    except Exception as error:
-        fault = f"value_and_slope raised {type(error).__name__}: {error}"
-    if fault is not None:
-        raise InputError(f"{type(measure).__name__} is not a valid measure: {fault}")
+    with np.errstate(all="ignore"):
+        refuse_first(_faults(measure, y, prepared), measure, "a valid measure", "value_and_slope")
+        if groups is not None and (is_ours(type(measure)) or "mass" in vars(type(measure))):
+            refuse_first(_mass_faults(measure, y, np.asarray(groups), prepared), measure, "a valid measure", "mass")
 
 
 def check_foreign(measure: Measure, y: np.ndarray, groups: np.ndarray | None) -> None:
-    """`check` with some of a problem's rows, once for a class, its parameters and the targets; nothing for Fenchel's own.
+    """`check` with some rows of a problem, once per class, parameters and targets; built-in measures are not checked.
 
     >>> from fenchel.measures import ROCArea
     >>> check_foreign(ROCArea(), np.array([1.0, -1.0]), None)  # nothing to do
@@ -110,7 +108,7 @@ def check_foreign(measure: Measure, y: np.ndarray, groups: np.ndarray | None) ->
     if key not in _SOUND:
         try:
             measure.prepare(*parts)
-        except InputError:  # not defined for some of the rows only
+        except InputError:  # the measure is not defined for these rows alone
             parts = y, groups
         check(measure, *parts)
         _SOUND.add(key)
@@ -162,3 +160,39 @@ def _faults(measure: Measure, y: np.ndarray, prepared: object) -> Iterator[str]:
         a, b = (tangent(measure, z + shift, prepared).value for shift in (0.0, 1.5))
         if abs(a - b) > 1e-6 * (1.0 + abs(a)):
             yield f"shift_invariant is set, but adding 1.5 to all scores changes the value from {a:.6g} to {b:.6g}"
+
+
+def _mass_faults(measure: Measure, y: np.ndarray, groups: np.ndarray, prepared: object) -> Iterator[str]:
+    """What is wrong with `mass`: each half of the queries, and each of the first few against the others, must add up to all."""
+    whole = measure.mass(prepared)
+    if whole is None:
+        return
+    if not isinstance(whole, (int, float, np.number)) or not 0.0 < whole < math.inf:
+        yield f"mass must be a positive number or None, got {whole!r}"
+        return
+    rng, number = np.random.default_rng(1), np.unique(groups, return_inverse=True)[1]
+    last = int(number.max())
+    for first in [number == q for q in range(min(last, MOST_QUERIES))] + [number <= last // 2]:
+        if first.all():
+            continue
+        z = rng.standard_normal(y.size)
+        total, value, slope = 0.0, 0.0, np.zeros(y.size)
+        for rows in (first, ~first):
+            try:
+                part = measure.prepare(y[rows], groups[rows])
+            except NothingToRank:
+                continue
+            mass, at = float(measure.mass(part) or 0.0), tangent(measure, z[rows], part)
+            if mass:  # of a mass of 0, nothing counts
+                total, value, slope[rows] = total + mass, value + mass * at.value / whole, mass * at.slope / whole
+        if not abs(total - whole) <= UNEVEN * whole:
+            yield f"mass is {whole:.6g}, but those of two parts of the queries add up to {total:.6g}"
+            return
+        found = tangent(measure, z, prepared)
+        size = 1e-8 * (1.0 + abs(found.value) + float(np.abs(found.slope) @ np.abs(z)))
+        if not (abs(value - found.value) <= size and np.abs(slope - found.slope).max() <= size):
+            yield (
+                f"the value is no mean over queries with the weights of mass: two parts of the queries give {value:.6g}, all "
+                f"of them {found.value:.6g}"
+            )
+            return

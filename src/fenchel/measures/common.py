@@ -18,7 +18,7 @@ def is_spoiled(z, out):
 
 @kernel
 def centre(z, rows, scores):
-    """scores = z[rows] - mean: what is left of a common offset is far below the rounding of the scores themselves."""
+    """scores = z[rows] - mean, so that a common offset does not affect rounding errors."""
     mean = 0.0
     for i in range(np.uint64(rows.size)):
         mean += z[rows[i]]

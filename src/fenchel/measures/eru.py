@@ -17,8 +17,8 @@ from fenchel.measures.ranking import RankingMeasure
 class ERU(RankingMeasure):
     """a_i = 2^((1 - i)/(half_life - 1));   b_j = max(y_j - neutral, 0);   bounds 1 - ERU of a query
 
-    The chance that a reader comes as far as rank i falls to one half at rank `half_life` > 1; `neutral` is the vote that
-    is worth nothing. In `RankingMeasure` is the loss.
+    The probability that a reader reaches rank i is one half at rank `half_life` > 1; `neutral` is a vote without utility.
+    `RankingMeasure` defines the loss.
 
     >>> value, slope = ERU(neutral=2, half_life=2).evaluate([0.0, 1.0, 0.0], [5, 3, 1], groups=[1, 1, 1])
     >>> round(value, 9), slope
@@ -40,7 +40,7 @@ class ERU(RankingMeasure):
 
     @classmethod
     def example(cls) -> ERU:
-        """One for trying things out."""
+        """An example."""
         return cls(neutral=0.5, half_life=3.0)
 
     def gains(self, y: Vector, queries: Queries) -> Vector:

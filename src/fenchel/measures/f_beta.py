@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.compile.kernel import kernel
-from fenchel.errors import InputError
 from fenchel.measures.common import is_spoiled, longest
 from fenchel.measures.order import sort_stably
 from fenchel.measures.parameters import positive
 from fenchel.measures.protocol import Measure, Vector, as_scores
-from fenchel.measures.queries import Queries, refuse_weights, signs, split
+from fenchel.measures.queries import NothingToRank, Queries, queries_in_mean, refuse_weights, signs, split
 
 
 class Labelings(NamedTuple):
@@ -65,9 +64,11 @@ class FBeta(Measure):
         kept = queries.keep((count > 0) & (count < queries.sizes))
         if not kept.first.size:
             where = f"every target is {'+1' if sign[0] else '-1'}" if groups is None else "no query has both"
-            raise InputError(f"FBeta needs targets of both classes: {where}")
+            raise NothingToRank(f"FBeta needs targets of both classes: {where}")
         scale = 0.5 / kept.sizes if self.scale is None else np.full(kept.first.size, self.scale)
         return Labelings(kept, scale, sign)
+
+    mass = queries_in_mean
 
     def value_and_slope(self, z: Vector, prepared: Labelings, out: Vector) -> float:
         """The loss (its mean over queries); out = its subgradient."""

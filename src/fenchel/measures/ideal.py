@@ -13,7 +13,7 @@ Vector = NDArray[np.float64]
 class Ideal:
     """Documents of every query in descending order of gain.
 
-    `gain` is given at the places of queries.rows, and so is what comes back.
+    `gain` and the results are in the order of queries.rows.
     """
 
     def __init__(self, queries: Queries, gain: Vector):
@@ -31,9 +31,9 @@ class Ideal:
         return self.queries.add(weight[self.rank] * self.sorted_gain)
 
     def reference(self, weight: Vector, depth: NDArray[np.int64] | None = None) -> Vector:
-        """The mean weight of the ranks of a document's ties; weights count as 0 from rank `depth` of a query on.
+        """The mean weight of the ranks of a document's ties; weights are 0 from rank `depth` of a query on.
 
-        Any fixed order of tied documents would make the loss depend on the order of the rows.
+        Means are used because any fixed order of tied documents would make the loss depend on the order of the rows.
         """
         at_rank = weight[np.minimum(self.rank, weight.size - 1)]
         if depth is not None:

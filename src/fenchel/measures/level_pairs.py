@@ -26,13 +26,15 @@ MAX_COSTS = 1 << 24  # numbers in all cost matrices: a query of 4096 different r
 
 
 class LevelPairs(NamedTuple):
-    """Per place of queries.rows: the level in its query, 0 the lowest; per query: where its square of costs begins."""
+    """Per place of queries.rows: the level in its query, 0 the lowest; per query: where its square of costs begins.
+    `mass` is the weight of all of them."""
 
     queries: Queries
     level: NDArray[np.int64]
     start: NDArray[np.int64]
     levels: NDArray[np.int64]
     cost: Vector
+    mass: float
 
 
 class Pair(NamedTuple):

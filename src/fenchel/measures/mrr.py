@@ -9,13 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.compile.kernel import kernel
-from fenchel.errors import InputError
 from fenchel.measures.common import centre, is_spoiled, longest
 from fenchel.measures.ideal import Ideal
 from fenchel.measures.order import sort_stably
 from fenchel.measures.parameters import positive
 from fenchel.measures.protocol import Measure, Vector, as_scores
-from fenchel.measures.queries import Queries, refuse_weights, require_groups, split, targets
+from fenchel.measures.queries import (
+    NothingToRank,
+    Queries,
+    queries_in_mean,
+    refuse_weights,
+    require_groups,
+    split,
+    targets,
+)
 
 
 class FirstRelevant(NamedTuple):
@@ -61,10 +68,12 @@ class MRR(Measure):
         relevant = y[queries.rows] > 0.0
         useful = queries.add(relevant.astype(np.int64)) > 0
         if not useful.any():
-            raise InputError("y has nothing to rank: no query has a relevant document (y > 0)")
+            raise NothingToRank("y has nothing to rank: no query has a relevant document (y > 0)")
         weight = np.arange(1.0, queries.sizes.max() + 1.0) ** -self.decay
         reference = Ideal(queries, relevant.astype(np.float64)).reference(weight)
         return FirstRelevant(queries.keep(useful), relevant, reference, weight)
+
+    mass = queries_in_mean
 
     def value_and_slope(self, z: Vector, prepared: FirstRelevant, out: Vector) -> float:
         """The mean over queries; out = its subgradient."""

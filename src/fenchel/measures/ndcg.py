@@ -12,15 +12,15 @@ from fenchel.measures.protocol import Vector
 from fenchel.measures.queries import Queries
 from fenchel.measures.ranking import RankingMeasure
 
-LARGEST = 1000.0  # 2^y of a million documents still can be added up
+LARGEST = 1000.0  # sums of 2^y over a million documents do not overflow
 
 
 @dataclass(frozen=True)
 class NDCG(RankingMeasure):
     """a_i = 1/log2(i + 1), 0 beyond rank k;   b_j = 2^y_j - 1, y_j >= 0;   bounds 1 - NDCG@k of a query
 
-    In `RankingMeasure` is the loss. With k the default score weights are truncated like a, so that one sort suffices; the
-    documents beyond rank k then are not told apart, which `decay=0.25` would do.
+    `RankingMeasure` defines the loss. With k, the default score weights are truncated like a, so that one sort is enough;
+    scores of documents beyond rank k then have no weight, unless decay is given, as in `decay=0.25`.
 
     >>> value, slope = NDCG().evaluate([0.5, 1.0, 0.0], [2, 1, 0], groups=[7, 7, 7])
     >>> round(value, 4), slope.round(4)
@@ -49,7 +49,7 @@ class NDCG(RankingMeasure):
 
 
 def require_gains(y: Vector) -> None:
-    """Refuse relevances whose gain 2^y - 1 is negative or too large."""
+    """Raise InputError for relevances whose gain 2^y - 1 is negative or too large."""
     fine = (y >= 0.0) & (y <= LARGEST)
     if not fine.all():
         row = int(np.argmin(fine))

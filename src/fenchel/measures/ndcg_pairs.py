@@ -1,4 +1,4 @@
-"""Pairs of documents, weighted by what their exchange costs in normalised discounted cumulative gain."""
+"""Pairs of documents, weighted by the change of the normalised discounted cumulative gain when they are exchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fenchel.measures.pairs import PairMeasure
 from fenchel.measures.parameters import rank
 from fenchel.measures.protocol import Vector
 
-ROUNDING = 1e-12  # of the first weight: mean weights of ranks that differ by less are equal
+ROUNDING = 1e-12  # mean weights of ranks that differ by less, relative to the first weight, count as equal
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class NDCGPairs(PairMeasure):
     """p_ij proportional to (b_i - b_j) (c̄_i - c̄_j),   b = 2^y - 1, y >= 0;   in `PairMeasure` is the loss
 
     c are the weights of ranks, c_r = 1/log2(r + 1) and 0 beyond rank k, and c̄_i is their mean over the ranks that documents
-    with the target y_i have in an ideal ranking. So p_ij is what an exchange of i and j costs there, ties averaged. Pairs
-    of documents that both belong beyond rank k do not count.
+    with the target y_i have in an ideal ranking. So p_ij is the loss of NDCG when i and j are exchanged there, averaged over
+    ties. Pairs of documents whose ideal ranks are both beyond k have no weight.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class NDCGPairs(PairMeasure):
         return y
 
     def pair_weights(self, levels: Levels, pair: Pair) -> Vector:
-        """The cost of an exchange."""
+        """The loss of NDCG by an exchange."""
         gain, weight = self._gains(levels), levels.rank_weights(self._positions(levels))
         falls = weight[pair.high] - weight[pair.low]
         return (gain[pair.high] - gain[pair.low]) * np.where(falls > ROUNDING * self._positions(levels)[0], falls, 0.0)
@@ -85,11 +85,11 @@ class NDCGPairs(PairMeasure):
 
 
 def accept_position_weights(values: ArrayLike) -> tuple[float, ...]:
-    """Finite weights that do not rise, at least 0, the first one positive.
+    """Finite, nonnegative, nonincreasing weights, the first one positive.
 
     >>> accept_position_weights([1.0, 2.0])
     Traceback (most recent call last):
-    fenchel.errors.InputError: position_weights must not rise, but the weight of rank 2 is above that of rank 1
+    fenchel.errors.InputError: position_weights must not increase, but the weight of rank 2 is above that of rank 1
     """
     try:
         found = np.asarray(values, dtype=np.float64)
@@ -102,6 +102,6 @@ def accept_position_weights(values: ArrayLike) -> tuple[float, ...]:
     if (rises := np.diff(found) > 0.0).any():
         place = int(np.argmax(rises)) + 2
         raise InputError(
-            f"position_weights must not rise, but the weight of rank {place} is above that of rank {place - 1}"
+            f"position_weights must not increase, but the weight of rank {place} is above that of rank {place - 1}"
         )
     return tuple(found.tolist())

@@ -1,8 +1,8 @@
 """A stable sort of scores that carries a number along with each of them, for kernels.
 
 Short runs are merge-sorted. Long ones go through six passes of a radix sort on the bits of the floats, which on a million
-scores takes a quarter of the time of the stable `np.argsort`. Both are stable, so equal scores keep the order of the rows
-and every answer can be repeated.
+scores takes a quarter of the time of the stable `np.argsort`. Both are stable, so that equal scores keep the order of the rows
+and results are reproducible.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from fenchel.compile.kernel import kernel
 
-LONG = 200  # below this the fixed cost of the radix histograms is not earned back
+LONG = 200  # below this the fixed cost of the radix histograms does not pay
 RUN = 12  # insertion-sorted before merging starts
 BITS = 11
 PASSES = 6  # 6 x 11 bits cover 64
@@ -24,7 +24,7 @@ ALL = np.uint64(2**64 - 1)
 
 @kernel
 def sort_stably(keys, labels, spare_keys, spare_labels):
-    """Sort `keys` in ascending order, `labels` moved along; the spares are room of the same size. No NaN allowed."""
+    """Sort `keys` in ascending order and permute `labels` alike; the spares are workspace of the same size. No NaN allowed."""
     if keys.size < LONG:
         merge_sort(keys, labels, spare_keys, spare_labels)
     else:
@@ -33,7 +33,7 @@ def sort_stably(keys, labels, spare_keys, spare_labels):
 
 @kernel
 def merge_sort(keys, labels, spare_keys, spare_labels):
-    """Insertion sort of runs of RUN, then merging from the one pair of arrays to the other and back."""
+    """Insertion sort of runs of RUN entries, then merging from one pair of arrays to the other and back."""
     n = keys.size
     for start in range(0, n, RUN):
         for i in range(start + 1, min(start + RUN, n)):
@@ -77,7 +77,7 @@ def radix_sort(keys, labels, spare_keys, spare_labels):
     bits, spare_bits = keys.view(np.uint64), spare_keys.view(np.uint64)
     counts = np.zeros((PASSES, SIZE), np.int64)
     for i in range(n):
-        keys[i] += 0.0  # makes one zero of the two
+        keys[i] += 0.0  # replaces -0.0 by 0.0
         word = bits[i]
         word ^= ALL if word & SIGN else SIGN
         bits[i] = word
@@ -106,7 +106,7 @@ def radix_sort(keys, labels, spare_keys, spare_labels):
 
 @kernel
 def scatter(bits, labels, new_bits, new_labels, places, shift):
-    """Move every entry to the next free place of its digit."""
+    """Move every entry to the next free position of its digit."""
     for i in range(np.uint64(bits.size)):
         digit = (bits[i] >> shift) & np.uint64(SIZE - 1)
         place = np.uint64(places[digit])
@@ -116,9 +116,9 @@ def scatter(bits, labels, new_bits, new_labels, places, shift):
 
 @kernel
 def kth_smallest(values, k):
-    """The value that would be at place k of the sorted values, which are moved around: quickselect, in O(n) as a rule.
+    """The k-th smallest value (from 0), by quickselect, usually in O(n); the values are permuted.
 
-    Values equal to the pivot are put aside together, because scores often have few different ones. After many rounds, which
+    Values equal to the pivot are separated together, because scores often have few distinct values. After many rounds, which
     only unusual orders need, the values are sorted.
     """
     low, high = 0, values.size - 1

@@ -14,7 +14,7 @@ from fenchel.measures.common import centre, is_spoiled, longest
 from fenchel.measures.order import sort_stably
 from fenchel.measures.ordinal_sweeps import costly_pairs, equal_pairs
 from fenchel.measures.protocol import Measure, Vector, as_scores
-from fenchel.measures.queries import Queries, refuse_weights, split, targets
+from fenchel.measures.queries import Queries, queries_in_mean, refuse_weights, split, targets
 
 
 class Levels(NamedTuple):
@@ -77,6 +77,8 @@ class Ordinal(Measure):
         pairs = _pairs(queries, level)
         useful = pairs > 0.0
         return Levels(queries.keep(useful), level, pairs[useful], cost, n_levels)
+
+    mass = queries_in_mean
 
     def value_and_slope(self, z: Vector, prepared: Levels, out: Vector) -> float:
         """The mean over queries; out = its subgradient."""

@@ -1,4 +1,4 @@
-"""Two sweeps over sorted scores that find, for every row, the pairs of levels it violates.
+"""Two sweeps over sorted scores that find the violated pairs of levels for every row.
 
 The pair of a lower row i and a higher row j is violated if f_i + 1/2 > f_j - 1/2. It adds cost (1 + f_i - f_j) to the
 value, so cost to the slope of i and -cost to that of j. The first sweep drops lower rows that are no longer above j, the

@@ -22,7 +22,7 @@ from fenchel.measures.level_pairs import (
 )
 from fenchel.measures.pair_sweeps import HINGE, LOGISTIC, SQUARED_HINGE
 from fenchel.measures.protocol import Measure, Vector, as_scores
-from fenchel.measures.queries import query_weights, require_groups, split, targets
+from fenchel.measures.queries import NothingToRank, query_weights, require_groups, split, targets
 
 MAX_VISITED_PAIRS = 1 << 28  # of the logistic loss: some seconds for an evaluation
 FORMS = {"hinge": HINGE, "squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
@@ -84,11 +84,13 @@ class PairMeasure(Measure):
         total = np.bincount(of_query, cost * pairs)
         useful = (total > 0.0) & (weight > 0.0)
         if not useful.any():
-            raise InputError(f"y has nothing to rank: {name} finds no query with documents of different targets")
+            raise NothingToRank(f"y has nothing to rank: {name} finds no query with documents of different targets")
         share = np.where(useful, weight * self.worst(levels), 0.0) / weight[useful].sum()
         cost *= (share / np.where(useful, total, 1.0))[of_query]
         start = np.cumsum(levels.number**2) - levels.number**2
-        return LevelPairs(queries.keep(useful), level, start[useful], levels.number[useful], cost)
+        return LevelPairs(
+            queries.keep(useful), level, start[useful], levels.number[useful], cost, float(weight[useful].sum())
+        )
 
     def _require_few(self, pairs: float) -> None:
         """Refuse more pairs than can be visited in one call of a kernel."""
@@ -97,6 +99,10 @@ class PairMeasure(Measure):
                 f"y has {pairs:.3g} pairs of different targets, and the logistic loss visits each of them: "
                 "take loss='squared_hinge', which sorts"
             )
+
+    def mass(self, prepared: LevelPairs) -> float:
+        """The weight of the queries that have pairs."""
+        return prepared.mass
 
     def value_and_slope(self, z: Vector, prepared: LevelPairs, out: Vector) -> float:
         """The mean over queries; out = its derivative (for the hinge a subgradient)."""

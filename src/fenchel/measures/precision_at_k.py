@@ -16,8 +16,8 @@ from fenchel.measures.top_k import Counts, TopKMeasure
 class PrecisionAtK(TopKMeasure):
     """max over y' with k positives of 1 - a(y')/k + scale sum_i (y'_i - ȳ_i) z_i;   bounds 1 - precision@k
 
-    a is the number of true positives; in `TopKMeasure` are ȳ and the scale. With groups the loss of a query is divided by what
-    can be had: 1 - a(y')/min(k, n₊), so that a perfect ranking has precision 1.
+    a is the number of true positives; `TopKMeasure` defines ȳ and the scale. With groups the loss of a query is normalised by
+    the attainable maximum, 1 - a(y')/min(k, n₊), so that a perfect ranking has precision 1.
 
     >>> PrecisionAtK(1).evaluate([0.5, 1.0, 0.0], [1, -1, 1])
     (1.75, array([-0.5,  1. , -0.5]))
@@ -34,7 +34,7 @@ class PrecisionAtK(TopKMeasure):
 
     @classmethod
     def example(cls) -> PrecisionAtK:
-        """One for trying things out."""
+        """An example."""
         return cls(k=3)
 
     def depth(self, sizes: Counts, relevant: Counts) -> Counts:

@@ -12,6 +12,7 @@ differentiable                           the loss has a derivative: `value_and_s
                                          hessian_product(z, prepared), which returns d -> (second derivative) d
 task                                     what the scores are for: "ranking", "binary" (two kinds of rows) or "ordinal"
 signs_only                               targets are -1 or +1 also where groups are given
+mass(prepared)                           with groups: the number, or the weight, of the queries whose mean the loss is
 =======================================  ==========================================================================
 
 Every measure is convex, most are the greatest of finitely many affine functions: value = <slope, z> + constant, and the
@@ -67,6 +68,12 @@ class Measure(ABC):
     @abstractmethod
     def prepare(self, y: ArrayLike, groups: ArrayLike | None = None, weights: ArrayLike | None = None) -> Any:
         """All that depends on the targets only, computed once; raises InputError where the measure is not defined."""
+
+    def mass(self, prepared: Any) -> float | None:
+        """The number, or the sum of the weights, of the queries whose mean the loss is. Values and slopes are then computed
+        where the rows of each query are, and added. None: not known; one thread sees the scores of all rows. A measure of your
+        own defines it itself: that of a class it inherits from is not used."""
+        return None
 
     @abstractmethod
     def value_and_slope(self, z: Vector, prepared: Any, out: Vector) -> float:

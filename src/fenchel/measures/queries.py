@@ -38,6 +38,15 @@ class Queries(NamedTuple):
         return np.add.reduceat(values, self.first)
 
 
+class NothingToRank(InputError):
+    """No query has what a measure compares. Of a part of the queries that is no error."""
+
+
+def queries_in_mean(measure: Any, prepared: Any) -> float:
+    """The number of queries whose mean the loss is: `Measure.mass` of all measures that do not weight them."""
+    return float(prepared.queries.first.size)
+
+
 def split(n: int, groups: ArrayLike | None) -> Queries:
     """The queries that `groups` names, in ascending order; one query without groups.
 
@@ -79,7 +88,7 @@ def signs(y: ArrayLike, name: str) -> NDArray[np.bool_]:
     return y > 0.0
 
 
-def refuse_weights(weights: Any, n: int, name: str) -> None:
+def refuse_weights(weights: ArrayLike | None, n: int, name: str) -> None:
     """Accept weights only if they say nothing."""
     if weights is None:
         return
@@ -92,7 +101,7 @@ def refuse_weights(weights: Any, n: int, name: str) -> None:
         )
 
 
-def query_weights(weights: Any, queries: Queries, name: str) -> NDArray[np.float64]:
+def query_weights(weights: ArrayLike | None, queries: Queries, name: str) -> NDArray[np.float64]:
     """The weight of every query, 1 without `weights`; the rows of a query must agree on it.
 
     >>> query_weights([2.0, 0.5, 2.0], split(3, [1, 2, 1]), "NDCGPairs")
@@ -113,11 +122,11 @@ def query_weights(weights: Any, queries: Queries, name: str) -> NDArray[np.float
             "queries, so all rows of a query must have the same weight"
         )
     if not found.any():
-        raise InputError("sample_weight is 0 for every row")
+        raise NothingToRank("sample_weight is 0 for every row")
     return found
 
 
-def require_groups(groups: Any, name: str) -> None:
+def require_groups(groups: ArrayLike | None, name: str) -> None:
     """Refuse a ranking measure without queries."""
     if groups is None:
         raise InputError(

@@ -8,12 +8,19 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fenchel.errors import InputError
 from fenchel.measures.assigned_ranking import AssignedRanking, assigned_ranking
 from fenchel.measures.ideal import Ideal
 from fenchel.measures.parameters import positive
 from fenchel.measures.protocol import Measure, Vector, as_scores
-from fenchel.measures.queries import Queries, refuse_weights, require_groups, split, targets
+from fenchel.measures.queries import (
+    NothingToRank,
+    Queries,
+    queries_in_mean,
+    refuse_weights,
+    require_groups,
+    split,
+    targets,
+)
 from fenchel.measures.sorted_ranking import SortedRanking, sorted_ranking
 
 
@@ -57,7 +64,7 @@ class RankingMeasure(Measure):
         best = ideal.value(discount)
         useful = best > 0.0
         if not useful.any():
-            raise InputError(f"y has nothing to rank: in no query does {name} find a relevant document")
+            raise NothingToRank(f"y has nothing to rank: in no query does {name} find a relevant document")
         gain = gain / np.where(useful, best, 1.0)[queries.query]
         kept = queries.keep(useful)
         if self.decay is None:
@@ -66,6 +73,8 @@ class RankingMeasure(Measure):
             return SortedRanking(kept, ones, depth, gain, ideal.reference(discount), discount)
         weight = np.arange(1.0, discount.size + 1.0) ** -self.decay
         return AssignedRanking(kept, gain, ideal.reference(weight), discount, weight)
+
+    mass = queries_in_mean
 
     def value_and_slope(self, z: Vector, prepared: SortedRanking | AssignedRanking, out: Vector) -> float:
         """The mean over queries; out = its subgradient."""

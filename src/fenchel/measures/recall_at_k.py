@@ -14,7 +14,7 @@ from fenchel.measures.top_k import Counts
 class RecallAtK(PrecisionAtK):
     """max over y' with k positives of 1 - a(y')/n₊ + scale sum_i (y'_i - ȳ_i) z_i;   bounds 1 - recall@k
 
-    a is the number of true positives, n₊ that of positives; in `TopKMeasure` are ȳ and the scale. With k < n₊ the value is at
+    a is the number of true positives, n₊ that of positives; `TopKMeasure` defines ȳ and the scale. With k < n₊ the value is at
     least 1 - k/n₊. With groups, the average over queries.
 
     >>> RecallAtK(1).evaluate([0.5, 1.0, 0.0], [1, -1, 1])

@@ -15,9 +15,9 @@ from fenchel.measures.protocol import Vector
 
 
 class RelevantPairs(PairMeasure):
-    """p_ij equal for all pairs of a relevant document i (y_i > 0) and another one j;   in `PairMeasure` is the loss
+    """p_ij equal for all pairs of a relevant document i (y_i > 0) and another one j;   `PairMeasure` defines the loss
 
-    Only two kinds of documents: the measure weights queries, by what there is to lose in them.
+    There are only two kinds of documents; the measure determines the weights of queries, by the largest loss in each.
     """
 
     tex = r"\frac{c}{M} \sum_{y_i > 0 \ge y_j} \phi(z_i - z_j)"
@@ -33,13 +33,13 @@ class RelevantPairs(PairMeasure):
         return np.ones(pair.high.size)
 
     def worst(self, levels: Levels) -> Vector:
-        """What is lost when all relevant documents come last."""
+        """The loss of the measure when all relevant documents are ranked last."""
         relevant = levels.add(levels.target * levels.rows).astype(np.int64)
         return self._worst(relevant, levels.sizes - relevant)
 
     @abstractmethod
     def _worst(self, relevant: NDArray[np.int64], others: NDArray[np.int64]) -> Vector:
-        """The same by the numbers of relevant and of other documents."""
+        """The same as a function of the numbers of relevant and of other documents."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class MAPPairs(RelevantPairs):
 
     def _worst(self, relevant: NDArray[np.int64], others: NDArray[np.int64]) -> Vector:
         harmonic: Vector = np.append(0.0, np.cumsum(1.0 / np.arange(1.0, (relevant + others).max() + 1.0)))
-        # r/(N + r) = 1 - N/(N + r), so what is lost is the mean of N/(N + r).
+        # r/(N + r) = 1 - N/(N + r), so the loss is the mean of N/(N + r).
         lost: Vector = (
             others.astype(np.float64) * (harmonic[relevant + others] - harmonic[others]) / np.maximum(relevant, 1)
         )

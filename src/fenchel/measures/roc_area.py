@@ -13,7 +13,7 @@ from fenchel.measures.common import is_spoiled, longest
 from fenchel.measures.order import sort_stably
 from fenchel.measures.parameters import positive
 from fenchel.measures.protocol import Measure, Vector, as_scores
-from fenchel.measures.queries import Queries, refuse_weights, signs, split
+from fenchel.measures.queries import Queries, queries_in_mean, refuse_weights, signs, split
 
 
 class Pairs(NamedTuple):
@@ -53,6 +53,8 @@ class ROCArea(Measure):
         queries = split(sign.size, groups)
         count = queries.add(sign[queries.rows].astype(np.int64))
         return Pairs(queries.keep((count > 0) & (count < queries.sizes)), sign)
+
+    mass = queries_in_mean
 
     def value_and_slope(self, z: Vector, prepared: Pairs, out: Vector) -> float:
         """The mean over queries; out = its subgradient."""

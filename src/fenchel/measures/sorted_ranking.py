@@ -68,7 +68,7 @@ def sorted_ranking(z, ranking, out):
 
 @kernel
 def best_ranks(z, ranking, out):
-    """The same where all discounts are 1: only which rows have the first ranks counts, which takes no sort."""
+    """The same if all discounts are 1: only the set of rows on the first ranks matters, which needs no sort."""
     if is_spoiled(z, out):
         return np.nan
     rows, first, last = ranking.queries

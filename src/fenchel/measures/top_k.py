@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.errors import InputError
 from fenchel.measures.parameters import positive
 from fenchel.measures.protocol import Measure, Vector, as_scores
-from fenchel.measures.queries import Queries, refuse_weights, signs, split, targets
+from fenchel.measures.queries import NothingToRank, Queries, queries_in_mean, refuse_weights, signs, split, targets
 from fenchel.measures.sorted_ranking import SortedRanking, best_ranks
 
 Counts = NDArray[np.int64]
@@ -64,6 +64,8 @@ class TopKMeasure(Measure):
         ones = np.ones(int(depth.max()))
         return SortedRanking(queries.keep(useful), 2.0 * scale[useful], depth[useful], gain, reference, ones)
 
+    mass = queries_in_mean
+
     def value_and_slope(self, z: Vector, prepared: SortedRanking, out: Vector) -> float:
         """The loss (its mean over queries); out = its subgradient."""
         return best_ranks(as_scores(z, out), prepared, out)
@@ -72,7 +74,7 @@ class TopKMeasure(Measure):
         name = type(self).__name__
         if not relevant.any():
             where = "in no query is y > 0" if not whole else "no target is +1"
-            raise InputError(f"{name} needs something to find: {where}")
+            raise NothingToRank(f"{name} needs something to find: {where}")
         if whole and relevant[0] == queries.sizes[0]:
             raise InputError(f"{name} needs both classes: every target is +1")
 

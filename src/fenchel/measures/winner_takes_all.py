@@ -15,7 +15,7 @@ from fenchel.measures.ranking import RankingMeasure
 class WinnerTakesAll(RankingMeasure):
     """a = (1, 0, 0, ...);   b_j = 1 if y_j is the largest of its query, else 0;   bounds 1[the first is no best one]
 
-    In `RankingMeasure` is the loss; with the default weights it is max_j (z_j + 1 - b_j) - mean of z over the best.
+    `RankingMeasure` defines the loss; with the default weights it is max_j (z_j + 1 - b_j) - mean of z over the best.
 
     >>> WinnerTakesAll().evaluate([0.5, 1.0, 0.0], [2, 1, 0], groups=[7, 7, 7])
     (1.5, array([-1.,  1.,  0.]))

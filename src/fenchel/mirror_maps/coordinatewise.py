@@ -16,7 +16,7 @@ The defaults suit a transfer function that acts on each coordinate separately, b
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -116,7 +116,10 @@ class Soft(NamedTuple):
         return math.copysign(max(abs(v) - self.threshold, 0.0), v)
 
 
-def apply_to(transfer: Any, v: np.ndarray) -> np.ndarray:
+Coordinatewise: TypeAlias = Identity | Soft
+
+
+def apply_to(transfer: Coordinatewise, v: np.ndarray) -> np.ndarray:
     """w = transfer(v) for a transfer function that acts on each coordinate separately."""
     if isinstance(transfer, Soft):
         return np.sign(v) * np.maximum(np.abs(v) - transfer.threshold, 0.0)

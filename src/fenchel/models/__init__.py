@@ -1,1 +1,4 @@
-"""Fitted models: prediction, checks, and the files in which they are saved."""
+"""Fitted models: prediction, and saving to and loading from model files with all checks.
+
+May import problems, losses, structured models and `files`; estimators, the command line and the report use models.
+"""

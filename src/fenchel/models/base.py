@@ -1,4 +1,4 @@
-"""What all models share: what they are, the one check that their parts fit together, and the versions that made them."""
+"""The base class of models, with the check that their parts are consistent, and the versions that created them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Rules = Iterator[tuple[str, bool]]
 
 
 class HasModel(Protocol):
-    """A fitted estimator: what can say its model."""
+    """A fitted estimator, which can be converted to a model."""
 
     def to_model(self) -> Any:
         """The model."""
 
 
 class BaseModel:
-    """A fitted model without the data: a frozen dataclass whose `rules` must hold and whose fields a file can hold.
+    """A fitted model without the data: a frozen dataclass whose `rules` must hold and whose fields can be saved.
 
-    A subclass adds `predict` (or `transform`), and its class, or its loss, says what differs from the others.
+    A subclass adds `predict` or `transform`; class attributes and the loss define its kind.
     """
 
-    kind: ClassVar[str | None] = None  # how a file names the class; linear models are the ones without a name
+    kind: ClassVar[str | None] = None  # the name of the class in files; linear models have none
     is_linear: Any = False  # scores are X coef' + intercept
     is_vector: Any = False  # a loss of several scores per row
     is_measure: Any = False  # a measure of all scores together
@@ -44,15 +44,15 @@ class BaseModel:
                 raise InputError(rule)
 
     def rules(self) -> Rules:
-        """What must be true of the parts, one after the other: a sentence, and whether it holds.
+        """The conditions on the parts: a sentence, and whether it holds.
 
-        They come in an order in which each may rely on those before it.
+        They are ordered so that each may rely on the previous ones.
         """
-        raise NotImplementedError("abstract: a model says which of its parts fit together")
+        raise NotImplementedError("abstract: a model defines the conditions on its parts")
 
 
 def score_rules(coef: np.ndarray, intercept: np.ndarray | float, k: int, width: str = "d") -> Rules:
-    """Coefficients and intercept of k scores."""
+    """The conditions on coefficients and intercept of k scores."""
     yield (
         f"coef must be a finite float64 array of shape ({width},) or (k, {width}) with k > 1",
         coef.ndim in (1, 2)
@@ -68,7 +68,7 @@ def score_rules(coef: np.ndarray, intercept: np.ndarray | float, k: int, width: 
 
 
 def solve_rules(model: Any, problems: int) -> Rules:
-    """What a model says of the solves of so many problems."""
+    """The conditions on the facts about the solves of so many problems."""
     yield (
         "intercept must be 0 when fit_intercept is False",
         bool(model.fit_intercept or not np.any(model.intercept)),
@@ -82,12 +82,12 @@ def solve_rules(model: Any, problems: int) -> Rules:
 
 
 def tol_rule(tol: float) -> tuple[str, bool]:
-    """The relative gap that was asked for."""
+    """The condition on the tolerance."""
     return "tol must be a number greater than 0", 0.0 < tol < np.inf
 
 
 def name_rules(names: Sequence[str] | None, d: int) -> Rules:
-    """Names of d features."""
+    """The condition on the names of d features."""
     yield f"feature_names must be None or {d} strings", names is None or (len(names) == d and are_strings(names))
 
 
@@ -97,20 +97,20 @@ def are_strings(names: Iterable[object]) -> bool:
 
 
 def good_names(labels: Sequence[object], count: int) -> bool:
-    """Whether labels are `count` different strings, or so many different numbers."""
+    """Whether labels are `count` distinct strings or distinct numbers."""
     numbers = all(isinstance(label, (int, float)) and np.isfinite(label) for label in labels)
     return len(labels) == count == len(set(labels)) and (are_strings(labels) or numbers)
 
 
 def current_versions() -> dict[str, str]:
-    """The versions that a model made now is made with."""
+    """The current versions, for a new model."""
     from importlib.metadata import version
 
     return {name: version(name) for name in ("fenchel", "numpy")}
 
 
 def plain_entries(entries: Iterable[Any] | None) -> tuple[Any, ...] | None:
-    """Labels or names as a tuple of what plain Python has.
+    """Labels or names as a tuple of plain Python objects.
 
     >>> plain_entries(np.array([0.5, 2.0])), plain_entries(["a", np.int64(1)]), plain_entries(None)
     ((0.5, 2.0), ('a', 1), None)
@@ -121,13 +121,13 @@ def plain_entries(entries: Iterable[Any] | None) -> tuple[Any, ...] | None:
 
 
 def labels_shown(labels: Sequence[Any] | None) -> str | None:
-    """The labels, of many the first ones."""
+    """The labels; if there are many, the first ones."""
     if labels is None:
         return None
     return ", ".join(str(label) for label in labels[:8]) + (f", … ({len(labels)})" if len(labels) > 8 else "")
 
 
 def feature_names_of(estimator: object) -> tuple[str, ...] | None:
-    """The names of the features that a fitted estimator has seen."""
+    """The feature names of a fitted estimator."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else tuple(str(name) for name in names)

@@ -1,4 +1,4 @@
-"""KernelModel: what a fit with a kernel leaves behind, ready to predict, to be written to a file and to be verified again."""
+"""KernelModel: a fitted model with a kernel, for predictions, saving and verification."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from fenchel.errors import InputError
 from fenchel.kernel_methods.kernel_function import KernelFunction
 from fenchel.kernel_methods.scores import kernel_scores
 from fenchel.models.base import Rules, current_versions, good_names, name_rules, score_rules, solve_rules
-from fenchel.models.parts import family_of, model_rows
+from fenchel.models.parts import model_rows
 from fenchel.models.scored import Certified, weights_and_intercepts
+from fenchel.problems.families import family_of
 from fenchel.regularizers import L2
 from fenchel.result import Certificate, Result, Status
 
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class KernelModel(Certified):
-    """f(x) = sum_j coef_j k(x_j, x) + intercept over the rows x_j that carry weight, with its certificate.
+    """f(x) = sum_j coef_j k(x_j, x) + intercept over the rows x_j with nonzero coefficients, with its certificate.
 
     Attributes
     ----------
-    coef, intercept : (s,) and a float; of k scores, one against the rest each, (k, s) and (k,).
-    support : which of the n training rows carry weight, s of them, ascending; `vectors` has their features, dense or CSR.
+    coef, intercept : (s,) and a float; for k scores (one-vs-rest, or a loss of several scores), (k, s) and (k,).
+    support : indices of the s training rows with nonzero coefficients, ascending; `vectors` has their features, dense or CSR.
     kernel, kernel_params : a name of scikit-learn's pairwise kernels and its parameters, numbers. With "precomputed" there
-        are no vectors, and rows to be predicted are rows of k(x, x_j) for all n training rows.
-    loss, regularizer, fit_intercept : the problem that was solved; the regularizer is L2(alpha), the norm that of the kernel.
+        are no vectors, and predictions take rows of k(x, x_j) for all n training rows.
+    loss, regularizer, fit_intercept : the problem that was solved; the regularizer is L2(alpha) in the norm of the kernel.
     labels : (label of negative scores, label of positive scores), or one per score; None for regression.
     certificates, statuses, tol, solvers, digests, n, weighted, dual_points, feature_names, versions : as in `fenchel.Model`.
 
@@ -85,7 +86,7 @@ class KernelModel(Certified):
         super().__post_init__()
 
     def rules(self) -> Rules:
-        """What must be true of the parts."""
+        """The conditions on the parts."""
         yield (
             "vectors must be finite rows of numbers, one per row of support; None with a precomputed kernel",
             (self.vectors is None) == (self.kernel == "precomputed")
@@ -96,22 +97,24 @@ class KernelModel(Certified):
         yield "coef must have an entry per row of support", coef.shape[-1] == support.size
         yield "n must be at least 1", self.n >= 1
         yield (
-            "support must be different rows of the n, ascending",
+            "support must be distinct row numbers below n, ascending",
             support.ndim == 1
             and is_signed_integer(support)
             and bool(((support >= 0) & (support < self.n)).all() and (np.diff(support) > 0).all()),
         )
-        yield "the loss must be one of a score per row", family_of(self.loss) == "scalar"
+        joint = self.is_vector
+        yield "the loss must be a loss of one or of several scores per row", joint or family_of(self.loss) == "scalar"
+        yield "a loss of several scores needs a row of coef for each", not joint or coef.ndim == 2
         yield (
-            "labels must be None or as many different numbers or strings as there are classes",
+            "labels must be None or as many distinct numbers or strings as there are classes",
             k == 1 if self.labels is None else good_names(self.labels, k if k > 1 else 2),
         )
-        yield from solve_rules(self, k)
-        yield "the regularizer must be L2: that of a kernel's space", isinstance(self.regularizer, L2)
+        yield from solve_rules(self, 1 if joint else k)
+        yield "the regularizer must be L2", isinstance(self.regularizer, L2)
         yield (
             "dual_points must be None or have an entry per row",
             self.dual_points is None
-            or (isinstance(self.dual_points, np.ndarray) and self.dual_points.shape == (*coef.shape[:-1], self.n)),
+            or self.dual_points.shape == ((self.n, k) if joint else (*coef.shape[:-1], self.n)),
         )
         yield from name_rules(self.feature_names, self.d)
         if self.kernel != "precomputed":
@@ -145,13 +148,18 @@ class KernelModel(Certified):
         return self.n if self.vectors is None else self.vectors.shape[1]
 
     def facts(self) -> dict[str, Any]:
-        """What is known of the data, for people."""
+        """Facts about the data, as text."""
         kernel = f"{self.kernel!r} {self.kernel_params or ''}".strip()
-        return super().facts() | {"Kernel": kernel, "Rows with weight": self.support.size}
+        return super().facts() | {"Kernel": kernel, "Rows with nonzero coefficients": self.support.size}
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether the loss is of several scores: one problem for all of them."""
+        return family_of(self.loss) == "vector"
 
     @property
     def full_coef(self) -> np.ndarray:
-        """The coefficients of all n training rows, (n,) or (k, n): what `fenchel.certify` takes."""
+        """The coefficients of all n training rows, (n,) or (k, n), for `fenchel.certify`."""
         full = np.zeros((*self.coef.shape[:-1], self.n))
         full[..., self.support] = self.coef
         return full
@@ -165,21 +173,21 @@ class KernelModel(Certified):
 
 
 def plain_params(kernel: str | Callable[..., float], params: Mapping[str, Any]) -> dict[str, Any]:
-    """The kernel's parameters as plain numbers; a kernel that is no name cannot be written."""
+    """The kernel's parameters as plain numbers; InputError for a callable kernel."""
     if not isinstance(kernel, str):
         raise InputError(
-            f"the kernel is a function of your own ({getattr(kernel, '__name__', kernel)!r}), and a model holds nothing that "
-            "can be run: name one of scikit-learn's kernels, or compute the Gram matrix and use kernel='precomputed'"
+            f"the kernel is a function ({getattr(kernel, '__name__', kernel)!r}), and a model contains no "
+            "executable code: name one of scikit-learn's kernels, or compute the Gram matrix and use kernel='precomputed'"
         )
     plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in params.items()}
     for key, value in plain.items():
         if not isinstance(value, (int, float, type(None))):
-            raise InputError(f"parameter {key!r} of kernel {kernel!r} must be a number to be in a model, got {value!r}")
+            raise InputError(f"parameter {key!r} of kernel {kernel!r} must be a number to be saved, got {value!r}")
     return plain
 
 
 def are_rows(vectors: Any, count: int) -> bool:
-    """Whether it is a sound matrix of so many rows, dense or CSR, of finite numbers."""
+    """Whether it is a valid matrix of finite numbers with so many rows, dense or CSR."""
     if vectors.ndim != 2 or vectors.shape[0] != count or vectors.shape[1] < 1:
         return False
     if vectors.dtype not in (np.float32, np.float64):

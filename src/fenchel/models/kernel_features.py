@@ -1,4 +1,4 @@
-"""KernelFeatures: a fitted IncompleteCholesky without the estimator around it."""
+"""KernelFeatures: the model of a fitted IncompleteCholesky."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class KernelFeatures(BaseModel):
 
     Attributes
     ----------
-    vectors : the rows that were chosen as pivots, dense or CSR; `pivots` says which of the training rows they were.
+    vectors : the rows that were chosen as pivots, dense or CSR; `pivots` holds their numbers among the training rows.
     factor : lower triangular L with L L' = K[pivots, pivots].
     kernel, kernel_params : a name of scikit-learn's pairwise kernels and its parameters.
-    trace, trace_error : trace(K) of the training rows, and what of it the features do not explain.
+    trace, trace_error : trace(K) of the training rows, and the part of it that the features do not explain.
     feature_names, versions : as in `fenchel.Model`.
 
     Examples
@@ -60,7 +60,7 @@ class KernelFeatures(BaseModel):
         super().__post_init__()
 
     def rules(self) -> Rules:
-        """What must be true of the parts."""
+        """The conditions on the parts."""
         factor, rank = self.factor, self.factor.shape[0]
         yield (
             "factor must be a finite square float64 matrix",
@@ -73,14 +73,14 @@ class KernelFeatures(BaseModel):
             "factor must be lower triangular without zeros on its diagonal",
             not np.triu(factor, 1).any() and bool(factor.diagonal().all()),
         )
-        yield "pivots must be as many whole numbers", is_signed_integer(self.pivots) and self.pivots.shape == (rank,)
+        yield "pivots must be as many integers", is_signed_integer(self.pivots) and self.pivots.shape == (rank,)
         yield "vectors must be finite rows of numbers, one per pivot", are_rows(self.vectors, rank)
         yield from name_rules(self.feature_names, self.d)
         KernelFunction(self.kernel, self.kernel_params)
 
     @property
     def d(self) -> int:
-        """The number of features of a row as it comes."""
+        """The number of features of an input row."""
         return self.vectors.shape[1]
 
     def transform(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
@@ -95,7 +95,7 @@ def cholesky_features(
     vectors: np.ndarray | sp.csr_matrix,
     factor: np.ndarray,
 ) -> np.ndarray:
-    """L^-1 k(pivots, x) for every row x; estimator and model compute it here, hence to the same bits."""
+    """L^-1 k(pivots, x) for every row x. Estimator and model share this function, so that their results are bit-identical."""
     from scipy.linalg import solve_triangular
 
     if X.shape[0] == 0:

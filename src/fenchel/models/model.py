@@ -1,4 +1,4 @@
-"""Model: what a fit leaves behind, ready to predict, to be written to a file and to be verified again."""
+"""Model: a fitted linear model, for predictions, saving and verification."""
 
 from __future__ import annotations
 
@@ -14,47 +14,57 @@ from fenchel.errors import InputError
 from fenchel.losses.task import innermost, task_of
 from fenchel.measures import is_measure
 from fenchel.models.base import Rules, are_strings, current_versions, good_names, name_rules, score_rules, solve_rules
-from fenchel.models.parts import classes_known, family_of, has_several_targets, linear_scores, model_rows
+from fenchel.models.certain import certain, intercept_bounds
+from fenchel.models.parts import classes_known, has_several_targets, linear_scores, model_rows
+from fenchel.models.roles import OffsetRows, role_rules, rows_and_offset
 from fenchel.models.scored import Certified, weights_and_intercepts
 from fenchel.multiclass import is_vector_loss
+from fenchel.problems.families import family_of
 from fenchel.result import Certificate, Result, Status
 from fenchel.structured import is_structured
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from fenchel.tables.preparation import Preparation
+
 
 @dataclass(frozen=True, eq=False)
 class Model(Certified):
-    """Coefficients with their certificate and where they come from.
+    """Coefficients with their certificate and the problem that they solve.
 
-    One score per row: coef (d,), intercept a float. k scores, one against the rest each: coef (k, d), intercept (k,);
-    certificates, statuses, solvers and digests then have k entries, otherwise one. A loss of several scores has all k of
-    them in one problem, with one certificate.
+    One score per row: coef (d,), intercept a float. k scores from one-vs-rest: coef (k, d), intercept (k,);
+    certificates, statuses, solvers and digests then have k entries, otherwise one. A loss of several scores has all k
+    scores in one problem, with one certificate.
 
     Attributes
     ----------
     coef, intercept : the scores are X coef' + intercept.
     loss, regularizer, fit_intercept : the problem that was solved.
-    labels : what the scores mean: (label of negative scores, label of positive scores), or one label per score (with a
+    labels : the labels of the scores: (label of negative scores, label of positive scores), or one label per score (with a
         tree: per leaf), all numbers or all strings; None for regression, novelty detection and rankings.
-    certificates, statuses, tol, solvers : how well it was solved, one each per score, and the relative gap asked for.
-    digests : sha256 of the data and the problem (`Problem.digest`), one per score; None where the rows were not at hand to
-        be read again (models of fitted estimators).
-    n : the number of rows it was fitted to.
-    index_base : how the svmlight file counted its features (0 or 1), None if there was no file.
+    certificates, statuses, tol, solvers : the results of the solves, one each per score, and the relative gap requested.
+    digests : sha256 of the data and the problem (`Problem.digest`), one per score; None if the rows were not available
+        (models of fitted estimators).
+    n : the number of training rows.
+    index_base : the index of the first feature in the svmlight file (0 or 1), None if there was no such file.
     weighted, offset : whether rows had different weights, or an offset; neither is stored.
     dual_points : (n,) or (k, n), the dual points of the certificates; None if they were not kept. For a loss of several
-        scores (n, k), a CSR matrix if the certificate's is one; for a measure a row (weight, scores of the n rows) for each
-        part of its mixture.
-    thresholds : of a model of a measure with labels: one less than those, ascending. The label is that at the place of
-        the score among them. Of novelty detection: one, the least score of usual rows; None means 1.
+        scores (n, k), a CSR matrix if the certificate's is one; for a measure, a row (weight, scores of the n rows) for each
+        component of its mixture.
+    thresholds : for a measure with labels: one less than the number of labels, ascending; the index of the label is the
+        number of thresholds below the score. For novelty detection: the lowest score of normal rows; None means 1.
     feature_names : d strings, or None.
-    constant : what was appended to every row as one more feature (liblinear's -B), or None. Its weight is the last of
-        coef, and is penalised as all others are.
-    target, dropped : the column of a table that it was trained to predict, and those that were left out; None and () if the
-        data were no table.
-    versions : the versions of fenchel and numpy that wrote the model.
+    constant : the value of the feature that was appended to every row (liblinear's -B), or None. Its weight is the last
+        entry of coef, and is penalised like all others.
+    target, dropped : the target column of the training table and the excluded columns; None and () if the data were not a
+        table.
+    intercept_bounds : for classifiers with one score and a free intercept: the lower and the upper end of an interval that
+        holds the best intercept, for each problem, which `certain` needs; None if they are not known.
+    preparation : the rules that turn a table into rows of features (see `fenchel.TableTransformer`), or None. `scores`,
+        `predict` and `probabilities` then take such tables, too.
+    roles : what else the columns of the training table were (see `fenchel.models.roles`), or None.
+    versions : the versions of fenchel and numpy that created the model.
 
     Examples
     --------
@@ -86,17 +96,20 @@ class Model(Certified):
     constant: float | None = None
     target: str | None = None
     dropped: tuple[str, ...] = ()
+    intercept_bounds: tuple[float, ...] | None = None
+    preparation: Preparation | None = None
+    roles: dict[str, Any] | None = None
     versions: dict[str, str] = field(default_factory=current_versions)
 
     is_linear = True
 
     def rules(self) -> Rules:
-        """What must be true of the parts."""
+        """The conditions on the parts."""
         yield from score_rules(self.coef, self.intercept, self.k)
         yield "coef must have at least one entry", self.coef.size > 0
-        yield "the loss must be one of scores, not of structured outputs", not is_structured(self.loss)
-        yield "the scores must be as many as the loss has", self._good_scores()
-        yield "labels must be None or as many different numbers or strings as there are classes", self._good_labels()
+        yield "the loss must not be one of structured outputs", not is_structured(self.loss)
+        yield "the number of scores must be that of the loss", self._good_scores()
+        yield "labels must be None or as many distinct numbers or strings as there are classes", self._good_labels()
         yield (
             "thresholds must be one less than the labels, ascending, for measures and novelty only",
             self._good_thresholds(),
@@ -104,18 +117,27 @@ class Model(Certified):
         yield from solve_rules(self, 1 if self.is_vector else self.k)
         yield "index_base must be None, 0 or 1", self.index_base in (None, 0, 1)
         yield (
-            "dual_points must be None or of the shape that goes with n and the loss",
+            "dual_points must be None or have the shape for n and the loss",
             self.dual_points is None or self._good_dual(),
         )
         yield (
-            "constant must be None or a finite number, with a weight beside those of the features",
+            "constant must be None or a finite number, with a weight in addition to those of the features",
             self.constant is None or (bool(np.isfinite(self.constant)) and self.d >= 1),
         )
         yield (
             "target must be None or a string, dropped a tuple of strings",
             isinstance(self.target, (str, type(None))) and are_strings(self.dropped),
         )
+        yield (
+            "intercept_bounds must be None or a lower and an upper end per problem",
+            self.intercept_bounds is None or self._good_bounds(),
+        )
         yield from name_rules(self.feature_names, self.d)
+        yield (
+            "preparation must be None or have a name for every feature",
+            self.preparation is None or tuple(self.preparation.features) == self.feature_names,
+        )
+        yield from role_rules(self.roles)
         self.regularizer.validate(self.coef.shape[-1])
 
     @classmethod
@@ -123,9 +145,9 @@ class Model(Certified):
         problem: Any = results[0].problem
         if not problem.is_linear:
             right = "KernelModel" if problem.is_kernel else "StructuredModel"
-            raise InputError(f"this Result has no weights of features: fenchel.{right}.from_result makes its model")
+            raise InputError(f"this Result has no weights per feature: use fenchel.{right}.from_result")
         coef, intercept = weights_and_intercepts(results)
-        return {"coef": coef, "intercept": intercept}
+        return {"coef": coef, "intercept": intercept, "intercept_bounds": intercept_bounds(results)}
 
     @property
     def family(self) -> str:
@@ -134,7 +156,7 @@ class Model(Certified):
 
     @property
     def is_vector(self) -> bool:
-        """Whether the loss is one of several scores per row."""
+        """Whether the loss is a function of several scores per row."""
         return is_vector_loss(self.loss)
 
     @property
@@ -144,7 +166,7 @@ class Model(Certified):
 
     @property
     def is_ranking(self) -> bool:
-        """Whether the loss is a measure, and scores rank rows without meaning labels."""
+        """Whether the loss is a measure and the scores rank rows instead of predicting labels."""
         return self.is_measure and self.labels is None
 
     @property
@@ -153,11 +175,35 @@ class Model(Certified):
         return self.coef.shape[-1] - (self.constant is not None)
 
     def scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
-        """X coef' + intercept, with the constant feature if there is one: (n,), or (n, k) for k scores."""
+        """X coef' + intercept, with the constant feature if there is one: (n,), or (n, k) for k scores.
+
+        X may be a table with the columns of the training table, if the model has a `preparation`.
+        """
+        X, offset = rows_and_offset(X, self.preparation, self.roles)
         own, always = self.coef[..., : self.d], self.intercept
         if self.constant is not None:
             always = always + self.constant * self.coef[..., -1]
-        return linear_scores(model_rows(X, self.d), own, always)
+        z = linear_scores(model_rows(X, self.d), own, always)
+        return z if offset is None else z + (offset if z.ndim == 1 else offset[:, None])
+
+    def certain(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
+        """Whether the exact optimum of the training problem puts each row into the same class; True is a proof.
+
+        >>> import fenchel
+        >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="logistic", alpha=0.1)
+        >>> Model.from_result(fenchel.solve(problem, tol=1e-3), labels=("no", "yes")).certain([[1.0], [0.0]]).tolist()
+        [True, False]
+        """
+        rows, offset = rows_and_offset(X, self.preparation, self.roles)
+        return certain(self, rows if offset is None else OffsetRows(rows, offset))
+
+    def _good_bounds(self) -> bool:
+        ends = self.intercept_bounds or ()
+        return (
+            len(ends) == 2 * self.k
+            and not self.is_vector
+            and all(a <= b for a, b in zip(ends[::2], ends[1::2], strict=True))
+        )
 
     def _good_scores(self) -> bool:
         if not self.is_vector:

@@ -1,4 +1,4 @@
-"""Loss and regularizer of a model: both as plain data, what its scores mean, the regularizer of one score."""
+"""Loss and regularizer of a model: conversion to plain data, and properties that predictions need."""
 
 from __future__ import annotations
 
@@ -12,37 +12,29 @@ import scipy.sparse as sp
 from fenchel import losses, measures, multiclass, structured
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.losses.task import innermost
+from fenchel.problems.vector import VectorProblem
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from fenchel.problems.kinds_of_loss import AnyLoss
+    from fenchel.problems.scalar import Problem
+    from fenchel.regularizers.base import Regularizer
 
 REGISTRIES = (losses.LOSSES, multiclass.LOSSES, measures.MEASURES, structured.MODELS)
 
 
-def family_of(loss: AnyLoss) -> str:
-    """ "vector" for losses of several scores, "set" for measures, "scalar" for all others.
-
-    >>> family_of(multiclass.TopK(2)), family_of(measures.NDCG()), family_of(losses.Hinge())
-    ('vector', 'set', 'scalar')
-    """
-    if multiclass.is_vector_loss(loss):
-        return "vector"
-    return "set" if measures.is_measure(loss) else "scalar"
-
-
-def class_scores(loss: Any, Z: np.ndarray) -> np.ndarray:
+def class_scores(loss: AnyLoss, Z: np.ndarray) -> np.ndarray:
     """(n, classes) from (n, scores): sums over paths for the losses of a tree, else the scores themselves."""
     loss = innermost(loss)
     return loss.class_scores(Z) if hasattr(loss, "class_scores") else Z
 
 
-ROWS_AT_ONCE = 1 << 14  # float32 rows whose scores are computed together: numpy up-casts what it multiplies
+ROWS_AT_ONCE = 1 << 14  # float32 rows whose scores are computed at a time, because NumPy casts them to float64
 
 
 def linear_scores(X: np.ndarray | sp.csr_matrix, coef: np.ndarray, intercept: np.ndarray | float) -> np.ndarray:
-    """X coef' + intercept: (n,), or (n, k) if coef is (k, d). Estimators and models compute it here, hence to the same bits.
+    """X coef' + intercept: (n,), or (n, k) if coef is (k, d). Estimators and models share it (bit-identical).
 
     >>> linear_scores(np.array([[1.0, 2.0]]), np.array([3.0, -1.0]), 0.5)
     array([1.5])
@@ -57,7 +49,7 @@ def linear_scores(X: np.ndarray | sp.csr_matrix, coef: np.ndarray, intercept: np
 
 
 def model_rows(X: ArrayLike | sp.csr_matrix, d: int) -> Any:
-    """Rows as a model takes them: a float matrix with d columns, dense or sparse."""
+    """Validated rows: a float matrix with d columns, dense or sparse."""
     rows: Any = X if sp.issparse(X) else np.asarray(X)
     rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(float)
     if rows.ndim != 2 or rows.shape[1] != d:
@@ -66,8 +58,8 @@ def model_rows(X: ArrayLike | sp.csr_matrix, d: int) -> Any:
     return rows
 
 
-def classes_known(loss: Any) -> int | None:
-    """How many classes the parameters of the loss speak of; None if they do not say.
+def classes_known(loss: AnyLoss) -> int | None:
+    """The number of classes that the parameters of the loss determine, or None.
 
     >>> classes_known(multiclass.CostHinge([[0, 1], [2, 0]])), classes_known(multiclass.TopK(2))
     (2, None)
@@ -78,8 +70,8 @@ def classes_known(loss: Any) -> int | None:
     return int(loss.leaf.size) if hasattr(loss, "leaf") else None
 
 
-def has_several_targets(loss: Any) -> bool:
-    """Whether every score predicts a target of its own, so that none stands for a label.
+def has_several_targets(loss: AnyLoss) -> bool:
+    """Whether every score predicts a separate real target, not a label.
 
     >>> has_several_targets(multiclass.MultivariateSquared()), has_several_targets(multiclass.Softmax())
     (True, False)
@@ -87,13 +79,13 @@ def has_several_targets(loss: Any) -> bool:
     return getattr(innermost(loss), "several_targets", False) is True
 
 
-def regularizer_of(problem: Any) -> Any:
-    """The regularizer as it was given: that of a problem with several scores is spread over all of them."""
-    return problem.given if problem.is_vector else problem.regularizer
+def regularizer_of(problem: Problem) -> Regularizer:
+    """The regularizer as the user gave it; a problem with several scores wraps it."""
+    return problem.given if isinstance(problem, VectorProblem) else problem.regularizer
 
 
 def loss_parameters(loss: AnyLoss) -> dict[str, Any]:
-    """The loss as plain data, {"name": ..., parameters}, some of which may be arrays. Only built-in losses have that.
+    """The loss as plain data, {"name": ..., parameters}, which may include arrays; for built-in losses only.
 
     >>> loss_parameters(multiclass.TopK(5)), loss_parameters(losses.Hinge())
     ({'name': 'top_k', 'k': 5}, {'name': 'hinge', 'margin': 1.0})
@@ -104,7 +96,7 @@ def loss_parameters(loss: AnyLoss) -> dict[str, Any]:
 
 
 def loss_from_parameters(data: Mapping[str, Any]) -> Any:
-    """The inverse of `loss_parameters`; whatever does not make a sound loss raises.
+    """The inverse of `loss_parameters`; raises an error if the data do not define a valid loss.
 
     >>> loss_from_parameters({"name": "weighted_usunier", "rho": np.array([2.0, 1.0])})
     WeightedUsunier(rho=[2., 1.])
@@ -116,7 +108,7 @@ def loss_from_parameters(data: Mapping[str, Any]) -> Any:
     return registry.from_parameters(data)
 
 
-KINDS: dict[str, tuple[type, ...]] = {  # annotations of the parameters of structured models, and what they may be
+KINDS: dict[str, tuple[type, ...]] = {  # the annotations of parameters of structured models, with the allowed types
     "bool": (bool,),
     "float": (float, int),
     "int | None": (int, type(None)),
@@ -125,7 +117,7 @@ KINDS: dict[str, tuple[type, ...]] = {  # annotations of the parameters of struc
 
 
 def require_built_in(loss: Any) -> None:
-    """Only built-in models of structured outputs: kernels and arithmetic trust the kinds of their parameters."""
+    """Reject other than built-in structured models with parameters of the right types, on which kernels rely."""
     name = type(loss).__name__
     if structured.MODELS.name_of(loss) is None:
         raise InputError(f"{name} is not a built-in model of structured outputs: it cannot be saved")

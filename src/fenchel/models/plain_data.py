@@ -1,4 +1,4 @@
-"""Plain data with infinite numbers and arrays in it, as what JSON can hold beside named arrays, and back."""
+"""Conversion of plain data with infinities and arrays to JSON-compatible data with named arrays, and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDLESS = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
 
 def finite(data: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity: such floats become words."""
+    """The data with infinite floats replaced by words, since JSON has no infinity."""
     return {
         key: finite(value) if isinstance(value, dict)
         else str(float(value)) if isinstance(value, float) and not np.isfinite(value)
@@ -32,7 +32,7 @@ def endless(data: Any) -> dict[str, Any]:
 
 
 def without_arrays(plain: dict[str, Any], prefix: str, arrays: Arrays) -> dict[str, Any]:
-    """Arrays among the parameters of a loss leave the header; {"array": name} stays in their place."""
+    """Move arrays among the parameters of a loss from the header to `arrays`, replaced by {"array": name}."""
     out: dict[str, Any] = {}
     for key, value in plain.items():
         if isinstance(value, np.ndarray):
@@ -44,7 +44,7 @@ def without_arrays(plain: dict[str, Any], prefix: str, arrays: Arrays) -> dict[s
 
 
 def with_arrays(plain: dict[str, Any], arrays: Arrays, used: set[str]) -> dict[str, Any]:
-    """The inverse of `without_arrays`; the names of the arrays it takes go to `used`."""
+    """The inverse of `without_arrays`; adds the names of the arrays to `used`."""
     out: dict[str, Any] = {}
     for key, value in plain.items():
         match value:
@@ -59,7 +59,7 @@ def with_arrays(plain: dict[str, Any], arrays: Arrays, used: set[str]) -> dict[s
 
 
 def lift(parameters: dict[str, Any], prefix: str, arrays: Arrays) -> dict[str, Any]:
-    """Lists of numbers leave the header and become arrays; {"array": name} stays in their place."""
+    """Move lists of numbers from the header to `arrays`, replaced by {"array": name}."""
     plain: dict[str, Any] = {}
     for key, value in parameters.items():
         if isinstance(value, dict):
@@ -73,7 +73,7 @@ def lift(parameters: dict[str, Any], prefix: str, arrays: Arrays) -> dict[str, A
 
 
 def lower(plain: dict[str, Any], arrays: Arrays, used: set[str]) -> dict[str, Any]:
-    """The inverse of `lift`; the names of the arrays it takes go to `used`."""
+    """The inverse of `lift`; adds the names of the arrays to `used`."""
     parameters: dict[str, Any] = {}
     for key, value in plain.items():
         match value:
@@ -84,8 +84,8 @@ def lower(plain: dict[str, Any], arrays: Arrays, used: set[str]) -> dict[str, An
                 used.add(name)
             case None | int() | float():
                 parameters[key] = value
-            case str() if key == "name":  # of a regularizer inside
+            case str() if key == "name":  # of an inner regularizer
                 parameters[key] = value
             case _:
-                raise ModelFileError(f"parameter {key!r:.40} of its regularizer is of the wrong kind")
+                raise ModelFileError(f"parameter {key!r:.40} of its regularizer has the wrong type")
     return parameters

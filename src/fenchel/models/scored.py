@@ -1,4 +1,4 @@
-"""What models with scores share: linear models, models with a kernel and the weights of online learners."""
+"""The base of models with scores: linear models, models with a kernel and the weights of online learners."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SEVERITY = [
     Status.CERTIFIED,
+    Status.DECIDED,
     Status.MAX_ITER,
     Status.MAX_TIME,
     Status.STALLED,
@@ -31,7 +32,7 @@ SEVERITY = [
 
 
 class Scored(BaseModel):
-    """A model with `scores(X)`, and what they mean: labels, predictions, probabilities."""
+    """A model with `scores(X)`, which determine labels, predictions and probabilities."""
 
     coef: np.ndarray
     loss: Any
@@ -51,20 +52,20 @@ class Scored(BaseModel):
     @property
     def d(self) -> int:
         """The number of features of a row."""
-        raise NotImplementedError("abstract: a model says how long a row is")
+        raise NotImplementedError("abstract: a model defines the number of its features")
 
     def scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
         """(n,), or (n, k) for k scores."""
         raise NotImplementedError("abstract: a model defines scores(X)")
 
     def label_scores(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
-        """The scores, (n,), or (n, number of labels): those of a tree's leaves are sums over their paths."""
+        """The scores, (n,), or (n, number of labels); the scores of the leaves of a tree are sums over their paths."""
         z = self.scores(X)
         return z if self.k == 1 else class_scores(self.loss, z)
 
     def predict(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
-        """The label of every row; without labels: +1 or -1 (novelty: score at least the threshold, 1 if there is none, or
-        not), e^z (Poisson), or z."""
+        """The label of every row. Without labels: for novelty +1 if the score is at least the threshold (default 1), else -1;
+        e^z for Poisson; otherwise z."""
         z = self.scores(X)
         if self.labels is not None:
             return np.array(self.labels)[self._places(z)]
@@ -74,7 +75,7 @@ class Scored(BaseModel):
             return np.exp(z) if response_of(innermost(self.loss)) == "exp" else z
 
     def _places(self, z: np.ndarray) -> np.ndarray:
-        """Which label the scores mean."""
+        """The indices of the labels that the scores predict."""
         if self.thresholds is not None:
             return np.searchsorted(np.array(self.thresholds), z, side="left")
         if self.k == 1:
@@ -82,7 +83,7 @@ class Scored(BaseModel):
         return np.argmax(class_scores(self.loss, z), axis=1)
 
     def probabilities(self, X: ArrayLike | sp.csr_matrix) -> np.ndarray:
-        """(n, number of labels): P(label | row), for losses that have one; those of k scores are normalised."""
+        """(n, number of labels): P(label | row), for losses that define it; normalised for k scores."""
         if self.labels is None or not hasattr(self.loss, "probability"):
             who = "an online learner" if self.loss is None else f"loss {type(self.loss).__name__}"
             raise InputError(f"{who} has no probabilities; fit a Classifier with loss 'logistic' or 'softmax'")
@@ -97,7 +98,7 @@ class Scored(BaseModel):
 
 
 class Certified(Scored):
-    """A model of one solve, or of one per label, each with its certificate."""
+    """A model from one solve, or from one per label, each with its certificate."""
 
     certificates: tuple[Certificate, ...]
     statuses: tuple[Status, ...]
@@ -119,7 +120,7 @@ class Certified(Scored):
         return max(self.statuses, key=SEVERITY.index)
 
     def facts(self) -> dict[str, Any]:
-        """What is known of the data, for people."""
+        """Facts about the data, as text."""
         rows = {"Rows": self.n, "Features": self.d, "Labels": labels_shown(self.labels)}
         return rows | {"Row weights": "yes" if self.weighted else None, "Offset": "yes" if self.offset else None}
 
@@ -140,12 +141,12 @@ class Certified(Scored):
         dropped: Sequence[str] = (),
         **about: Any,
     ) -> Self:
-        """The model of one Result, or of one Result per label (one label against the rest, on the same rows).
+        """The model of one Result, or of one Result per label (one-vs-rest, on the same rows).
 
-        `about` is what else the results do not say: `target` and, of linear models, `index_base` and `constant`.
+        `about` are further fields: `target` and, for linear models, `index_base` and `constant`.
         """
         if not results:
-            raise InputError("results: there must be at least one Result")
+            raise InputError("results: pass at least one Result")
         problem: Any = results[0].problem
         if labels is None and problem.is_vector and not has_several_targets(problem.loss):
             labels = range(classes_known(problem.loss) or len(results[0].coef))
@@ -162,12 +163,12 @@ class Certified(Scored):
 
     @classmethod
     def _weights_of(cls, results: Sequence[Result]) -> dict[str, Any]:
-        """The fields that say how rows are scored."""
-        raise NotImplementedError("abstract: a model says how it is made of results")
+        """The fields that define the scores."""
+        raise NotImplementedError("abstract: a model defines how it is made from results")
 
 
 def facts_of(results: Sequence[Result], read_data: bool = True) -> dict[str, Any]:
-    """What a model says of the solves beside coefficients and dual points; none of it holds on to the data.
+    """The facts about the solves other than coefficients and dual points, without references to the data.
 
     Digests need a pass over the data: without `read_data` they are None.
     """
@@ -188,8 +189,9 @@ def facts_of(results: Sequence[Result], read_data: bool = True) -> dict[str, Any
 
 
 def is_weighted(problem: Problem) -> bool:
-    """Whether rows or examples have different weights."""
-    return bool((problem.weights != problem.weights[0]).any())
+    """Whether rows, examples or queries have different weights."""
+    weights = problem.weights if problem.query_weight is None else problem.query_weight
+    return bool((weights != weights[0]).any())
 
 
 def weights_and_intercepts(results: Sequence[Result]) -> tuple[np.ndarray, Any]:
@@ -211,5 +213,5 @@ def _dual_array(result: Result) -> Any:
         return point.copy()
     if result.problem.is_measure and point is not None:
         return np.column_stack([point.weights, point.scores])
-    # The tangents of a user's own loss are of a problem that no file can hold.
+    # Tangents belong to a custom loss, which cannot be saved.
     return None if point is None or isinstance(point, tuple) else np.array(point)

@@ -1,7 +1,7 @@
-"""How each part of a model is written to a file and read back: the one table of the format, shared by all kinds of models.
+"""The table of the file format, shared by all kinds of models: how each part is written and read.
 
-A part is an entry of the header, an array, or both; `fenchel.files.container` says what the bytes are. Readers take what they
-know and check its type; whether the parts fit together is for the rules of the model (`BaseModel.rules`).
+A part is an entry of the header, an array, or both, in the format of `fenchel.files.container`. Readers check types; the rules
+of the model (`BaseModel.rules`) check that the parts are consistent.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from fenchel.models.stored_names import packed_names, unpacked_names
 from fenchel.models.stored_points import point_to_plain, taken_point
 from fenchel.models.structured_check import Shape
 from fenchel.result import Certificate, Status
+from fenchel.tables.preparation import preparation_from_plain
 
 if TYPE_CHECKING:
     from fenchel.problems.kinds_of_loss import AnyLoss
@@ -34,7 +35,7 @@ HEX_DIGEST = r"[0-9a-f]{64}"
 
 
 class Content:
-    """Header and arrays of a file: written part by part, or taken out part by part until nothing is left."""
+    """Header and arrays of a file: parts are added one by one, or removed one by one until nothing is left."""
 
     def __init__(self, header: Header | None = None, arrays: Arrays | None = None):
         self.header: Header = {} if header is None else dict(header)
@@ -42,33 +43,33 @@ class Content:
         self.used: set[str] = set()
 
     def entry(self, name: str) -> Any:
-        """An entry of the header, which must be there."""
+        """Remove and return an entry of the header; an error if it is missing."""
         if name not in self.header:
-            raise ModelFileError(f"its header has other entries than a model: {name} is missing")
+            raise ModelFileError(f"its header lacks an entry of a model: {name}")
         return self.header.pop(name)
 
     def array(self, name: str) -> np.ndarray:
-        """An array, which must be there."""
+        """Remove and return an array; an error if it is missing."""
         self.used.add(name)
         return self.arrays[name]
 
     def require_empty(self) -> None:
-        """Raise if there is anything that no part of the model has taken."""
+        """Raise an error if anything is left that no part of the model has read."""
         if self.header:
-            raise ModelFileError(f"its header has other entries than a model: {min(self.header):.40}")
+            raise ModelFileError(f"its header has an entry that is not part of a model: {min(self.header):.40}")
         if set(self.arrays) - self.used:
-            raise ModelFileError("it has arrays that no model has")
+            raise ModelFileError("it has arrays that are not part of a model")
 
 
 class Stored(NamedTuple):
-    """How a part is written into the content under its name, and how it is taken out again."""
+    """How a part is added to the content under its name, and how it is removed and read."""
 
     put: Callable[[Content, str, Any], None]
     take: Callable[[Content, str], Any]
 
 
 def entry(check: Callable[[Any], bool], put: Callable[[Any], Any] = lambda value: value) -> Stored:
-    """A part that is an entry of the header as it is."""
+    """A part that is an entry of the header, unchanged."""
 
     def write(content: Content, name: str, value: object) -> None:
         content.header[name] = put(value)
@@ -80,7 +81,7 @@ def entry(check: Callable[[Any], bool], put: Callable[[Any], Any] = lambda value
 
 
 def listed(check: Callable[[Any], bool], put: Callable[[Any], Any] = lambda value: value, take: Any = None) -> Stored:
-    """A part that is a tuple of such entries, or None."""
+    """A part that is a tuple of such values, or None."""
 
     def write(content: Content, name: str, value: Iterable[Any] | None) -> None:
         content.header[name] = None if value is None else [put(item) for item in value]
@@ -96,13 +97,13 @@ def listed(check: Callable[[Any], bool], put: Callable[[Any], Any] = lambda valu
 
 
 def of_type(*types: type) -> Callable[[Any], bool]:
-    """Whether a value is of one of these types themselves: True is no number, 1 no float."""
+    """Whether the type of a value is exactly one of these: True is not an int, and 1 not a float."""
     return lambda value: type(value) in types
 
 
 def _required(value: object, check: Callable[[Any], bool]) -> Any:
     if not check(value):
-        raise ModelFileError("a number, name or flag in its header is of the wrong kind")
+        raise ModelFileError("a number, name or flag in its header has the wrong type")
     return value
 
 
@@ -135,7 +136,7 @@ def _put_array(content: Content, name: str, value: np.ndarray) -> None:
 
 
 def put_matrix(content: Content, name: str, value: Any) -> None:
-    """One array, or those of a CSR matrix; none if it is None."""
+    """Store an array or the arrays of a CSR matrix; nothing for None."""
     if sp.issparse(value):
         content.arrays |= {f"{name}/{part}": vars(value)[part] for part in CSR_PARTS}
     elif value is not None:
@@ -143,7 +144,7 @@ def put_matrix(content: Content, name: str, value: Any) -> None:
 
 
 def take_matrix(content: Content, name: str, columns: int | None = None) -> Any:
-    """The inverse; of a CSR matrix the number of columns is not in its arrays: by default there is one per score."""
+    """The inverse. The number of columns of a CSR matrix is not stored: by default there is one per score."""
     parts = [f"{name}/{part}" for part in CSR_PARTS]
     if not set(parts) <= set(content.arrays):
         content.used.add(name)
@@ -152,7 +153,7 @@ def take_matrix(content: Content, name: str, columns: int | None = None) -> Any:
     shape = (indptr.size - 1, len(content.arrays["coef"]) if columns is None else columns)
     matrix = sp.csr_matrix((data, indices, indptr), shape=shape)
     if why := fault(matrix):
-        raise ModelFileError(f"its {name.replace('_', ' ')} are not a sound CSR matrix: {why}")
+        raise ModelFileError(f"its {name.replace('_', ' ')} are not a valid CSR matrix: {why}")
     return matrix
 
 
@@ -161,7 +162,7 @@ def _take_dual_points(content: Content, name: str) -> Any:
 
 
 def _put_vectors(content: Content, name: str, value: Any) -> None:
-    """Files hold double precision only; the kernel of single precision rows is to be the same bits again."""
+    """Restore single precision: files have double precision only, and kernel values must be bit-identical."""
     put_matrix(content, name, value)
     content.header[name] = None if value is None else str(value.dtype)
 
@@ -192,7 +193,7 @@ def _take_regularizer(content: Content, name: str) -> Any:
 
 
 def _put_names(content: Content, name: str, names: tuple[str, ...] | None) -> None:
-    """Names of attributes go to an array; how many there are stays in the header."""
+    """Attribute names are stored as an array, their number in the header."""
     content.header[name] = None if names is None else len(names)
     if names is not None:
         content.arrays[name] = packed_names(names)
@@ -211,8 +212,24 @@ def _take_point(content: Content, name: str) -> Any:
     return taken_point(content.entry("dual"), content.array)
 
 
+def _put_learner(content: Content, name: str, learner: dict[str, Any]) -> None:
+    content.header[name] = finite(without_arrays(dict(sorted(learner.items())), name, content.arrays))
+
+
+def _take_learner(content: Content, name: str) -> dict[str, Any]:
+    return with_arrays(endless(_required(content.entry(name), of_type(dict))), content.arrays, content.used)
+
+
+def _put_preparation(content: Content, name: str, preparation: Any) -> None:
+    content.header[name] = preparation.plain()
+
+
+def _take_preparation(content: Content, name: str) -> Any:
+    return preparation_from_plain(content.entry(name))
+
+
 STATUS = entry(of_type(str), lambda status: status.name)
-STORED: dict[str, Stored] = {  # arrays are written in this order
+STORED: dict[str, Stored] = {  # arrays are stored in this order
     "coef": Stored(_put_array, Content.array),
     "intercept": Stored(_put_number_or_array, _take_number_or_array),
     "factor": Stored(_put_array, Content.array),
@@ -224,6 +241,7 @@ STORED: dict[str, Stored] = {  # arrays are written in this order
     "attributes": Stored(_put_names, _take_names),
     "dual_point": Stored(_put_point, _take_point),
     "link_attributes": Stored(_put_names, _take_names),
+    "learner": Stored(_put_learner, _take_learner),
     "loss": Stored(_put_loss, _take_loss),
     "regularizer": Stored(_put_regularizer, _take_regularizer),
     "algorithm": entry(of_type(str)),
@@ -238,6 +256,7 @@ STORED: dict[str, Stored] = {  # arrays are written in this order
     "dropped": listed(of_type(str)),
     "feature_names": listed(of_type(str)),
     "fit_intercept": entry(of_type(bool), bool),
+    "intercept_bounds": listed(of_type(float)),
     "index_base": entry(of_type(int, type(None))),
     "kernel": entry(of_type(str)),
     "kernel_params": Stored(
@@ -247,6 +266,8 @@ STORED: dict[str, Stored] = {  # arrays are written in this order
     "mistakes": listed(of_type(int)),
     "n": entry(of_type(int), int),
     "offset": entry(of_type(bool), bool),
+    "preparation": Stored(_put_preparation, _take_preparation),
+    "roles": entry(of_type(dict)),
     "seen": entry(of_type(int)),
     "shape": Stored(listed(of_type(int)).put, lambda content, name: Shape(*content.entry(name))),
     "solver": entry(of_type(str)),
@@ -262,11 +283,20 @@ STORED: dict[str, Stored] = {  # arrays are written in this order
     "versions": entry(_is_dict_of_strings),
     "weighted": entry(of_type(bool), bool),
 }
-OPTIONAL = {"constant", "dropped", "target", "thresholds"}  # written where there are some
+OPTIONAL = {
+    "constant",
+    "dropped",
+    "intercept_bounds",
+    "learner",
+    "preparation",
+    "roles",
+    "target",
+    "thresholds",
+}  # stored only if there are any
 
 
 def plain(model: Any) -> tuple[Header, Arrays]:
-    """All that is in a model: (what JSON can hold, infinite numbers as words; its arrays by name)."""
+    """The content of a model: (JSON-compatible data, with infinities as words; arrays by name)."""
     content = Content()
     parts = {part.name: part for part in fields(model)}
     for name in [name for name in STORED if name in parts]:
@@ -281,7 +311,7 @@ def plain(model: Any) -> tuple[Header, Arrays]:
 
 
 def model_from_plain(cls: Any, header: Header, arrays: Arrays) -> Any:
-    """The inverse; whatever does not make a sound model of that class raises."""
+    """The inverse; raises an error if the content is not a valid model of that class."""
     content = Content(header, arrays)
     names = [part.name for part in fields(cls) if not _is_left_out(part, header)]
     values = {name: STORED[name].take(content, name) for name in names}

@@ -1,5 +1,5 @@
-"""Attribute names, of which there may be millions, as an array: UTF-8 texts with the byte 0xff, which UTF-8 does not have,
-behind each, filled up with zeros to whole numbers of 64 bits.
+"""Attribute names, possibly millions, as one array: UTF-8 texts, each followed by the byte 0xff, which does not occur in UTF-8,
+padded with zeros to a multiple of 64 bits.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def packed_names(names: Sequence[str]) -> np.ndarray:
 
 
 def unpacked_names(what: str, array: np.ndarray, count: object) -> tuple[str, ...]:
-    """The inverse; there must be `count` of them, written in the one way there is."""
+    """The inverse; there must be `count` names, in the unique encoding."""
     if type(count) is not int or array.ndim != 1 or not is_signed_integer(array):
         raise ModelFileError(f"its {what} are not names")
     content = array.astype("<i8", copy=False).tobytes()
     names = tuple(text.decode("utf-8", "surrogatepass") for text in content.split(END)[:-1])
     if len(names) != count or _packed(names) != content:
-        raise ModelFileError(f"its {what} are not in the one form that names have")
+        raise ModelFileError(f"its {what} are not in the unique encoding of names")
     return names
 
 

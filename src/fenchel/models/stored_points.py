@@ -15,7 +15,7 @@ POINTS: dict[str, Any] = {"gibbs": Gibbs, "marginals": Marginals, "pool": Pool}
 
 
 def point_to_plain(point: Pool | Gibbs | Marginals | None, arrays: dict[str, np.ndarray]) -> list[Any] | None:
-    """The name of its kind and, of marginals, the scale; its arrays go to `arrays`."""
+    """The name of its kind and, for marginals, the scale; the arrays are added to `arrays`."""
     if point is None:
         return None
     for key, part in point._asdict().items():
@@ -26,7 +26,7 @@ def point_to_plain(point: Pool | Gibbs | Marginals | None, arrays: dict[str, np.
 
 
 def taken_point(plain: Any, array: Callable[[str], np.ndarray]) -> Pool | Gibbs | Marginals | None:
-    """The inverse, of copies: kernels are compiled for arrays that can be written to."""
+    """The inverse, with copies of the arrays: kernels are compiled for writable arrays."""
     if plain is None:
         return None
     match plain:
@@ -35,7 +35,7 @@ def taken_point(plain: Any, array: Callable[[str], np.ndarray]) -> Pool | Gibbs 
         case ["marginals" as name, float(share)]:
             scale = [share]
         case _:
-            raise ModelFileError("its dual point is of no kind that there is")
+            raise ModelFileError("the kind of its dual point is unknown")
     names = POINTS[name]._fields[: len(POINTS[name]._fields) - len(scale)]
     parts = [np.array(array(f"dual/{key}")) for key in names]
     if name == "pool":
@@ -44,8 +44,8 @@ def taken_point(plain: Any, array: Callable[[str], np.ndarray]) -> Pool | Gibbs 
 
 
 def _small_integers(array: np.ndarray) -> np.ndarray:
-    """int64 as it is stored to int32 as labels are."""
+    """Labels as int32, from the stored int64."""
     limits = np.iinfo(np.int32)
     if not is_signed_integer(array) or (array.size and not (array.min() >= limits.min and array.max() <= limits.max)):
-        raise ModelFileError("its dual point has labels that are none")
+        raise ModelFileError("its dual point has invalid labels")
     return array.astype(np.int32)

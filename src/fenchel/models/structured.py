@@ -1,4 +1,4 @@
-"""StructuredModel: what a fit of structured outputs leaves behind, ready to predict, to be written and to be verified."""
+"""StructuredModel: a fitted model of structured outputs, for predictions, saving and verification."""
 
 from __future__ import annotations
 
@@ -18,7 +18,17 @@ from fenchel.models.structured_check import Shape, check_columns, coefficients, 
 from fenchel.result import Certificate, Result, Status
 from fenchel.sequences.attributes import Attributes, has_names
 from fenchel.sequences.templates import Templates
-from fenchel.structured import Chain, Matching, Multiclass, PairwiseLabels, Pool, Tree
+from fenchel.structured import (
+    AssociativeGraph,
+    Candidates,
+    Chain,
+    Graph,
+    Matching,
+    Multiclass,
+    PairwiseLabels,
+    Pool,
+    Tree,
+)
 from fenchel.structured.pool import enlarged
 
 if TYPE_CHECKING:
@@ -27,22 +37,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class StructuredModel(BaseModel):
-    """The coefficients of a model of `fenchel.structured` with their certificate and where they come from.
+    """The coefficients of a model of `fenchel.structured` with their certificate and the problem that they solve.
 
     Attributes
     ----------
-    coef : the coefficients as the problem had them; `full_coef` has zeros where Chain(observed_only=True) has no weights.
-    loss, regularizer : the problem that was solved; the loss is a Chain, Matching, Multiclass, PairwiseLabels or Tree.
-    shape : how many features and labels there are.
-    certificate, status, tol, solver : how well it was solved, and the relative gap asked for.
+    coef : the coefficients in the layout of the problem; `full_coef` adds zeros where Chain(observed_only=True) has no weights.
+    loss, regularizer : the problem that was solved; the loss is one of `fenchel.structured.MODELS`.
+    shape : the numbers of features and labels.
+    certificate, status, tol, solver : the result of the solve, and the relative gap requested.
     digest : sha256 of the data and the problem (`Problem.digest`).
-    n : the number of examples it was fitted to; `weighted`: whether they had different weights, which are not stored.
-    places : for Chain(observed_only=True): where in `full_coef` the coefficients are.
+    n : the number of training examples; `weighted`: whether they had different weights, which are not stored.
+    places : for Chain(observed_only=True): the indices of the coefficients in `full_coef`.
     dual_point : Pool, Gibbs or Marginals of the certificate's dual value; None if it was not kept.
     labels : names of the labels, strings or numbers; None: predictions are the numbers 0, 1, 2, ...
-    attributes, link_attributes : names of the features of tokens, and of pairs of tokens; None: they have none.
-    template, columns : of models for column files: the lines of the template, and (columns in a line, place of the label).
-    versions : the versions of fenchel and numpy that wrote the model.
+    attributes, link_attributes : names of the features of tokens, and of pairs of tokens; None: features have no names.
+    template, columns : for column files: the lines of the template, and (number of columns, index of the label column).
+    versions : the versions of fenchel and numpy that created the model.
 
     Examples
     --------
@@ -79,7 +89,7 @@ class StructuredModel(BaseModel):
     is_structured = True
 
     def rules(self) -> Rules:
-        """What must be true of the parts."""
+        """The conditions on the parts."""
         yield from structured_rules(self)
         self.regularizer.validate(self.coef.size)
         if self.template is not None:
@@ -98,22 +108,22 @@ class StructuredModel(BaseModel):
 
     @property
     def certificates(self) -> tuple[Certificate]:
-        """The one certificate, as models of several solves have them."""
+        """The certificate, in a tuple as for models with several solves."""
         return (self.certificate,)
 
     @property
     def statuses(self) -> tuple[Status]:
-        """The one status."""
+        """The status, in a tuple."""
         return (self.status,)
 
     @property
     def solvers(self) -> tuple[str]:
-        """The one solver."""
+        """The solver, in a tuple."""
         return (self.solver,)
 
     @property
     def digests(self) -> tuple[str]:
-        """The one digest."""
+        """The digest, in a tuple."""
         return (self.digest,)
 
     @cached_property
@@ -126,22 +136,23 @@ class StructuredModel(BaseModel):
         return full
 
     def facts(self) -> dict[str, Any]:
-        """What is known of the data, for people."""
+        """Facts about the data, as text."""
         return {
             "Examples": self.n, "Coefficients": self.d, "Labels": labels_shown(self.labels),
             "Weights of examples": "yes" if self.weighted else None,
         }  # fmt: skip
 
     def predict(self, examples: Any) -> Any:
-        """The label with the largest score of every example: a list, of lists of labels for a Chain or Tree; a 0/1 matrix for
-        PairwiseLabels. With attributes, tokens are dictionaries or lists of names; without, examples are what the loss takes.
+        """The label with the largest score for every example: a list, of lists of labels for a Chain, Tree or graph; a 0/1
+        matrix for PairwiseLabels. With attributes, tokens are dictionaries or lists of names; without, examples are as in the
+        problem.
         """
         loss, rows = self._fixed, self._examples(examples)
         w = self.full_coef
         if isinstance(loss, Chain):
             return [self._named(path) for path in loss.predict_all(w, rows)] if rows else []
         found = [loss.predict(w, x) for x in rows]
-        if isinstance(loss, Tree):
+        if isinstance(loss, Tree | Graph | AssociativeGraph):
             return [self._named(nodes) for nodes in found]
         if isinstance(loss, Multiclass):
             return self._named(np.array(found, dtype=int))
@@ -156,13 +167,13 @@ class StructuredModel(BaseModel):
         return [nodes for nodes, _ in found] if isinstance(loss, Chain) else found
 
     def attributes_of(self, sentences: Sequence[Any]) -> list[Any]:
-        """The attributes that the template makes of sentences, lists of tokens of which each is a list of columns."""
+        """The attributes that the template generates for sentences, which are lists of tokens, each a list of columns."""
         if self.template is None:
             raise InputError("the model has no template: it was not trained on a column file")
         return template_attributes(Templates(self.template), sentences)
 
     def matrices(self, examples: Sequence[np.ndarray]) -> list[Any]:
-        """Examples with named attributes as the loss takes them: matrices, or pairs of matrices."""
+        """Examples with named attributes in the form of the loss: matrices or pairs of matrices."""
         if self.attributes is None or not isinstance(self.loss, Chain):
             return list(examples)
         if self.link_attributes is None:
@@ -176,7 +187,7 @@ class StructuredModel(BaseModel):
 
     @cached_property
     def _fixed(self) -> Any:
-        """The loss with the number of labels that the coefficients were fitted for."""
+        """The loss with the number of labels of the coefficients."""
         return replace(self.loss, classes=self.shape.classes) if hasattr(self.loss, "classes") else self.loss
 
     def _examples(self, examples: Any) -> list[Any]:
@@ -194,25 +205,25 @@ class StructuredModel(BaseModel):
 
 
 def template_attributes(templates: Templates, sentences: Sequence[Any]) -> list[Any]:
-    """The attributes of tokens, in pairs with those of pairs of tokens if the templates have such."""
+    """The attributes of tokens; with those of pairs of tokens, if the templates have any, in pairs."""
     if not templates.edges:
         return [templates.apply(sentence) for sentence in sentences]
     return [(templates.apply(sentence), templates.apply_edges(sentence)) for sentence in sentences]
 
 
 def facts_of(result: Result) -> dict[str, Any]:
-    """What a model says of a solve beside the coefficients and the dual point; none of it holds on to the data."""
+    """The facts about a solve other than coefficients and dual point, without references to the data."""
     problem: Any = result.problem
     loss, encoded = problem.loss, problem.model
-    if type(loss) not in (Chain, Matching, Multiclass, PairwiseLabels, Tree):
+    if type(loss) not in (AssociativeGraph, Candidates, Chain, Graph, Matching, Multiclass, PairwiseLabels, Tree):
         raise InputError(f"{type(loss).__name__} is not a built-in model of structured outputs: it cannot be saved")
     features = None
     if isinstance(loss, Chain):
         features = encoded.layout.start.size - 1 if loss.observed_only else encoded.layout.features
     shape = Shape(
         int(encoded.features if features is None else features),
-        int(encoded.edge_features) if isinstance(loss, Chain) else 0,
-        1 if isinstance(loss, Matching) else int(encoded.m),
+        int(getattr(encoded, "edge_features", 0)),
+        1 if isinstance(loss, Candidates | Matching) else int(encoded.m),
     )
     return {
         "loss": loss, "regularizer": problem.regularizer, "shape": shape, "places": places_of(problem), "n": int(problem.n),
@@ -222,7 +233,7 @@ def facts_of(result: Result) -> dict[str, Any]:
 
 
 def places_of(problem: Any) -> np.ndarray | None:
-    """Where the coefficients of a Chain(observed_only=True) are in the layout that has weights for all pairs."""
+    """The indices of the coefficients of a Chain(observed_only=True) in the layout with weights for all pairs."""
     if not (isinstance(problem.loss, Chain) and problem.loss.observed_only):
         return None
     return np.flatnonzero(problem.model.full(np.ones(problem.d)))
@@ -244,8 +255,12 @@ def entries_of(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def width(loss: AnyLoss, x: np.ndarray | sp.csr_matrix) -> int:
-    """Features per token, node, edge or row of an example."""
-    if isinstance(loss, Tree) or (isinstance(loss, Chain) and loss.edge_features) or isinstance(x, tuple):
+    """The number of features per token, node, edge or row of an example."""
+    if (
+        isinstance(loss, Tree | Graph | AssociativeGraph)
+        or (isinstance(loss, Chain) and loss.edge_features)
+        or isinstance(x, tuple)
+    ):
         x = x[0]
     shape = x.shape if hasattr(x, "shape") else np.shape(x)
     return int(shape[-1]) if shape else 0

@@ -1,4 +1,4 @@
-"""Which parts of a StructuredModel fit together."""
+"""The conditions on the parts of a StructuredModel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from fenchel.errors import InputError
 from fenchel.models.base import Rules, are_strings, good_names, tol_rule
 from fenchel.models.parts import require_built_in
 from fenchel.sequences.templates import Templates
-from fenchel.structured import Chain, Gibbs, Marginals, Matching, PairwiseLabels, Pool, Tree
+from fenchel.structured import (
+    AssociativeGraph,
+    Candidates,
+    Chain,
+    Gibbs,
+    Graph,
+    Marginals,
+    Matching,
+    PairwiseLabels,
+    Pool,
+    Tree,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,11 +31,11 @@ if TYPE_CHECKING:
     from fenchel.models.structured import StructuredModel
     from fenchel.problems.kinds_of_loss import AnyLoss
 
-MOST = 1 << 40  # features or labels
+MOST = 1 << 40  # maximum number of features or labels
 
 
 class Shape(NamedTuple):
-    """Features per token, node, edge or row; features per pair of tokens; labels (of a matching: 1)."""
+    """Features per token, node, edge or row; features per pair of tokens or edge; labels (1: candidates, matchings)."""
 
     features: int
     links: int
@@ -32,7 +43,7 @@ class Shape(NamedTuple):
 
 
 def coefficients(loss: AnyLoss, shape: Shape) -> int:
-    """How many coefficients a model of that shape has, in the layout that has weights for all pairs.
+    """The number of coefficients of a model of that shape, in the layout with weights for all pairs.
 
     >>> coefficients(Chain(), Shape(features=2, links=0, classes=3))
     24
@@ -43,6 +54,10 @@ def coefficients(loss: AnyLoss, shape: Shape) -> int:
             return (features + bool(loss.bias) + 2 * bool(loss.ends) + (1 + links) * m) * m
         case Tree():
             return (features + 1 + m) * m
+        case AssociativeGraph():
+            return features + 1 + links
+        case Graph():
+            return (features + 1 + links * m) * m
         case PairwiseLabels():
             return (features + 1) * m + m * (m - 1) // 2
         case _:
@@ -50,22 +65,22 @@ def coefficients(loss: AnyLoss, shape: Shape) -> int:
 
 
 def structured_rules(model: StructuredModel) -> Rules:
-    """What must be true of the parts of a StructuredModel."""
+    """The conditions on the parts of a StructuredModel."""
     require_built_in(model.loss)
     features, links, m = model.shape
     counts = all(type(part) is int and 0 <= part < MOST for part in (features, links, m, model.n))
     yield (
-        "features, links, labels and n must be whole numbers, at least 1 label and 1 example",
+        "features, links, labels and n must be integers, with at least 1 label and 1 example",
         counts and m >= 1 and model.n >= 1,
     )
-    yield "the features and labels must be those of the loss", _good_shape(model.loss, links, m)
+    yield "the numbers of features and labels must be those of the loss", _good_shape(model.loss, links, m)
     yield (
-        "coef must be a finite float64 array of as many entries as features and labels make",
+        "coef must be a finite float64 array of the size for these features and labels",
         _finite_vector(model.coef) and model.coef.size > 0 and _good_places(model),
     )
     yield (
-        f"labels must be None or {m} different strings or numbers",
-        model.labels is None or (not isinstance(model.loss, Matching) and good_names(model.labels, m)),
+        f"labels must be None or {m} distinct strings or numbers",
+        model.labels is None or (not isinstance(model.loss, Candidates | Matching) and good_names(model.labels, m)),
     )
     yield tol_rule(model.tol)
     yield (
@@ -73,7 +88,7 @@ def structured_rules(model: StructuredModel) -> Rules:
         model.dual_point is None or _good_dual(model),
     )
     yield (
-        "attributes must be None or a different string for every feature",
+        "attributes must be None or a distinct string for every feature",
         _good_names(model.attributes, features) and _good_names(model.link_attributes, links),
     )
     yield (
@@ -81,17 +96,19 @@ def structured_rules(model: StructuredModel) -> Rules:
         model.link_attributes is None or (model.attributes is not None and _has_links(model.loss)),
     )
     yield (
-        "template and columns must both be None or both be there, with attributes",
+        "template and columns must both be None or both be present, with attributes",
         (model.template is None) == (model.columns is None)
         and (model.template is None or model.attributes is not None),
     )
 
 
 def _good_shape(loss: AnyLoss, links: int, m: int) -> bool:
-    if isinstance(loss, Matching):
+    if isinstance(loss, Candidates | Matching):
         return m == 1 and links == 0
+    if isinstance(loss, AssociativeGraph):
+        return m == 2
     said = loss.classes if hasattr(loss, "classes") else None
-    return said in (None, m) and (links == 0 or _has_links(loss))
+    return said in (None, m) and (links == 0 or isinstance(loss, Graph) or _has_links(loss))
 
 
 def _has_links(loss: AnyLoss) -> bool:
@@ -120,7 +137,8 @@ def _good_places(model: Any) -> bool:
 
 
 def _ascending(numbers: np.ndarray, strictly: bool, below: int) -> bool:
-    """From 0 on, below a number, not falling; differences are not taken before the range is known, lest they overflow."""
+    """Whether the numbers start at 0, are below a limit and do not decrease. The range is checked before differences are
+    computed, which could overflow."""
     inside = bool((numbers >= 0).all() and (numbers < below).all())
     return inside and bool((np.diff(numbers) >= (1 if strictly else 0)).all())
 
@@ -154,7 +172,7 @@ def _good_dual(model: StructuredModel) -> bool:
 
 
 def _starts(start: Any, count: int, entries: Any) -> bool:
-    """Whether start[i] .. start[i+1] are consecutive parts of the entries."""
+    """Whether start[i] .. start[i+1] are consecutive ranges of the entries."""
     return bool(
         _integer_vector(start)
         and isinstance(entries, np.ndarray)
@@ -167,23 +185,23 @@ def _starts(start: Any, count: int, entries: Any) -> bool:
 
 
 def check_columns(model: Any) -> None:
-    """A model for column files: its template reads the columns there are, its labels can stand in one."""
+    """The conditions on a model for column files: template and labels must fit its columns."""
     if len(model.columns) != 2 or not all(type(number) is int for number in model.columns):
-        raise InputError("columns must be two numbers: columns in a line, and the place of the label")
+        raise InputError("columns must be two numbers: the number of columns, and the index of the label column")
     wide, at = model.columns
     if not 0 <= at < wide < MOST:
         raise InputError(f"the label cannot be in column {at} of {wide}")
     templates = _templates(model.template)
     templates.require(wide, at)
     if templates.edges != (model.link_attributes is not None):
-        raise InputError("link_attributes must be there if the template has attributes of label pairs, and only then")
+        raise InputError("link_attributes must be present if and only if the template has attributes of label pairs")
     if model.labels is None or not all(isinstance(label, str) and _one_field(label) for label in model.labels):
-        raise InputError("the labels of a model for column files must be words: texts without blanks")
+        raise InputError("the labels of a model for column files must be strings without spaces")
 
 
 def _templates(lines: tuple[str, ...]) -> Templates:
     if not all(isinstance(line, str) and line for line in lines):
-        raise InputError("the lines of a template must be texts, none of them empty")
+        raise InputError("the lines of a template must be nonempty strings")
     try:
         return Templates(lines)
     except (OverflowError, RecursionError):  # a pattern such as a{99999999999}

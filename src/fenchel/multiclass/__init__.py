@@ -1,4 +1,4 @@
-"""Losses of several scores per row, one per file; `fenchel.multiclass.protocol` defines the interface.
+"""Losses of several scores per row, one per file; `fenchel.multiclass.protocol` defines the interface. May import `losses`.
 
 >>> from fenchel import Problem, multiclass, solve
 >>> X, y = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [1.0, 1.0]], [0, 1, 2, 1]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fenchel.compile.dispatch import is_builtin
-from fenchel.errors import InputError
+from fenchel.errors import InputError, refuse_first
 
 if TYPE_CHECKING:
     from fenchel.multiclass.protocol import VectorLoss
@@ -52,15 +52,8 @@ def check(loss: VectorLoss, outputs: int = 3, targets: Iterable[Any] | None = No
     """
     require_methods(loss)
     for y in range(outputs) if targets is None else targets:
-        try:
-            with np.errstate(all="ignore"):
-                fault = next(_faults(loss, int(outputs), y, rtol), None)
-        except InputError:
-            raise
-        except Exception as error:
-            fault = f"a method raised {type(error).__name__}: {error}"
-        if fault is not None:
-            raise InputError(f"{type(loss).__name__} is not a valid loss of several scores: {fault}")
+        with np.errstate(all="ignore"):
+            refuse_first(_faults(loss, int(outputs), y, rtol), loss, "a valid loss of several scores")
 
 
 def check_foreign(loss: Any, outputs: int, y: np.ndarray) -> None:
@@ -178,7 +171,7 @@ def _fenchel_young(loss: Any, tried: Tried, y: Any, rtol: float) -> Iterator[str
             continue
         got, heights = float(loss.conjugate(U[k].copy(), y)), Z @ U[k] - F
         sizes = 1 + abs(got) + np.abs(Z) @ np.abs(U[k]) + np.abs(F)
-        if not abs(got - heights[k]) <= 10 * rtol * sizes[k]:
+        if not (math.isfinite(got) and abs(got - heights[k]) <= 10 * rtol * sizes[k]):
             yield (
                 f"conjugate({_shown(U[k])}, y={y}) is {got:.6g}, but <u, z> - value(z) at z={_shown(Z[k])}, which has these "
                 f"slopes, is {heights[k]:.6g}"

@@ -43,6 +43,7 @@ class CostHinge(ByContent, _Fields):
     nonnegative = True
     task = "classes"
     sparse_duals = True
+    free_intercepts = True  # by `even_transfer`, or because every t (e_j - e_y), t <= 1, is in the domain of loss*
 
     def __new__(cls, cost: ArrayLike, beta: float = 0.0) -> CostHinge:
         costs = _checked(cost)
@@ -67,10 +68,11 @@ class CostHinge(ByContent, _Fields):
     def __repr__(self) -> str:
         return f"CostHinge(cost=<{len(self.cost)} x {len(self.cost)}>, beta={self.beta})"
 
-    @property
-    def free_intercepts(self) -> bool:
-        """Whether every t (e_j - e_y), t <= 1, is in the domain of loss*."""
-        return bool(self.scale.min() >= 1.0)
+    def even_transfer(self, m: int) -> float | None:
+        if self.scale.min() >= 1.0:
+            return None
+        shares = 1.0 / self.scale
+        return float((m - 1) / np.max(shares.sum(axis=1) - np.diagonal(shares)))
 
     def outputs(self, y: ArrayLike) -> int:
         return class_count(y, len(self.cost))

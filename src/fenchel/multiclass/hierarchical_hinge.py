@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from fenchel.multiclass.flow_step import flow_step
 from fenchel.multiclass.parameters import ByContent
 from fenchel.multiclass.softmax import ROUNDING
 from fenchel.multiclass.tree import Tree, class_scores, diameter
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @helper
@@ -71,7 +74,7 @@ class TreeLoss(ByContent):
         return {"parent": self.parent, "leaf": self.leaf}
 
     @classmethod
-    def from_saved(cls, parent: Any, leaf: Any, **more: Any) -> Any:
+    def from_saved(cls, parent: ArrayLike, leaf: ArrayLike, **more: Any) -> Any:
         """The inverse. Kernels follow these arrays without checks: they must be those of a tree."""
         tree = Tree(np.asarray(parent).tolist())
         if not (np.array_equal(tree.parent, parent) and np.array_equal(np.sort(leaf), np.sort(tree.leaf))):
@@ -82,7 +85,7 @@ class TreeLoss(ByContent):
     def _shown(self):
         return f"<tree of {self.leaf.size} classes and {self.parent.size - 1} scores>"
 
-    def outputs(self, y: Any) -> int:
+    def outputs(self, y: ArrayLike) -> int:
         if self.leaf.size > 1 or np.any(np.asarray(y) != 0):  # one class is too few but for a tree of one leaf
             class_count(y, self.leaf.size)
         return int(self.parent.size - 1)
@@ -115,7 +118,7 @@ class _Fields(NamedTuple):
 COSTS = {"tree": (0.5, 0.5), "lca": (0.0, 1.0)}
 
 
-def _cost_matrix(cost: Any, classes: int) -> np.ndarray:
+def _cost_matrix(cost: ArrayLike, classes: int) -> np.ndarray:
     try:
         matrix = np.array(cost, dtype=np.float64, order="C")
     except (TypeError, ValueError):

@@ -70,6 +70,9 @@ class MoreauVector(ByContent, _Fields):
     def free_intercepts(self) -> bool:
         return getattr(self.loss, "free_intercepts", False)
 
+    def even_transfer(self, m: int) -> float | None:
+        return self.loss.even_transfer(m) if hasattr(self.loss, "even_transfer") else None
+
     def outputs(self, y: ArrayLike) -> int:
         return self.loss.outputs(y)
 

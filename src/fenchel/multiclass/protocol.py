@@ -22,11 +22,15 @@ into_domain(u, y)              move u into the domain of loss*, in place; points
 dual_prox(t, g, y, out)        out = argmin over u of loss*(u) - <t, u> + g/2 |u|^2, g > 0; optional
 vertex_margins(z, y, c, s)     where u is a mixture of s_j (e_j - e_y) and 0: s, and c_j = the gain of the j-th; optional
 largest_slope()                the maximum of |u|_2 over the domain of loss* (inf: unbounded; Python only)
+even_transfer(m)               the largest t for which t (mean of e_j over j != y - e_y) is in the domain of loss* for every y,
+                               for free intercepts; None: even t (e_j - e_y), t <= 1, is, for every j (optional; Python only)
 smoothness()                   Lipschitz constant of the slopes; None: they jump. By default tested numerically
 =============================  ====================================================================================
 
 `task` is "classes" or "regression" (see `fenchel.losses.task`). A model file stores the parameters of the constructor, or what
 a method `saved` returns. A loss with required parameters has `example()`, for three classes.
+
+`free_intercepts = True` declares that dual points can be balanced in one of the two ways of `even_transfer`.
 
 `sparse_duals = True` declares that most entries of a `dual_prox` are zero; with many scores, solvers then store no zeros.
 

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, NamedTuple
-
-from fenchel.multiclass.classes import class_count
-from fenchel.multiclass.parameters import ByContent, equal_weights, fits, rank_count
+from fenchel.multiclass.ranked import EqualRanks, weights_of_ranks
 from fenchel.multiclass.top_k_family import top_k_conjugate, top_k_into_domain, top_k_slopes, top_k_value
 from fenchel.multiclass.top_k_step import top_k_step
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+
+class TopKMethods:
+    """The methods of losses with weights for the sorted margins of all classes."""
+
+    __slots__ = ()
+
+    def value(self, z, y):
+        return top_k_value(z, y, weights_of_ranks(self))
+
+    def slopes(self, z, y, out):
+        top_k_slopes(z, y, weights_of_ranks(self), out)
+
+    def conjugate(self, u, y):
+        return top_k_conjugate(u, y, weights_of_ranks(self))
+
+    def into_domain(self, u, y):
+        top_k_into_domain(u, y, weights_of_ranks(self))
+
+    def dual_prox(self, t, g, y, out):
+        top_k_step(t, g, y, weights_of_ranks(self), out)
 
 
-class _Fields(NamedTuple):
-    k: int
-
-
-class TopK(ByContent, _Fields):
+class TopK(TopKMethods, EqualRanks):
     """max(0, (1/k) sum of the k largest c_j), c_j = 1 + z_j - z_y for j != y and c_y = 0, 1 <= k < m
 
     Conjugate: -S, S the sum of u_j over j != y, where u_y = -S, S <= 1 and all these u_j are from 0 to 1/k and at most
@@ -32,38 +42,3 @@ class TopK(ByContent, _Fields):
     __slots__ = ()
     tex = r"\max(0,\, \frac{1}{k} \sum_{j \le k} c_{[j]})"
     tex_where = "c₍₁₎ ≥ c₍₂₎ ≥ … the sorted 1 + zⱼ − z_y, and 0 for y itself"
-    nonnegative = True
-    task = "classes"
-    sparse_duals = True
-
-    def __new__(cls, k: int) -> TopK:
-        return super().__new__(cls, rank_count(k))
-
-    @classmethod
-    def example(cls) -> TopK:
-        """An example with three classes."""
-        return cls(2)
-
-    def outputs(self, y: ArrayLike) -> int:
-        return fits(class_count(y), "k", self.k)
-
-    def value(self, z, y):
-        return top_k_value(z, y, equal_weights(self.k))
-
-    def slopes(self, z, y, out):
-        top_k_slopes(z, y, equal_weights(self.k), out)
-
-    def conjugate(self, u, y):
-        return top_k_conjugate(u, y, equal_weights(self.k))
-
-    def into_domain(self, u, y):
-        top_k_into_domain(u, y, equal_weights(self.k))
-
-    def dual_prox(self, t, g, y, out):
-        top_k_step(t, g, y, equal_weights(self.k), out)
-
-    def largest_slope(self) -> float:
-        return math.sqrt(1.0 + 1.0 / self.k)
-
-    def smoothness(self):
-        return None

@@ -13,7 +13,7 @@ from fenchel.oracles.slope_sums import SlopeSums
 
 
 class KernelOracle(Oracle):
-    """The oracle of a kernel problem; a pass reads all n^2 values of K once, and the rows are not cut into blocks."""
+    """The oracle of a kernel problem; a pass reads all n^2 values of K once, and the rows are not divided into blocks."""
 
     def __init__(self, problem: Any, engine: Any = None):
         self.problem = problem

@@ -1,4 +1,4 @@
-"""Dual coordinate steps on one block of rows, for rows that lie apart; only v = -sum p u x / strength travels."""
+"""Dual coordinate steps on one block of distributed rows; only v = -sum p u x / strength is sent."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import numpy as np
 
 from fenchel.certificates.passes import clip_pass
 from fenchel.data.accept import read_only
+from fenchel.engines.local import Block
 from fenchel.kernels.dual_phase import REPEAT_RULE, phase, row_scores
 from fenchel.kernels.passes import combine_pass, conjugate_sum, loss_sums, norms_pass
+from fenchel.mirror_maps.coordinatewise import Coordinatewise
 
 
 class Round(NamedTuple):
-    """What a block is told: v, how much of its last change to keep, how often its change of v is to count, how long to work."""
+    """The input of a block: v, the fraction of its last change to keep, the factor by which its change of v counts, the number
+    of epochs."""
 
     v: np.ndarray
     kept: float
@@ -22,9 +25,9 @@ class Round(NamedTuple):
 
 
 class LocalDual:
-    """The dual variables of a block; `before` are those to which its last answer belongs."""
+    """The dual variables of a block; `before` are those of its last result."""
 
-    def __init__(self, loss: Any, block: Any, transfer: Any, strength: float, seed: int):
+    def __init__(self, loss: Any, block: Block, transfer: Coordinatewise, strength: float, seed: int):
         self.loss, self.block, self.transfer, self.strength = loss, block, transfer, strength
         n = block.stop - block.start
         self.u = self.before = np.empty(n)
@@ -42,8 +45,8 @@ class LocalDual:
         return out
 
     def round(self, told: Round) -> tuple[float, float, float, float, np.ndarray, float]:
-        """(sum p loss at transfer(v) and between this v and the last, sum p loss*(u) - u offset before and after the epochs,
-        the change of v, its square)."""
+        """(sum p loss at transfer(v) and at the midpoint of this v and the last one, sum p loss*(u) - u offset before and after
+        the epochs, the change of v, its square)."""
         rows, y, p, offset = self.block[:4]
         self.before = self.before + told.kept * (self.u - self.before)
         losses, between = self._losses(told.v), self._losses(halfway(told.v, self.last))
@@ -65,5 +68,5 @@ class LocalDual:
 
 
 def halfway(v: np.ndarray, last: np.ndarray | None) -> np.ndarray:
-    """Between the last v and this one."""
+    """The midpoint of the last v and this one."""
     return v if last is None else 0.5 * (v + last)

@@ -19,7 +19,7 @@ from fenchel.data.row_blocks import slices
 
 
 class PassCount:
-    """The passes of an oracle. Only this class knows the rule above: others say what they visited."""
+    """The passes of an oracle. Only this class implements the rule above: callers report what they visited."""
 
     problem: Any
     engine: Any

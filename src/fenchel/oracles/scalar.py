@@ -1,4 +1,4 @@
-"""Oracle: Problem x Engine. What solvers may ask of the data; the passes it took are counted (`pass_count.py`)."""
+"""The oracle for losses of one score per row: all access of solvers to the data, with passes counted (`pass_count.py`)."""
 
 from __future__ import annotations
 
@@ -9,28 +9,32 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.certificates.scalar import feasible
-from fenchel.data.accept import read_only, size, take
+from fenchel.data.accept import size
+from fenchel.data.dense import Dense
 from fenchel.data.row_blocks import slices
-from fenchel.engines.local import Local, spans
+from fenchel.data.types import Rows
+from fenchel.engines.local import Block, Local, spans
 from fenchel.engines.summation_tree import added
 from fenchel.kernels import passes
 from fenchel.kernels.curvature_passes import curved_pass
 from fenchel.kernels.dual_epoch import dual_epoch
 from fenchel.kernels.dual_phase import row_scores
-from fenchel.kernels.gram import add_gram, symmetric
+from fenchel.kernels.gram import add_gram, squares_pass, symmetric
 from fenchel.kernels.intercept import balanced_plane, intercept_bracket, score_size, slope_limits, slope_sum
-from fenchel.mirror_maps.coordinatewise import Identity
+from fenchel.mirror_maps.coordinatewise import Coordinatewise, Identity
 from fenchel.oracles.blockwise import collected, summed
 from fenchel.oracles.intercepts import Brackets, NarrowingSums, is_strictly_convex, middle, refuse_without_minimum
 from fenchel.oracles.local_dual import LocalDual, Round
 from fenchel.oracles.pass_count import PassCount
+from fenchel.oracles.row_samples import sample_of, some_rows
 from fenchel.oracles.slope_sums import SlopeSums
+from fenchel.problems.some_rows import RowProblem
 
-MANY = 1 << 14  # rows for which a search over all scores takes so long that it must be possible to break it off
+MANY = 1 << 14  # with more rows, a search over all scores must be interruptible
 
 
 class Plane(NamedTuple):
-    """A cutting plane risk(w') >= <gradient, w'> + constant, found at w; and how to rebuild its dual variables."""
+    """A cutting plane risk(w') >= <gradient, w'> + constant, found at w, with the recipe for its dual variables."""
 
     value: float
     gradient: np.ndarray
@@ -51,56 +55,32 @@ class PlaneRecipe(NamedTuple):
 
 
 class Mixed(NamedTuple):
-    """A dual point of data elsewhere: weights and recipes from which each block makes its own share of it."""
+    """A dual point of distributed data: weights and recipes from which each block computes its part."""
 
     parts: tuple[tuple[float, Any], ...]
 
 
 class Kept(NamedTuple):
-    """A dual point whose shares lie with the blocks, under a name (`local_dual.LocalDual`)."""
+    """A dual point whose parts are kept by the blocks under a name (`local_dual.LocalDual`)."""
 
     name: str
 
 
-class SomeRows(NamedTuple):
-    """Some rows of a problem, copied together: what an oracle asks of a problem."""
-
-    rows: Any
-    y: np.ndarray
-    weights: np.ndarray
-    offset: np.ndarray
-    n: int
-    d: int
-    compiled_loss: Any
-    regularizer: Any
-    fit_intercept: bool
-
-    @property
-    def is_sample(self) -> bool:
-        """An engine's own cut is of all rows, not of these."""
-        return True
-
-    @property
-    def remote(self) -> bool:
-        """They were copied here."""
-        return False
-
-
 class Oracle(PassCount):
-    """All access of a solver to the data."""
+    """The access of solvers to the data."""
 
-    remote = False  # whether the rows are elsewhere
+    remote = False  # whether the rows are in other processes
 
-    def __init__(self, problem: Any, engine: Any = None):
-        self.problem = problem
+    def __init__(self, problem: RowProblem, engine: Any = None):
+        self.problem: Any = problem  # each subclass asks its own family
         self.engine = engine if engine is not None else Local()
         self.remote = getattr(self.engine, "remote", False)
         self.blocks = self.engine.blocks(problem)
         self.passes = 0.0
-        self.kept: dict[str, Any] = {}  # what stays with the blocks from one question to the next
+        self.kept: dict[str, Any] = {}  # the state that blocks keep between two operations
 
     def close(self) -> None:
-        """Let go of what is held elsewhere."""
+        """Release what is stored in other processes."""
         if self.remote:
             self.blocks.close()
 
@@ -109,7 +89,7 @@ class Oracle(PassCount):
         """(sum p loss, its gradient in w, its derivative in b) in one fused pass."""
         loss = self.problem.compiled_loss
 
-        def work(block):
+        def work(block: Block) -> tuple[float, np.ndarray, float]:
             gradient = np.zeros(w.size)
             value, slopes = passes.risk_pass(loss, block.rows, block.y, block.p, block.offset, w, b, gradient)
             return value, gradient, slopes
@@ -122,20 +102,20 @@ class Oracle(PassCount):
         """<x_i, w> + offset_i for every row."""
         z = np.empty(self.problem.n)
 
-        def work(block):
+        def work(block: Block) -> None:
             passes.scores_pass(block.rows, block.offset, w, z[block.start : block.stop])
 
         self.engine.map(work, self.blocks)
         return z
 
-    def scores_of(self, rows: Any, p: np.ndarray, w: np.ndarray, b: float, z: np.ndarray) -> None:
+    def scores_of(self, rows: Rows, p: np.ndarray, w: np.ndarray, b: float, z: np.ndarray) -> None:
         """z_i = <x_i, w> + offset_i + b for the rows with p_i > 0; `rows` is X or another matrix of as many rows."""
         offset = self.problem.offset
         if rows is not self.problem.rows:
             row_scores(Identity(), rows, p, offset, b, w, z)
             return
 
-        def work(block):
+        def work(block: Block) -> None:
             span = slice(block.start, block.stop)
             row_scores(Identity(), block.rows, p[span], block.offset, b, w, z[span])
 
@@ -147,9 +127,9 @@ class Oracle(PassCount):
         return self.combine_here(u)
 
     def combine_here(self, u: np.ndarray) -> np.ndarray:
-        """The same over the rows in this process, not counted."""
+        """The same over the rows in this process, without counting passes."""
 
-        def work(block):
+        def work(block: Block) -> tuple[np.ndarray]:
             out = np.zeros(self.problem.d)
             passes.combine_pass(block.rows, block.p, u[block.start : block.stop], out)
             return (out,)
@@ -170,11 +150,23 @@ class Oracle(PassCount):
 
     @summed(passes=0.5)
     def first_means(self) -> tuple[np.ndarray, float]:
-        """The same, asked of the rows."""
+        """The same, computed from the rows."""
         return self.combine_here(np.ones(self.problem.n)), float(self.problem.weights @ self.problem.offset)
 
+    @summed(passes=0.5)
+    def column_squares(self) -> np.ndarray:
+        """sum_i p_i x_ij^2 for every column of X."""
+        columns = getattr(self.problem, "features", self.problem.d)  # with several scores, d counts all variables
+
+        def work(block: Block) -> tuple[np.ndarray]:
+            out = np.zeros(columns)
+            squares_pass(block.rows, block.p, out)
+            return (out,)
+
+        return self.engine.sum(work, self.blocks)[0]
+
     def centred(self, w: np.ndarray) -> np.ndarray:
-        """The variables as they would be if the features were centred; differs only where intercepts are among them."""
+        """The variables for centred features; they differ only if intercepts are among the variables."""
         return w
 
     def uncentred(self, w: np.ndarray) -> np.ndarray:
@@ -186,7 +178,7 @@ class Oracle(PassCount):
         return g
 
     def balanced_claim(self, w: np.ndarray, losses: float, g: np.ndarray) -> tuple[float, np.ndarray]:
-        """(-sum p loss*, sum p u x) after u was balanced; differs only where several intercepts are free."""
+        """(-sum p loss*, sum p u x) after u was balanced; they differ only if several intercepts are free."""
         return losses, g
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
@@ -198,35 +190,65 @@ class Oracle(PassCount):
         """The same on and above the diagonal; below, anything."""
         d = self.problem.d
 
-        def work(block):
+        def work(block: Block) -> tuple[np.ndarray]:
             out = np.zeros((d, d))
             add_gram(block.rows, weights[block.start : block.stop], out)
             return (out,)
 
         return self.engine.sum(work, self.blocks)[0]
 
-    def take(self, index: np.ndarray, scale: float = 1.0) -> Oracle:
-        """An oracle of some rows only, copied together, their weights times `scale`; it counts its own passes."""
-        problem = self.problem
-        y, p, offset = map(read_only, (problem.y[index], scale * problem.weights[index], problem.offset[index]))
-        shared = (index.size, problem.d, problem.compiled_loss, problem.regularizer, problem.fit_intercept)
-        return Oracle(SomeRows(take(problem.rows, index), y, p, offset, *shared), self.engine)
+    @property
+    def edges(self) -> np.ndarray:
+        """Where the blocks of rows begin and end, from 0 to n."""
+        return self.blocks.edges if self.remote else np.array([0, *(block.stop for block in self.blocks)])
 
-    def begin_local_duals(self, transfer: Any, strength: float, seed: int) -> tuple[str, np.ndarray]:
+    @property
+    def may_sample(self) -> bool:
+        """Whether sums over some rows only may be asked for."""
+        return not self.remote or self.blocks.may_sample
+
+    @cached_property
+    def storage(self) -> tuple[float, float, float]:
+        """(stored values, the sum of the squares of their numbers per row, rows that are stored as dense)."""
+        return self.row_sizes()
+
+    @summed(shapes=lambda problem: ((), (), ()))
+    def row_sizes(self) -> tuple[float, float, float]:
+        """The same, computed from the rows."""
+        rows, n = self.problem.rows, float(self.problem.n)
+        if isinstance(rows, Dense):
+            return float(size(rows)), n * rows.values.shape[1] ** 2, n
+        lengths = np.diff(rows.indptr).astype(float)
+        return float(lengths.sum()), float(lengths @ lengths), 0.0
+
+    @summed(rows=1, shapes=lambda problem: ((),))
+    def weight_of(self, chosen: np.ndarray) -> float:
+        """The sum of the weights of the chosen ones of all rows."""
+        return self.engine.sum(lambda block: (float(block.p[chosen[block.start : block.stop]].sum()),), self.blocks)[0]
+
+    def sample(self, index: np.ndarray) -> Oracle | None:
+        """An oracle of some rows, their weights scaled to a sum of 1 (`row_samples.py`); None if they have no weight."""
+        return sample_of(self, index)
+
+    def take(self, index: np.ndarray, scale: float = 1.0) -> Oracle:
+        """An oracle for a copy of some rows, with weights multiplied by `scale`; it counts its own passes."""
+        return Oracle(some_rows(self.problem, index, scale), self.engine)
+
+    def begin_local_duals(self, transfer: Coordinatewise, strength: float, seed: int) -> tuple[str, np.ndarray]:
         """(the name of) dual variables for rounds of steps within blocks (`oracles/local_dual.py`), and sum p u x."""
         name = self.blocks.new_name(lasting=True) if self.remote else "local duals"
         return name, self.begin_local_dual(name, transfer, strength, seed)
 
     @summed(keeps=True)
-    def begin_local_dual(self, name: str, transfer: Any, strength: float, seed: int) -> np.ndarray:
-        """sum p u x of new dual variables, which stay with the blocks."""
+    def begin_local_dual(self, name: str, transfer: Coordinatewise, strength: float, seed: int) -> np.ndarray:
+        """sum p u x of new dual variables, which are kept by the blocks."""
         loss = self.problem.compiled_loss
         self.kept[name] = [LocalDual(loss, block, transfer, strength, seed) for block in self.blocks]
         return self.engine.sum(lambda dual: (dual.combined(self.problem.d),), self.kept[name])[0]
 
     @summed(keeps=True, passes=lambda name, told: 1.0 + told.epochs)
     def local_dual_round(self, name: str, told: Round) -> Any:
-        """The sums over all blocks of what `LocalDual.round` answers."""
+        """The sums over all blocks of the results of `LocalDual.round`."""
         return self.engine.sum(lambda dual: dual.round(told), self.kept[name])
 
     @collected()
@@ -238,7 +260,7 @@ class Oracle(PassCount):
         """The dual point at which the last round began."""
         if self.problem.remote:
             return Kept(name)
-        if self.remote:  # Numbers of all rows travel only when they are asked for.
+        if self.remote:  # Arrays with an entry per row are sent only on request.
             return lambda: self.local_dual_before(name)
         return self.local_dual_before(name)
 
@@ -262,7 +284,7 @@ class Oracle(PassCount):
         """(sum p loss, slopes, curvatures) at scores z of a differentiable loss: no pass over X."""
         problem, u, h = self.problem, np.zeros(z.size), np.zeros(z.size)
 
-        def work(at):
+        def work(at: slice) -> tuple[float]:
             return (curved_pass(problem.compiled_loss, problem.y[at], problem.weights[at], z[at], u[at], h[at]),)
 
         return self.engine.sum(work, spans(problem.n))[0], u, h
@@ -275,7 +297,7 @@ class Oracle(PassCount):
         return low if self.losses_at(z, low)[0] <= self.losses_at(z, high)[0] else high
 
     def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
-        """(w, the middle of the intercepts that are best at w); (w, b) if there is nothing to choose."""
+        """(w, the middle of the optimal intercepts for w); (w, b) if there is no choice."""
         if not self._intercept_may_vary():
             return w, b
         if self.remote:
@@ -290,25 +312,25 @@ class Oracle(PassCount):
     def slopes_at_intercepts(
         self, w: np.ndarray, bs: np.ndarray, brackets: Brackets
     ) -> tuple[np.ndarray, np.ndarray, float, float]:
-        """(sum p slope, sum p |slope| for every intercept, how many rows these brackets leave in question, sum p |score|)."""
+        """(sum p slope, sum p |slope| for every intercept, number of rows undecided after these brackets, sum p |score|)."""
         z = self.scores(w)
         return *self.slope_sums(z)(bs, brackets), self.score_size(z)
 
     def _intercept_may_vary(self) -> bool:
-        """Whether the intercept is free, and several may be equally good."""
+        """Whether the intercept is free and several values may be optimal."""
         problem = self.problem
         if not problem.fit_intercept:
             return False
         return not (problem.smooth_loss and is_strictly_convex(problem.loss, problem.some_targets()))
 
     def slope_sums(self, z: np.ndarray) -> Any:
-        """What `NarrowingSums` asks for the sums of slopes at scores z + b: no pass over X."""
+        """The function with which `NarrowingSums` evaluates sums of slopes at scores z + b: no pass over X."""
         loss, rows = self.problem.compiled_loss, float(self.problem.n)
         parts = [SlopeSums(loss, block.y, block.p, z[block.start : block.stop]) for block in self.blocks]
 
         def ask(bs: np.ndarray, brackets: Brackets) -> tuple[np.ndarray, np.ndarray, float]:
             nonlocal rows
-            if rows * bs.size <= MANY:  # not worth handing out to threads
+            if rows * bs.size <= MANY:  # too little work for several threads
                 total, size, rows = added([part.at(bs, brackets) for part in parts])
             else:
                 total, size, rows = self.engine.sum(lambda part: part.at(bs, brackets), parts)
@@ -331,13 +353,13 @@ class Oracle(PassCount):
 
     @summed()
     def limits_of_slopes(self) -> tuple[float, float]:
-        """What sum p slope tends to as the intercept goes to minus and to plus infinity."""
+        """The limits of sum p slope for the intercept to minus and to plus infinity."""
         return slope_limits(self.problem.compiled_loss, self.problem.y, self.problem.weights)
 
     def plane(self, w: np.ndarray, b: float, centre: tuple[np.ndarray, float] | None, reach: float) -> Plane:
         """A cutting plane of the risk at w with the intercept minimised out.
 
-        The tangents are taken within `reach` of the scores at `centre` = (w', b'), where b' is best for w'.
+        The tangents are taken within `reach` of the scores at `centre` = (w', b'), where b' is optimal for w'.
         """
         if not self.problem.fit_intercept and centre is None:
             value, gradient, _ = self.risk(w)
@@ -361,7 +383,7 @@ class Oracle(PassCount):
         return Plane(self.losses_at(z, b)[0], self.combine(u), constant, b, recipe), u
 
     def mix(self, parts: Iterable[tuple[float, PlaneRecipe]]) -> Any:
-        """The dual point of planes with weights; where the rows stay elsewhere, the recipe for it."""
+        """The dual point of planes with weights; for distributed rows the recipe for it."""
         if self.problem.remote:
             return Mixed(tuple(parts))
         u = np.zeros(self.problem.dual_shape)
@@ -399,7 +421,10 @@ class Oracle(PassCount):
         )  # fmt: skip
         return u, constant
 
-    def dual_epoch(self, transfer, order, norms, inverse_strength, inverse_bias, b, u, v, idle, rows=None) -> float:
+    def dual_epoch(
+        self, transfer: Any, order: np.ndarray, norms: np.ndarray, inverse_strength: float, inverse_bias: float, b: float,
+        u: np.ndarray, v: np.ndarray, idle: np.ndarray, rows: Rows | None = None,
+    ) -> float:  # fmt: skip
         """One epoch of exact dual coordinate steps over the rows in `order`; returns the new intercept."""
         problem = self.problem
         rows = problem.rows if rows is None else rows

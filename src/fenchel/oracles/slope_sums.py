@@ -1,4 +1,4 @@
-"""sum_i p_i slope(z_i + b, y_i) over some rows, of which those that are the same at all b still in question are added once."""
+"""sum_i p_i slope(z_i + b, y_i) over some rows; those with the same slope at all remaining b are added only once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fenchel.oracles.intercepts import Brackets
 
 
 class SlopeSums:
-    """The sums of the rows y, p with scores z, as `intercepts.NarrowingSums` asks for them.
+    """The sums over the rows y, p with scores z, for `intercepts.NarrowingSums`.
 
     >>> from fenchel.losses import Hinge
     >>> sums = SlopeSums(Hinge(), np.ones(3), np.ones(3), np.array([0.0, 0.5, 4.0]))
     >>> total, size, rows = sums.at(np.array([0.25, 0.75]), ())
     >>> total.tolist(), rows
     ([-2.0, -1.0], 3.0)
-    >>> total, size, rows = sums.at(np.array([0.6]), ((0.25, 0.75),))  # one of them has its kink in between
+    >>> total, size, rows = sums.at(np.array([0.6]), ((0.25, 0.75),))  # the nonsmooth point of one row is in between
     >>> total.tolist(), rows
     ([-1.0], 1.0)
     """
@@ -27,11 +27,11 @@ class SlopeSums:
     def __init__(self, loss: Any, y: np.ndarray, p: np.ndarray, z: np.ndarray):
         self.loss = loss
         self.rows: tuple[np.ndarray, ...] = (y, p, z)
-        self.total = self.size = 0.0  # of the rows that were left out
-        self.narrowed = 0  # brackets so far
+        self.total = self.size = 0.0  # the sums over the rows that were left out
+        self.narrowed = 0  # the number of brackets so far
 
     def at(self, bs: np.ndarray, brackets: Brackets) -> tuple[np.ndarray, np.ndarray, float]:
-        """(sum p slope, sum p |slope| for every intercept, the number of rows that are looked at), after these brackets."""
+        """(sum p slope, sum p |slope| for every intercept, number of rows that are evaluated), after these brackets."""
         for low, high in brackets[self.narrowed :]:
             self.narrow(low, high)
         self.narrowed = len(brackets)
@@ -55,7 +55,7 @@ class SlopeSums:
 
 
 class ClassSlopeSums(SlopeSums):
-    """The same of the slopes in the score of class c, with scores n x m: b is added to those of class c."""
+    """The same for the slopes in the score of class c, with scores n x m: b is added to those of class c."""
 
     def __init__(self, loss: Any, y: np.ndarray, p: np.ndarray, Z: np.ndarray, c: int):
         super().__init__(loss, y, p, Z)

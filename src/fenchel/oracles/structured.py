@@ -13,19 +13,20 @@ from fenchel.engines.summation_tree import added
 from fenchel.kernels import structured_passes as passes
 from fenchel.oracles.blockwise import collected, summed
 from fenchel.oracles.scalar import Mixed, Oracle, Plane
+from fenchel.problems.structured import Examples
 from fenchel.structured import Gibbs, Pool
 from fenchel.structured.pool import pool_of
 
 
 class LabelRecipe(NamedTuple):
-    """Where a plane was found, and its labels (None for a log-loss)."""
+    """The point at which a plane was found, and its labels (None for a log-loss)."""
 
     coef: np.ndarray
     labels: np.ndarray | None
 
 
 class StructuredOracle(Oracle):
-    """All access of a solver to the examples. A pass calls the max-oracle, or the log partition, of each once."""
+    """The access of solvers to the examples. A pass calls the max-oracle, or the log partition, of each example once."""
 
     def risk(self, w: np.ndarray, b: float = 0.0) -> tuple[float, np.ndarray, float]:
         """(sum p loss, its gradient, 0)."""
@@ -53,7 +54,7 @@ class StructuredOracle(Oracle):
         room = problem.model.workspace_size
         labels = None if problem.log else np.zeros(int(problem.first[-1]), dtype=np.int32)
 
-        def work(block):
+        def work(block: Examples) -> tuple[float, np.ndarray, int]:
             gradient = np.zeros(problem.d)
             if labels is None:
                 value, bad = problem.run(passes.log_pass, block.p, block.start, w, room, gradient)
@@ -72,13 +73,13 @@ class StructuredOracle(Oracle):
         return value, gradient, labels
 
     def plane(self, w: np.ndarray, b: float, centre: Any = None, reach: float = np.inf) -> Plane:
-        """The cutting plane of the risk at w; where the examples are elsewhere, their labels are asked for only if needed."""
+        """The cutting plane of the risk at w; for distributed examples, labels are sent only if needed."""
         value, gradient, labels = (*self.risk_alone(w), None) if self.remote else self.labels_at(w)
         return Plane(value, gradient, value - float(gradient @ w), 0.0, LabelRecipe(np.array(w), labels))  # type: ignore[arg-type]
 
     def mix(self, parts: Iterable[tuple[float, Any]]) -> Any:
-        """The dual point of planes with weights: their labels, or the points at which they were found. What is missing to
-        a sum of 1 is the plane 0, which may be the only one."""
+        """The dual point of planes with weights: their labels, or the points at which they were found. The rest of the weight
+        belongs to the plane 0, which may be the only one."""
         parts = list(parts)
         if self.problem.remote:
             return Mixed(tuple(parts))

@@ -1,6 +1,6 @@
 """The oracle of problems with several scores per row.
 
-Dense rows go through BLAS, some at a time; sparse ones through the fused pass. Solvers see flat vectors.
+Dense rows are processed by BLAS, some at a time; sparse rows by the fused pass. Solvers see flat vectors.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel.certificates.vector import feasible_matrix, making_up
+from fenchel.certificates.vector import even_transfer, feasible_matrix, making_up
 from fenchel.data.accept import as_rows, block, size
 from fenchel.data.csr import csr_block
 from fenchel.data.dense import Dense
+from fenchel.data.dual_matrix import DualMatrix
 from fenchel.data.row_blocks import slices
+from fenchel.engines.local import Block
 from fenchel.kernels import vector_passes as passes
 from fenchel.kernels.passes import combine_pass
 from fenchel.kernels.sparse_duals import sparse_combine, sparse_conjugates
@@ -26,19 +28,19 @@ from fenchel.oracles.scalar import Oracle, Plane, PlaneRecipe
 from fenchel.oracles.slope_sums import ClassSlopeSums
 from fenchel.problems.measure import Mixture
 
-SWEEPS = 3  # over the intercepts
-CHUNK = 512  # dense rows that go through BLAS together: their scores stay in the cache
+SWEEPS = 3  # rounds over the intercepts
+CHUNK = 512  # dense rows that are passed to BLAS at a time, so that their scores stay in the cache
 
 
 class VectorOracle(Oracle):
-    """All access of a solver to the data, for losses of score vectors."""
+    """The access of solvers to the data, for losses of several scores."""
 
     def matrix(self, w: np.ndarray) -> np.ndarray:
         """The variables as (features and intercepts) x outputs."""
         return w.reshape(-1, self.problem.outputs)
 
     def pieces(self, part: Any) -> Iterator[tuple[slice, Any]]:
-        """(row numbers, rows) of a block, so many at a time that they take no longer than a tenth of a second or so."""
+        """(row numbers, rows) of a block, in portions that take about a tenth of a second at most."""
         n = part.p.size
         for numbers in slices(range(n), self.problem.outputs * size(part.rows) / max(n, 1)):
             yield slice(numbers.start, numbers.stop), block(part.rows, numbers.start, numbers.stop)
@@ -52,7 +54,7 @@ class VectorOracle(Oracle):
         """(sum p loss, its gradient)."""
         problem, W = self.problem, self.matrix(w)
 
-        def work(block):
+        def work(block: Block) -> tuple[float, np.ndarray]:
             gradient = np.zeros(W.shape)
             value = 0.0
             if not isinstance(block.rows, Dense):
@@ -71,9 +73,9 @@ class VectorOracle(Oracle):
         return value, gradient.ravel()
 
     def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
-        """Each intercept in turn in the middle of those that are best, the others held; their mean, which is free, is 0.
+        """Move each intercept in turn to the middle of the optimal ones while the others are fixed; their mean becomes 0.
 
-        For nonsmooth losses: for the others all but the mean are fixed by the data, or nearly.
+        For nonsmooth losses only: for the others, all but the mean is (nearly) determined by the data.
         """
         problem = self.problem
         if not problem.free or problem.smooth_loss:
@@ -99,7 +101,7 @@ class VectorOracle(Oracle):
         problem, W = self.problem, self.matrix(w)
         Z = np.empty(problem.dual_shape)
 
-        def work(block):
+        def work(block: Block) -> None:
             out = Z[block.start : block.stop]
             if not isinstance(block.rows, Dense):
                 for at, rows in self.pieces(block):
@@ -116,7 +118,7 @@ class VectorOracle(Oracle):
         self.passes += 0.5
         problem, W = self.problem, self.matrix(w)
 
-        def work(part):
+        def work(part: Block) -> tuple[float]:
             total = 0.0
             for k in range(0, part.p.size, CHUNK):
                 y, p = part.y[k : k + CHUNK], part.p[k : k + CHUNK]
@@ -134,7 +136,7 @@ class VectorOracle(Oracle):
         """sum_i p_i x_i u_i', flat; u may be a CSR matrix."""
         problem, duals = self.problem, as_rows(u) if sp.issparse(u) else None
 
-        def work(block):
+        def work(block: Block) -> tuple[np.ndarray]:
             out = np.zeros((problem.d // problem.outputs, problem.outputs))
             if duals is not None:
                 part = csr_block(duals, block.start, block.stop)
@@ -160,9 +162,9 @@ class VectorOracle(Oracle):
 
     @summed()
     def sum_of_rows(self) -> np.ndarray:
-        """The same, asked of the rows."""
+        """The same, computed from the rows."""
 
-        def work(block):
+        def work(block: Block) -> tuple[np.ndarray]:
             out = np.zeros(self.problem.features)
             combine_pass(block.rows, block.p, np.ones(block.p.size), out)
             return (out,)
@@ -170,7 +172,7 @@ class VectorOracle(Oracle):
         return self.engine.sum(work, self.blocks)[0]
 
     def centred(self, w: np.ndarray) -> np.ndarray:
-        """The free intercepts as they would be if the features were centred: b + W'(mean row)."""
+        """The free intercepts for centred features: b + W'(mean row)."""
         return self._shifted(w, 1.0)
 
     def uncentred(self, w: np.ndarray) -> np.ndarray:
@@ -204,12 +206,12 @@ class VectorOracle(Oracle):
 
     @summed(passes=0.5)
     def sums_of_classes(self) -> np.ndarray:
-        """The same, asked of the rows."""
+        """The same, computed from the rows."""
         found = self.combine_here(np.eye(self.problem.outputs)[self.problem.y])
         return np.ascontiguousarray(self.matrix(found)[: self.problem.features].T)
 
     def balanced_claim(self, w: np.ndarray, losses: float, g: np.ndarray) -> tuple[float, np.ndarray]:
-        """The certificate's own way of balancing, from sums alone: for classes a bound, as loss* is convex."""
+        """The certificate's method of balancing, from sums alone; for classes a bound, because loss* is convex."""
         problem = self.problem
         if not problem.free:
             return losses, g
@@ -220,7 +222,7 @@ class VectorOracle(Oracle):
             G[:features] -= np.outer(self.mean_row, rest)
         else:
             mass = self.masses
-            share, towards = making_up(mass, rest)
+            share, towards = making_up(mass, rest, even_transfer(problem))
             mixed_in = passes.vector_conjugates(problem.compiled_loss, np.arange(mass.size), mass, towards)
             losses = (1.0 - share) * losses - share * mixed_in
             G[:features] = (1.0 - share) * G[:features] + share * (self.class_rows.T @ towards)
@@ -228,7 +230,7 @@ class VectorOracle(Oracle):
 
     @cached_property
     def means(self) -> tuple[np.ndarray, float]:
-        """Not needed: no solver sees an intercept apart from the variables."""
+        """Not needed, because intercepts are among the variables."""
         return np.zeros(self.problem.d), 0.0
 
     def value_and_slopes(self, w: np.ndarray) -> tuple[float, np.ndarray]:
@@ -236,8 +238,8 @@ class VectorOracle(Oracle):
         Z, problem = self.score_matrix(w), self.problem
         return passes.vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, Z), Z
 
-    def conjugates(self, u: Any) -> float:
-        """sum p loss*(u): no pass over X; u may be a CSR matrix. Not known for a loss of the user's own: inf."""
+    def conjugates(self, u: DualMatrix) -> float:
+        """sum p loss*(u): no pass over X; u may be a CSR matrix. It is unknown, inf, for a custom loss."""
         problem = self.problem
         if problem.own:
             return np.inf
@@ -246,7 +248,7 @@ class VectorOracle(Oracle):
             return sparse_conjugates(problem.compiled_loss, problem.y, problem.weights, as_rows(u), work)
         return passes.vector_conjugates(problem.compiled_loss, problem.y, problem.weights, u)
 
-    def feasible(self, u: Any) -> Any:
+    def feasible(self, u: DualMatrix | None) -> Any:
         """A feasible dual point near u, or near 0; a CSR matrix if u is one."""
         return feasible_matrix(self.problem, np.zeros(self.problem.dual_shape) if u is None else u)
 
@@ -265,7 +267,7 @@ class VectorOracle(Oracle):
         return Plane(value, gradient, value - float(gradient @ w), 0.0, recipe), U
 
     def mix(self, parts: Iterable[tuple[float, PlaneRecipe]]) -> Any:
-        """The dual point of planes with weights; of a loss of the user's own, the scores at which they were found."""
+        """The dual point of planes with weights; for a custom loss the scores at which they were found."""
         if not self.problem.own:
             return super().mix(parts)
         parts = list(parts)

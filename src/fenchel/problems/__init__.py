@@ -1,1 +1,4 @@
-"""A problem is data, loss, regularizer, weights and intercept, validated once; a class for each family of losses."""
+"""A problem: data, loss, regularizer, weights and intercept, validated once. One class for each family of losses.
+
+May import data, losses and regularizers; everything that solves, certifies or predicts works on problems.
+"""

@@ -1,4 +1,4 @@
-"""What can stand for the loss of a problem, for annotations."""
+"""The types of losses that a problem accepts, for annotations."""
 
 from __future__ import annotations
 

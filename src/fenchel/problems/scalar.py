@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from importlib import import_module
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from fenchel.data.store import StoredRows
 from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
 from fenchel.extension_points import provider
+from fenchel.problems.families import family_of
 from fenchel.regularizers.certified import resting_on
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from fenchel.multiclass.protocol import VectorLoss
     from fenchel.regularizers.base import Regularizer
 
-DIGESTED = 1 << 22  # numbers at a time
+DIGESTED = 1 << 22  # numbers converted at a time
 
 
 class Problem:
@@ -46,9 +48,10 @@ class Problem:
     loss : a name (``"hinge"``, see `fenchel.losses`) or a loss object.
     regularizer : a name (``"l2"``, see `fenchel.regularizers`) or a regularizer object.
     alpha : strength, with a regularizer given by name (default 1e-4).
-    fit_intercept : whether b is free; it is never regularised. Otherwise b = 0. Where an interval of b is best, `solve`
-        returns its middle (its finite end, if it is unbounded on one side); where none is best (rows of one label and a loss
-        that never becomes 0) it refuses.
+    fit_intercept : whether b is free; it is never regularised. Otherwise b = 0. If an interval of intercepts is optimal,
+    `solve`
+        returns its middle (its finite end, if it is unbounded on one side); if there is no optimal one (rows of one label and
+        a loss that never becomes 0), it raises an InputError.
     sample_weight : s_i >= 0; only their ratios matter. Weight k equals repeating the row k times.
     offset : a fixed part of the score, such as log exposure in a Poisson model.
     groups : the query of each row, for measures of each query.
@@ -66,14 +69,15 @@ class Problem:
     """
 
     family = "scalar"
-    # What tells the families apart: a subclass says what differs.
+    # The family of the problem; subclasses override these.
     is_scalar = True  # a loss of one linear score per row
     is_vector = False  # a loss of several scores per row
     is_measure = False  # a measure of all scores together
     is_structured = False  # examples with structured outputs
-    is_kernel = False  # scores in the space of a kernel
+    is_kernel = False  # scores in the feature space of a kernel
     is_linear = True  # scores are X w + b
     remote = False  # whether the data are on a cluster
+    query_weight: np.ndarray | None = None  # an entry per row, where a measure's queries have weights
 
     def __new__(
         cls,
@@ -83,26 +87,17 @@ class Problem:
         *args: Any,
         **kwargs: Any,
     ) -> Problem:
-        """The kind of problem that the loss asks for."""
+        """Create a problem of the class for the loss."""
         return object.__new__(_kind(X, loss) if cls is Problem else cls)
 
     def __init__(
-        self,
-        X: MatrixLike,
-        y: ArrayLike | None = None,
-        loss: str | Loss | VectorLoss | Measure = "hinge",
-        regularizer: str | Regularizer = "l2",
-        alpha: float | None = None,
-        fit_intercept: bool = False,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ):
+        self, X: MatrixLike, y: ArrayLike | None = None, loss: str | Loss | VectorLoss | Measure = "hinge",
+        regularizer: str | Regularizer = "l2", alpha: float | None = None, fit_intercept: bool = False,
+        sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None, groups: ArrayLike | None = None,
+    ):  # fmt: skip
         y, _ = targets_of(X, y)
         if groups is not None:
-            raise InputError(
-                f"groups are for measures of each query (fenchel.measures); loss {loss!r} has a value per row"
-            )
+            raise InputError(f"groups are only for measures (fenchel.measures); loss {loss!r} is a sum over rows")
         self.loss = losses.make(loss)
         self.regularizer = regularizers.make(regularizer, alpha)
         self.fit_intercept = bool(fit_intercept)
@@ -121,7 +116,7 @@ class Problem:
 
     def __setattr__(self, name: str, value: object) -> None:
         if getattr(self, "_frozen", False) and name not in ("digest", "smoothness"):
-            raise AttributeError(f"a Problem does not change; make another one (tried to set {name!r})")
+            raise AttributeError(f"a Problem is immutable: create another one (tried to set {name!r})")
         super().__setattr__(name, value)
 
     def _accept_targets(self, y: ArrayLike | None) -> np.ndarray:
@@ -148,21 +143,34 @@ class Problem:
             raise InputError(f"sample_weight of row {row} is {s[row]!r}: weights must be at least 0")
         largest = s.max()
         if largest == 0.0:
-            raise InputError("sample_weight is zero everywhere: at least one row must count")
-        relative = s / largest  # so that weights of 1e+-300 neither overflow nor vanish
+            raise InputError("sample_weight is zero everywhere: at least one weight must be positive")
+        relative = s / largest  # so that weights of 1e+-300 neither overflow nor underflow
         total = float(relative.sum())
         with np.errstate(over="ignore"):
             return read_only(relative / total), float(total * largest)
 
+    def at_query_starts(self, edges: Sequence[int]) -> Sequence[int]:
+        """Row numbers where blocks may begin, near to these: here any may."""
+        return edges
+
     def part(self, a: int, b: int) -> Problem:
-        """Rows a .. b - 1 as a problem in which they keep the weights that they have here. Made to travel: what is on
-        disk is read where the part arrives, and what is compiled is compiled there."""
+        """Rows a .. b - 1 as a problem in which they keep their weights p. It can be sent to a worker: data on disk are
+        read there, and kernels are compiled there."""
         new = object.__new__(type(self))
         vectors = {name: getattr(self, name)[a:b] for name in ("y", "weights", "offset")}
         X = self.X[a:b] if self.folder is None else StoredRows(self.folder, a, b)
         new.__dict__.update(self.__dict__ | vectors | {"X": X, "rows": None, "compiled_loss": None, "n": b - a})
         for cached in ("digest", "smoothness"):
             new.__dict__.pop(cached, None)
+        return new
+
+    def with_regularizer(self, regularizer: Regularizer) -> Problem:
+        """The same rows with another regularizer, without another check of them."""
+        regularizer.validate(self.d)
+        regularizers.check_foreign(regularizer, self.d)
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__ | {"regularizer": regularizer})
+        new.__dict__.pop("digest", None)
         return new
 
     def __getstate__(self) -> dict[str, Any]:
@@ -174,8 +182,8 @@ class Problem:
         self.settle()
 
     def settle(self) -> None:
-        """After a journey: the rows are read and looked at, the loss is made ready to be compiled. Arrays may have
-        arrived at odd addresses, where BLAS and kernels are others, which round otherwise."""
+        """After unpickling, read and validate the rows and prepare the loss for compilation. Arrays are aligned, because
+        BLAS and kernels round differently for arrays that are not."""
         X = self.X.read() if isinstance(self.X, StoredRows) else aligned(self.X)
         self.__dict__["X"], self.__dict__["rows"] = accept_matrix(X)
         self.__dict__["compiled_loss"] = compilable(self.loss)
@@ -198,18 +206,18 @@ class Problem:
         return (self.n,)
 
     def dual_like(self, u: np.ndarray) -> Any:
-        """u as a dual point to start from; None if it is of other rows, so that only the weights can be used."""
+        """u as a dual point to start from; None if it belongs to other rows, so that only the coefficients can be used."""
         if sp.issparse(u):  # rows x scores, of a problem with several scores
             return None
         u = np.asarray(u, dtype=float)
         return u if u.shape == self.dual_shape and np.isfinite(u).all() else None
 
     def present(self, w: np.ndarray, b: float) -> tuple[np.ndarray, Any]:
-        """(coefficients, intercept) as a user sees them, from a solver's variables."""
+        """(coefficients, intercept) in the user's form, from the variables of a solver."""
         return np.array(w), float(b)
 
     def variables(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> tuple[np.ndarray, float]:
-        """A solver's variables from what a user has, with checks."""
+        """The variables of a solver from the user's coefficients and intercept, with checks."""
         array = np.ascontiguousarray(coef, dtype=np.float64)
         if array.shape == (1, self.d):
             array = array[0]
@@ -227,7 +235,7 @@ class Problem:
         return array, float(b.reshape(-1)[0])
 
     def some_targets(self) -> list[float]:
-        """A few of them, the smallest and the largest among them."""
+        """A few of the targets, including the smallest and the largest."""
         return [float(self.y.min()), float(self.y.max()), *map(float, self.y[:16])]
 
     @property
@@ -237,13 +245,13 @@ class Problem:
 
     @cached_property
     def smoothness(self) -> float | None:
-        """Lipschitz constant of the loss's slope (inf: none; None: the slope jumps)."""
+        """The Lipschitz constant of the loss's slope (inf: none; None: the slope is discontinuous)."""
         targets = () if hasattr(self.loss, "smoothness") else np.unique(self.y)[:16]
         return losses.smoothness(self.loss, targets)
 
     @property
     def basis(self) -> str:
-        """What a dual value of this problem rests on."""
+        """The basis of a dual value of this problem."""
         return resting_on("conjugate" if is_builtin(self.loss) else "derived", self.regularizer)
 
     @cached_property
@@ -263,7 +271,7 @@ class Problem:
         return digest.hexdigest()
 
     def _digest_parts(self) -> list[np.ndarray]:
-        """The targets, and what goes with them."""
+        """The targets and other data per row."""
         return [self.y]
 
     def __repr__(self) -> str:
@@ -271,31 +279,32 @@ class Problem:
         intercept = ", free intercept" if self.fit_intercept else ""
         return f"Problem({self.n} x {self.d} {storage} {self.X.dtype}; {self.loss} + {self.regularizer}{intercept})"
 
+    def _repr_html_(self) -> str:
+        from fenchel.result_html import problem_html
+
+        return problem_html(self)
+
+
+_CLASSES = {  # by family; imported when a problem of it is made
+    "vector": ("vector", "VectorProblem"),
+    "set": ("measure", "SetProblem"),
+    "structured": ("structured", "StructuredProblem"),
+}
+
 
 def _kind(X: MatrixLike, loss: str | Loss | VectorLoss | Measure) -> type[Problem]:
-    """The class for data and loss: one score per row unless it is a name or an object of `fenchel.multiclass`, ..."""
-    from fenchel import measures, multiclass, structured
-
+    """The problem class for data and loss: one score per row, unless the loss is one of `fenchel.multiclass`, ..."""
     if on_cluster(X):
         return provider("cluster").problem_class(loss)
-
-    if multiclass.is_vector_loss(loss):
-        from fenchel.problems.vector import VectorProblem
-
-        return VectorProblem
-    if measures.is_measure(loss):
-        from fenchel.problems.measure import SetProblem
-
-        return SetProblem
-    if structured.is_structured(loss):
-        from fenchel.problems.structured import StructuredProblem
-
-        return StructuredProblem
-    return Problem
+    family = family_of(loss)
+    if family not in _CLASSES:
+        return Problem
+    module, name = _CLASSES[family]
+    return getattr(import_module(f"fenchel.problems.{module}"), name)
 
 
 def on_cluster(X: MatrixLike) -> bool:
-    """Whether the data are Dask's, or owners'; Dask has been imported by whoever has any of its."""
+    """Whether the data are Dask collections or futures, or those of owners. Users of Dask data have imported Dask."""
     if getattr(type(X), "on_cluster", False):
         return True
     if isinstance(X, (list, tuple)) and len(X) > 0:
@@ -305,7 +314,7 @@ def on_cluster(X: MatrixLike) -> bool:
 
 
 def _foreign_code(value: object) -> Iterator[bytes]:
-    """What the methods of a user's loss compute, also inside another loss: their code with its numbers and names."""
+    """The code of the methods of a custom loss with its constants and names, also for a loss inside another one."""
     if isinstance(value, tuple):
         for inner in value:
             yield from _foreign_code(inner)
@@ -317,7 +326,7 @@ def _foreign_code(value: object) -> Iterator[bytes]:
 
 
 def _arrays(value: object) -> Iterator[np.ndarray]:
-    """The arrays among a loss's parameters, which its repr may shorten."""
+    """The arrays among the parameters of a loss, which its repr may abbreviate."""
     if isinstance(value, np.ndarray):
         yield value
     elif isinstance(value, tuple):

@@ -44,32 +44,29 @@ class StructuredProblem(Problem):
     """min over w of (1/S) sum_i s_i max over y of [L_i(y) + <w, phi(x_i, y) - phi(x_i, y_i)>] + R(w), or, for models with
     loss="log", (1/S) sum_i s_i log sum_y exp <w, phi(x_i, y) - phi(x_i, y_i)> + R(w).
 
-    Made by `Problem(examples, labels, loss=model)` when the loss is a model of `fenchel.structured` or a user's own (see
-    `fenchel.structured.protocol`). There is no free intercept: models have label biases among their features.
+    Created by `Problem(examples, labels, loss=model)` if the loss is a model of `fenchel.structured` or a custom one (see
+    `fenchel.structured.protocol`). There is no free intercept, because models have label biases among their features.
     """
 
     family = "structured"
     is_scalar, is_structured, is_linear = False, True, False
 
     def __init__(
-        self,
-        X: Iterable[Any] | Stored,
-        y: Iterable[Any] | None = None,
-        loss: Any = None,
-        regularizer: str | Regularizer = "l2",
-        alpha: float | None = None,
-        fit_intercept: bool = False,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ):
+        self, X: Iterable[Any] | Stored, y: Iterable[Any] | None = None, loss: Any = None,
+        regularizer: str | Regularizer = "l2", alpha: float | None = None, fit_intercept: bool = False,
+        sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None, groups: ArrayLike | None = None,
+    ):  # fmt: skip
         self.mapped = isinstance(X, Stored)
         if self.mapped and not isinstance(loss, structured.Chain):
-            raise InputError(f"of the structured models only Chain takes rows on disk, not {type(loss).__name__}")
+            raise InputError(
+                f"rows on disk are supported by the structured model Chain only, not by {type(loss).__name__}"
+            )
         if y is None and not self.mapped:
             raise InputError("y is missing: a structured model needs the label of every example")
         if fit_intercept or offset is not None or groups is not None:
-            raise InputError("a structured model takes no intercept, offset or groups: they belong into its features")
+            raise InputError(
+                "a structured model does not support an intercept, offset or groups: include them in its features"
+            )
         self.loss = loss
         self.regularizer = regularizers.make(regularizer, alpha)
         self.model = structured.encode(loss, X, y)
@@ -92,7 +89,7 @@ class StructuredProblem(Problem):
         return self.__dict__.copy()
 
     def settle(self) -> None:
-        """After a journey the examples are as they were."""
+        """After unpickling the examples are complete."""
 
     @property
     def kind(self) -> str:
@@ -104,7 +101,7 @@ class StructuredProblem(Problem):
         return getattr(self.model, "compiled", True)
 
     def run(self, kernel: Any, *arguments: Any) -> Any:
-        """A kernel whose first argument is the model."""
+        """Call a kernel whose first argument is the model."""
         return (kernel if self.compiled else kernel.py_func)(self.model, *arguments)
 
     def cut(self, edges: Sequence[int] | None = None) -> list[Examples]:
@@ -136,7 +133,7 @@ class StructuredProblem(Problem):
 
     @property
     def own(self) -> bool:
-        """Whether the model is the user's own, so that its oracle is not known to be right."""
+        """Whether the model is a custom one, so that its oracle is not known to be correct."""
         return not self.compiled or not is_ours(type(self.model))
 
     def _basis(self) -> str:
@@ -148,13 +145,13 @@ class StructuredProblem(Problem):
         return "bounded max-oracle" + assumed if hasattr(self.model, "plane_ceiling") else "approximate max-oracle"
 
     def dual_like(self, u: np.ndarray) -> Any:
-        """A pool or mixture of these examples is a start; anything else is not."""
+        """u as a dual point to start from, if it is a pool or mixture for these examples, else None."""
         if isinstance(u, structured.Pool):
             return u if not self.log and fits(u, self.model) else None
         return u if self.log and isinstance(u, structured.Gibbs) and u.coefs.shape[1:] == (self.d,) else None
 
     def weights_of(self, pool: structured.Pool, i: int) -> list[tuple[Any, float]]:
-        """The labels of example i that have weight, with it; what is missing to 1 lies on the gold label."""
+        """The labels of example i with positive weight and their weights; the rest of the weight belongs to the gold label."""
         return [
             (self.model.decode(i, pool.labels[pool.offsets[k] : pool.offsets[k + 1]]), float(pool.weights[k]))
             for k in range(pool.start[i], pool.start[i + 1])

@@ -30,34 +30,27 @@ if TYPE_CHECKING:
 class VectorProblem(Problem):
     """min over W, b of (1/S) sum_i s_i loss(W x_i + b, y_i) + R(W), with one row of W and one entry of b per score.
 
-    Made by `Problem` when the loss is one of `fenchel.multiclass`. Targets are classes 0 .. m - 1 (integers), or a matrix
-    with a row per row of X. The regularizer is applied to all entries of W: sum of both squares for L2, w'Kw for every
-    row w of W. Solvers see one vector of d = features * m variables (W transposed, row by row), and free intercepts, which
-    need a differentiable loss, as m further variables at its end.
+    Created by `Problem` if the loss is one of `fenchel.multiclass`. Targets are classes 0 .. m - 1 (integers), or a matrix
+    with a row per row of X. The regularizer is applied to all entries of W: the sum of all squares for L2, the sum of w'Kw over
+    the rows w of W. Solvers see one vector of d = features * m variables (W transposed, row by row), followed by m free
+    intercepts, if there are any.
     """
 
     family = "vector"
     is_scalar, is_vector = False, True
 
     def __init__(
-        self,
-        X: MatrixLike,
-        y: ArrayLike | None = None,
-        loss: str | VectorLoss = "max_hinge",
-        regularizer: str | Regularizer = "l2",
-        alpha: float | None = None,
-        fit_intercept: bool = False,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ):
+        self, X: MatrixLike, y: ArrayLike | None = None, loss: str | VectorLoss = "max_hinge",
+        regularizer: str | Regularizer = "l2", alpha: float | None = None, fit_intercept: bool = False,
+        sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None, groups: ArrayLike | None = None,
+    ):  # fmt: skip
         y, _ = targets_of(X, y)
         if groups is not None:
-            raise InputError("groups are for measures of each query (fenchel.measures), not for losses of each row")
+            raise InputError("groups are only for measures (fenchel.measures), not for losses that are sums over rows")
         if offset is not None:
-            raise InputError("offset is a part of one score per row: losses of several scores take none")
+            raise InputError("offset is for losses of one score per row; losses of several scores do not support it")
         self.loss = multiclass.make(loss)
-        self.fit_intercept = False  # of one score: solvers see free intercepts as variables
+        self.fit_intercept = False  # the single intercept; solvers see those of several scores as variables
         self.free = bool(fit_intercept)
         self.X, self.rows = accept_matrix(X)
         self.folder = folder_of(X)
@@ -67,7 +60,7 @@ class VectorProblem(Problem):
         self.own = not is_builtin(self.loss)
         multiclass.check_foreign(self.loss, self.outputs, self.y)
         self.weights, self.total_weight = self._accept_weights(sample_weight)
-        self.given = regularizers.make(regularizer, alpha)  # of one score; `penalty` is that of all scores
+        self.given = regularizers.make(regularizer, alpha)  # for one score; `penalty` is that of all scores
         self.given.validate(self.features)
         require_penalised(self.given, self.features)
         self.penalty = self.given.for_outputs(self.features, self.outputs)
@@ -79,6 +72,18 @@ class VectorProblem(Problem):
         if self.free:
             self._check_intercepts()
         self._frozen = True
+
+    def with_regularizer(self, regularizer: Regularizer) -> VectorProblem:
+        """The same rows with another regularizer of one score, without another check of them."""
+        regularizer.validate(self.features)
+        require_penalised(regularizer, self.features)
+        penalty = regularizer.for_outputs(self.features, self.outputs)
+        regularizers.check_foreign(penalty, self.features * self.outputs)
+        new = object.__new__(type(self))
+        whole = Unpenalised(penalty, self.outputs) if self.free else penalty
+        new.__dict__.update(self.__dict__ | {"given": regularizer, "penalty": penalty, "regularizer": whole})
+        new.__dict__.pop("digest", None)
+        return new
 
     def _accept_targets(self, y: ArrayLike | None) -> np.ndarray:
         name = type(self.loss).__name__
@@ -105,15 +110,15 @@ class VectorProblem(Problem):
         if self.own or not getattr(self.loss, "free_intercepts", False):
             raise InputError(
                 f"free intercepts of several scores are not available for loss {name}: they need a loss that can shift any "
-                "share of a row from one class to another. Use Softmax, MaxHinge, CostHinge (beta = 0), or a Moreau "
-                "envelope of these; or append a constant column to X (it is then regularised)"
+                "share of a row to other classes. Use Softmax, MaxHinge, CostHinge, TopK, Usunier and their weighted forms, or "
+                "a Moreau envelope of these; or append a constant column to X (it is then regularised)"
             )
         if not self.several_targets:
             mass = self.masses()
             if (mass == 0.0).any():
                 raise InputError(
-                    f"no row that counts has class {int(np.argmax(mass == 0.0))}: its intercept would be minus infinity; "
-                    "use fit_intercept=False"
+                    f"no row with a positive weight has class {int(np.argmax(mass == 0.0))}: its intercept would be "
+                    "minus infinity; use fit_intercept=False"
                 )
 
     @property
@@ -122,17 +127,17 @@ class VectorProblem(Problem):
         return bool(getattr(self.loss, "several_targets", self.own and self.y.ndim == 2))
 
     def masses(self) -> np.ndarray:
-        """The weight of the rows of every class."""
+        """The total weight of the rows of each class."""
         return np.bincount(self.y, self.weights, minlength=self.outputs)
 
     @cached_property
     def smoothness(self) -> float | None:
-        """Lipschitz constant of the loss's slopes; None: they jump."""
+        """The Lipschitz constant of the loss's slopes; None: they are discontinuous."""
         return multiclass.smoothness(self.loss, self.outputs, self.y[:4])
 
     @property
     def kind(self) -> str:
-        """ "own vector" is a loss of several scores that is not Fenchel's own."""
+        """ "own vector" is a custom loss of several scores."""
         return "own vector" if self.own else "free vector" if self.free else "vector"
 
     @property
@@ -148,7 +153,8 @@ class VectorProblem(Problem):
         return (self.n, self.outputs)
 
     def dual_like(self, u: np.ndarray) -> Any:
-        """u as a dual point to start from, an array or a CSR matrix; None if it is of other rows or classes, or tangents."""
+        """u as a dual point to start from, an array or a CSR matrix; None if it belongs to other rows or classes, or is
+        tangents."""
         if self.own:
             return None
         if not sp.issparse(u):
@@ -191,8 +197,8 @@ class VectorProblem(Problem):
 class Unpenalised:
     """A regularizer of all variables but the last `free` ones.
 
-    Its conjugate is that of the others: that the last entries of v must be 0 is left to the certificate, which balances
-    the dual point before it believes in it.
+    Its conjugate is that of the penalty on the other variables: the certificate ensures that the last entries of v are 0, by
+    balancing the dual point.
     """
 
     def __init__(self, inner: Regularizer, free: int):

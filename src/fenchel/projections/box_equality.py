@@ -10,7 +10,7 @@ The time is linear in n; the memory is that of the result and a copy of the unde
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,7 +113,7 @@ def box_equality(
     return out
 
 
-def _vector(name: str, value: Any) -> NDArray[np.float64]:
+def _vector(name: str, value: ArrayLike) -> NDArray[np.float64]:
     try:
         array = np.ascontiguousarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -123,7 +123,7 @@ def _vector(name: str, value: Any) -> NDArray[np.float64]:
     return array if array.flags.writeable else array.copy()  # numba would compile a second time for read-only arrays
 
 
-def _like(name: str, value: Any, n: int) -> NDArray[np.float64]:
+def _like(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
     array = np.full(1, value, dtype=np.float64) if np.ndim(value) == 0 else _vector(name, value)
     if array.size != n and np.ndim(value) != 0:
         raise InputError(f"{name} has {array.size} entries but m has {n}; pass a number or an array like m.")
@@ -136,7 +136,14 @@ def _first_bad(name: str, array: NDArray[np.float64], bad: NDArray[np.bool_], ru
     return f"{where} {rule}, got {array[i]}."
 
 
-def _explain(status: int, m: Any, lower: Any, upper: Any, sigma: Any, z: float) -> str:
+def _explain(
+    status: int,
+    m: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    sigma: NDArray[np.float64],
+    z: float,
+) -> str:
     if status == INFEASIBLE:
         least, greatest, _, _ = attainable(lower, upper, sigma, m.size)
         return (

@@ -1,6 +1,6 @@
-"""Read CoNLL column files: a token per line, its columns separated by blanks or tabs, an empty line between sentences.
+"""Read CoNLL column files: a token per line, its columns separated by spaces or tabs, an empty line between sentences.
 
-gzip, bzip2 and xz are recognised by their first bytes. Only ASCII blanks and tabs separate columns: a no-break space is part of
+gzip, bzip2 and xz are recognised by their first bytes. Only ASCII spaces and tabs separate columns: a no-break space is part of
 its word. There are no comments: "#" is a token in many corpora. A malformed file is refused with `name:line:`.
 """
 

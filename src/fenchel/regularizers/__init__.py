@@ -1,6 +1,6 @@
 """Regularizers R(w), one per file, with the strength alpha inside: `L2(1e-3)`, `ElasticNet(1e-3, l1_ratio=0.2)`, ...
 
-`base.py` states the protocol, `check` tries it on a regularizer of your own.
+`base.py` defines the protocol, and `check` tests a custom regularizer. May import `projections` and `compile`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from fenchel.errors import InputError
@@ -24,6 +25,7 @@ from fenchel.regularizers.l1 import L1 as L1
 from fenchel.regularizers.l1_ball import L1Ball as L1Ball
 from fenchel.regularizers.l2 import L2 as L2
 from fenchel.regularizers.l2_ball import L2Ball as L2Ball
+from fenchel.regularizers.linearly_constrained import LinearlyConstrained as LinearlyConstrained
 from fenchel.regularizers.multi_task import MultiTask as MultiTask
 from fenchel.regularizers.no_penalty import NoPenalty as NoPenalty
 from fenchel.regularizers.nuclear_norm import NuclearNorm as NuclearNorm
@@ -37,6 +39,8 @@ from fenchel.regularizers.total_variation import TotalVariation as TotalVariatio
 from fenchel.regularizers.unnormalised_entropy import UnnormalisedEntropy as UnnormalisedEntropy
 
 DEFAULT_ALPHA = 1e-4
+Unpenalised = NoPenalty
+OTHER_NAMES = {"unpenalised": "no_penalty"}
 
 REGULARIZERS: Registry[Regularizer] = Registry("regularizer", classes_in(globals(), Regularizer), base=Regularizer)
 __all__ = public_names(
@@ -44,6 +48,7 @@ __all__ = public_names(
     "DEFAULT_ALPHA",
     "REGULARIZERS",
     Regularizer,
+    "Unpenalised",
     check,
     check_foreign,
     "from_parameters",
@@ -53,14 +58,17 @@ __all__ = public_names(
 
 
 def make(spec: str | Regularizer, alpha: float | None = None) -> Regularizer:
-    """The regularizer that `spec` names (strength alpha, 1e-4 when None), or `spec` itself when it is one.
+    """A regularizer from a name (strength alpha, by default 1e-4), or the given regularizer itself.
 
     >>> make("elastic_net", 0.5)
     ElasticNet(alpha=0.5, l1_ratio=0.5)
-    >>> make(L2(3.0))
-    L2(alpha=3.0)
+    >>> make(L2(3.0)), make("l1", 0.0), make("unpenalised")
+    (L2(alpha=3.0), NoPenalty(), NoPenalty())
     """
+    spec = OTHER_NAMES.get(spec, spec) if isinstance(spec, str) else spec
     if isinstance(spec, str):
+        if alpha == 0.0 and not isinstance(alpha, bool):
+            return _without_strength(spec)
         if has_strength(REGULARIZERS.lookup(spec)):
             return REGULARIZERS.make(spec, DEFAULT_ALPHA if alpha is None else alpha)
         if alpha is not None and not required(REGULARIZERS[spec]):
@@ -69,6 +77,18 @@ def make(spec: str | Regularizer, alpha: float | None = None) -> Regularizer:
     if isinstance(spec, Regularizer) and alpha is not None:
         raise InputError(f"alpha lives inside the regularizer object: leave alpha={alpha!r} out, or pass a name.")
     return REGULARIZERS.make(spec)
+
+
+def _without_strength(spec: str) -> Regularizer:
+    """What is left of a penalty at alpha = 0: nothing, if it is finite everywhere."""
+    kind = REGULARIZERS.lookup(spec)
+    if (
+        not has_strength(kind)
+        or required(kind) != ["alpha"]
+        or not all(np.isfinite(kind(1.0).value([x, x])) for x in (1e6, -1e6))
+    ):
+        raise InputError(f"alpha=0 leaves no penalty, and {spec!r} is more than a penalty: give it an alpha > 0.")
+    return NoPenalty()
 
 
 def has_strength(kind: type[Regularizer]) -> bool:

@@ -1,4 +1,4 @@
-"""The protocol of a regularizer R and the small parts that all of them share.
+"""The protocol of a regularizer R and the base class of all regularizers.
 
 ============================  ====================================================================================
 required                      meaning
@@ -9,11 +9,11 @@ or prox(w, step)              argmin_x step R(x) + 1/2 |x - w|^2
 ============================  ====================================================================================
 
 ============================  ====================================================================================
-optional                      meaning; what is done without it
+optional                      meaning; what is used if it is absent
 ============================  ====================================================================================
 dual_scale(v)                 the largest c in [0, 1] with R*(c v) < inf; by bisection
 primal_from_dual(v)           w = grad R*(v); `Bundle` steps by `prox`, or by differences of `conjugate` and `value`
-gradient(w)                   grad R(w); methods that follow it do not fit
+gradient(w)                   grad R(w); solvers that need it are incompatible
 conjugate_hessian(v, A)       A' (Hessian of R* at v) A; differences of `primal_from_dual`
 prox_jacobian(w, step)        an element J of the generalised Jacobian of `prox` at w, a `ProxJacobian`: diag(a) plus few
                               outer products, with J @ x, columns() and restricted(columns); differences of `prox`
@@ -22,11 +22,13 @@ separable                     True if R is a sum of functions of one w_j each; `
 unpenalised(dim)              N with R(w + N t) = R(w) for all t, d x k, orthogonal columns; None where there are none. R*(v)
                               is inf unless N'v = 0, and the certificate moves dual points there
 perturbed(v, error)           points within `error` of v, one of them with about the largest R* there: for the rounding floor
+standardized(deviations)      R(s w), s = deviations of the columns; refused
+infeasibility(w, v)           for sets that w is in up to rounding: what that can change of the optimum, for the rounding floor
 for_outputs(features, m)      the regularizer of the m coefficients of every feature; K, prior and weights are repeated
 ============================  ====================================================================================
 
-A regularizer that cannot do an optional thing does not have the method: solvers look for it with hasattr. Whatever it has,
-the certificate compares R*(v) with v'w - R(w) at many w: a conjugate that is too small is an error, never a certificate.
+A regularizer without an optional property does not have the method: solvers test with hasattr. In any case, the certificate
+compares R*(v) with v'w - R(w) at many w: a conjugate that is too small is an error, never a certificate.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ from fenchel.compile.dispatch import is_ours
 from fenchel.errors import InputError
 from fenchel.registry import snake_case
 from fenchel.regularizers import derived
+from fenchel.regularizers.metric import Metric
 from fenchel.regularizers.numerics import Vector, positive
 
 
@@ -80,7 +83,7 @@ class available_if:
 
 
 def _content(value: Any) -> list[bytes]:
-    """The bytes that identify one parameter, with its kind and shape in front."""
+    """The bytes that identify one parameter, preceded by its type and shape."""
     if value is None:
         return [b"none"]
     if isinstance(value, sp.csc_array):
@@ -92,24 +95,23 @@ def _content(value: Any) -> list[bytes]:
         return [b"regularizer", value.fingerprint()]
     if isinstance(value, (int, float, np.number)):
         return [b"number", struct.pack("<d", value)]
-    return [b"object", repr(value).encode()]  # of a user's own regularizer
+    return [b"object", repr(value).encode()]  # a custom regularizer
 
 
 def inner_regularizers(reg: Regularizer) -> list[Regularizer]:
-    """The regularizers that this one is made of."""
-    if not is_dataclass(reg):  # of a kernel's space: a norm that the certificate has computed
+    """The inner regularizers of this one."""
+    if not is_dataclass(reg):  # the squared norm of a kernel's space, which the certificate has computed
         return []
     return [value for field in fields(reg) if isinstance(value := getattr(reg, field.name), Regularizer)]
 
 
 def is_trusted(reg: Regularizer) -> bool:
-    """Whether a regularizer is Fenchel's own, and those that it is made of are too: another one's R* is tried before it is
-    believed."""
+    """Whether a regularizer and all its inner ones are built in; the R* of a custom one is checked."""
     return is_ours(type(reg)) and (not isinstance(reg, Regularizer) or all(map(is_trusted, inner_regularizers(reg))))
 
 
 def _plain(value: Any) -> Any:
-    """One parameter in terms that JSON has; floats survive exactly because JSON writes their shortest repr."""
+    """One parameter as JSON-compatible data; floats are restored exactly, because JSON writes their shortest repr."""
     if isinstance(value, sp.csc_array):
         parts = {"indptr": value.indptr, "indices": value.indices, "data": value.data}
         return {"shape": list(value.shape)} | {name: part.tolist() for name, part in parts.items()}
@@ -122,8 +124,8 @@ def _plain(value: Any) -> Any:
 class Regularizer(ABC):
     """A convex function R(w) with its strength alpha inside; subclass it to add your own.
 
-    Three lines make one, of `value` and `conjugate` or of `value` and `prox`. `fenchel.regularizers.check` says what is wrong
-    with it, if anything is; a `Problem` asks the same once for each regularizer and number of features.
+    A subclass defines `value` and `conjugate`, or `value` and `prox`. `fenchel.regularizers.check` lists what is wrong with it;
+    a `Problem` runs the same check once for each regularizer and number of features.
 
     >>> class Tilt(Regularizer):
     ...     def value(self, w): return self.alpha / 2 * float((w - 1) @ (w - 1))
@@ -135,10 +137,11 @@ class Regularizer(ABC):
     alpha: float
 
     formula: ClassVar[str] = ""
-    omitted_if_none: ClassVar[tuple[str, ...]] = ("weights",)  # fields that a file and a fingerprint need not have
+    omitted_if_none: ClassVar[tuple[str, ...]] = ("weights",)  # fields that files and fingerprints may omit
     smooth: ClassVar[bool] = False
     separable: ClassVar[bool] = False
     strongly_convex: ClassVar[bool] = False
+    degree: ClassVar[float | None] = None  # k with R(t w) = t^k R(w) for all t > 0, if there is one
 
     def __post_init__(self) -> None:
         self._set(alpha=positive("alpha", self.alpha))
@@ -153,7 +156,7 @@ class Regularizer(ABC):
         """R(w), inf outside the domain."""
 
     def conjugate(self, v: ArrayLike) -> float:
-        """R*(v) = sup_w v'w - R(w), derived from `prox` (or `primal_from_dual`) where it is not defined."""
+        """R*(v) = sup_w v'w - R(w), by default derived from `prox` (or `primal_from_dual`)."""
         return derived.conjugate(self, v)
 
     def dual_scale(self, v: ArrayLike) -> float:
@@ -166,15 +169,20 @@ class Regularizer(ABC):
 
     @classmethod
     def example(cls, dim: int) -> Self:
-        """One that fits `dim` features, for tables of what fits what."""
+        """An example for `dim` features, for tables of compatibility."""
         return cls(0.1)
+
+    def metric(self, dim: int) -> Metric | None:
+        """A norm in which R is strongly convex, with modulus 1; None if none is known. The distance of a solution to the
+        optimum in this norm is bounded by the duality gap."""
+        return None
 
     def start(self, dim: int) -> Vector:
         """A point where R is finite, to start a solver from."""
         return np.zeros(dim)
 
     def validate(self, dim: int) -> None:
-        """Raise InputError when a parameter does not fit `dim` features."""
+        """Raise InputError if a parameter does not match `dim` features."""
         if dim < 1:
             raise InputError(f"a regularizer needs at least one feature, got {dim}.")
 
@@ -182,10 +190,17 @@ class Regularizer(ABC):
         """The same regularizer with another alpha."""
         return replace(self, alpha=alpha)
 
-    def perturbed(self, v: Vector, error: float) -> tuple[Vector, ...]:
-        """Points that are off v by `error` in every entry, among them one where R* is about as large as it can be there.
+    def standardized(self, deviations: ArrayLike) -> Regularizer:
+        """R(s_1 w_1, ..., s_d w_d): the penalty as if columns were divided by s = `deviations`, for w in their units."""
+        raise InputError(
+            f"{type(self).__name__} cannot be standardized, as it would become another kind of penalty: scale the columns of X "
+            "instead, for instance by sklearn.preprocessing.StandardScaler(with_mean=False)."
+        )
 
-        Of v, which is a sum with rounding errors. Most R* grow with v_j or with |v_j|.
+    def perturbed(self, v: Vector, error: float) -> tuple[Vector, ...]:
+        """Points that differ from v by `error` in every entry, among them one with about the largest R*.
+
+        v is a sum with rounding errors. Most R* increase with v_j or with |v_j|.
         """
         return v + error, v + np.copysign(error, v)
 
@@ -196,18 +211,18 @@ class Regularizer(ABC):
         if K is not None:
             is_diagonal = np.ndim(K) == 1 and not sp.issparse(K)
             changes["K"] = np.repeat(K, outputs) if is_diagonal else sp.kron(K, sp.eye(outputs), format="csr")
-        for name in ("prior", "weights"):
+        for name in ("prior", "weights", "square_weights"):
             given = getattr(self, name, None)
             if given is not None and np.ndim(given) == 1:
                 changes[name] = np.repeat(given, outputs)
         return replace(self, **changes) if changes else self
 
     def parameters(self) -> dict[str, Any]:
-        """All parameters in JSON terms; `from_parameters` is the exact inverse."""
+        """All parameters as JSON-compatible data; `from_parameters` is the exact inverse."""
         return {name: _plain(value) for name, value in self._given()}
 
     def _given(self) -> list[tuple[str, Any]]:
-        """(name, value) of every argument of the constructor, without those that may be absent and are."""
+        """(name, value) of every argument of the constructor, without optional ones that were not given."""
         pairs = [(field.name, getattr(self, field.name)) for field in fields(self) if field.init]
         return [pair for pair in pairs if pair[1] is not None or pair[0] not in self.omitted_if_none]
 
@@ -232,5 +247,5 @@ class Regularizer(ABC):
         return hash(self.fingerprint())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Copies and pickles carry the parameters only: cached factorisations are rebuilt, some cannot be pickled.
+        # Copies and pickles contain the parameters only: cached factorisations are recomputed, and some cannot be pickled.
         return type(self), tuple(getattr(self, field.name) for field in fields(self) if field.init)

@@ -18,6 +18,7 @@ from fenchel.regularizers.feature_weights import fit_vector, scale_into_box
 from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.l1 import L1
 from fenchel.regularizers.l2 import L2
+from fenchel.regularizers.metric import Metric
 from fenchel.regularizers.numerics import Vector, quiet, soft_threshold, vector
 
 
@@ -36,10 +37,13 @@ def terms_of(regularizer: Regularizer) -> Terms:
     """
     if type(regularizer) not in (L1, L2, ElasticNet):
         raise InputError(f"Bounded takes L1, L2 or ElasticNet, which are sums over the features, got {regularizer!r}.")
-    weights = getattr(regularizer, "weights", None)
-    strength = regularizer.alpha if weights is None else regularizer.alpha * weights
-    ratio = {L1: 1.0, L2: 0.0}.get(type(regularizer), getattr(regularizer, "l1_ratio", 0.0))
-    return Terms(ratio * strength, (1.0 - ratio) * strength)
+    weights: Any = getattr(regularizer, "weights", None)
+    weights = 1.0 if weights is None else weights
+    given: Any = getattr(regularizer, "square_weights", None)
+    squares, alpha = weights if given is None else given, regularizer.alpha
+    ratios: dict[type, float] = {L1: 1.0, L2: 0.0}
+    ratio = ratios.get(type(regularizer), getattr(regularizer, "l1_ratio", 0.0))
+    return Terms(ratio * (alpha * weights), (1.0 - ratio) * (alpha * squares))
 
 
 def checked_bound(name: str, given: Any, unbounded: float) -> float | Vector | None:
@@ -66,7 +70,7 @@ def checked_bound(name: str, given: Any, unbounded: float) -> float | Vector | N
     return bound
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bounded(Regularizer):
     """R(w) = R0(w) if lower_j <= w_j <= upper_j for all j, else inf, for R0 = L1, L2 or ElasticNet.
 
@@ -91,11 +95,10 @@ class Bounded(Regularizer):
     formula: ClassVar[str] = "regularizer(w) if lower_j <= w_j <= upper_j for all j, else inf"
     omitted_if_none: ClassVar[tuple[str, ...]] = ("lower", "upper")
     separable: ClassVar[bool] = True
-    __repr__ = Regularizer.__repr__
 
     @classmethod
     def example(cls, dim: int) -> Self:
-        """One that fits `dim` features."""
+        """An example for `dim` features."""
         return cls(L2(0.1), lower=0.0)
 
     def __post_init__(self) -> None:
@@ -138,6 +141,10 @@ class Bounded(Regularizer):
         """The inner regularizer with another alpha, within the same bounds."""
         return replace(self, regularizer=self.regularizer.scaled(alpha))
 
+    def standardized(self, deviations: ArrayLike) -> Self:
+        """The inner penalty standardized, within the same bounds, which are those of the coefficients as they are."""
+        return replace(self, regularizer=self.regularizer.standardized(deviations))
+
     def for_outputs(self, features: int, outputs: int) -> Regularizer:
         """The same bounds for every score."""
         repeated = [np.repeat(x, outputs) if np.ndim(x) else x for x in (self.lower, self.upper)]
@@ -150,8 +157,12 @@ class Bounded(Regularizer):
             if np.ndim(given):
                 fit_vector(name, given, dim)
 
+    def metric(self, dim: int) -> Metric | None:
+        """That of the inner regularizer."""
+        return self.regularizer.metric(dim)
+
     def start(self, dim: int) -> Vector:
-        """The coefficients within the bounds that are nearest to 0."""
+        """The coefficients within the bounds that are closest to 0."""
         return self._clip(np.zeros(dim))
 
     def _clip(self, w: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""A user's own regularizer as the certificate sees it: what its conjugate says is held against its values."""
+"""Custom regularizers in certificates: their conjugate is compared with their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fenchel.regularizers.numerics import Vector
 
 
 class _Tested:
-    """R with R*(v) >= v'w - R(w) tried at many w, the given point among them, and `dual_scale` held to [0, 1]."""
+    """R with checks: R*(v) >= v'w - R(w) at many w, including the given point, and `dual_scale` in [0, 1]."""
 
     def __init__(self, regularizer: Regularizer, point: Vector):
         self.regularizer, self.point = regularizer, np.asarray(point, dtype=np.float64)
@@ -32,7 +32,7 @@ class _Tested:
         return scale
 
     def conjugate(self, v: ArrayLike) -> float:
-        """R*(v); InputError if a w shows that it is larger."""
+        """R*(v); InputError if a w proves that it is larger."""
         v = np.asarray(v, dtype=np.float64)
         bound = float(self.regularizer.conjugate(v))
         if bound == np.inf or not np.isfinite(v).all():
@@ -52,19 +52,19 @@ def _too_small(regularizer: Regularizer, v: Vector, bound: float, w: Vector | No
     return (
         f"{source} of {name} is wrong: R*(v) is {bound:.6g}, but v'w - value(w) = {float(v @ w - regularizer.value(w)):.6g} "
         "at a w of "
-        f"largest entry {float(np.max(np.abs(w))):.6g}, so that a lower bound made of it would be false. No certificate can be "
+        f"largest entry {float(np.max(np.abs(w))):.6g}, so that a lower bound from it would be wrong. No certificate can be "
         f"given; fenchel.regularizers.check(regularizer, dim={v.size}) lists what is wrong"
     )
 
 
 def has_conjugate(regularizer: Regularizer) -> bool:
-    """Whether the class, and those of the regularizers inside, define `conjugate`, so that it is not derived."""
+    """Whether the class, and those of inner regularizers, define `conjugate`, so that it is not derived."""
     own = type(regularizer).conjugate is not Regularizer.conjugate
     return own and all(map(has_conjugate, inner_regularizers(regularizer)))
 
 
 def certified_regularizer(regularizer: Regularizer, point: Vector) -> Any:
-    """The regularizer as the certificate of `point` evaluates it: Fenchel's own as they are, a user's own tested.
+    """The regularizer for the certificate of `point`: built-in ones unchanged, custom ones with checks.
 
     >>> from fenchel.regularizers import L2
     >>> certified_regularizer(L2(0.5), np.zeros(2))
@@ -74,7 +74,7 @@ def certified_regularizer(regularizer: Regularizer, point: Vector) -> Any:
 
 
 def resting_on(words: str, regularizer: Regularizer) -> str:
-    """What a dual value rests on, beside `words`, if the regularizer is a user's own: R* as given or derived."""
+    """The addition to the basis of a dual value for a custom regularizer: R* as given or derived."""
     if is_trusted(regularizer):
         return words
     return words + ("; R* as given" if has_conjugate(regularizer) else "; R* from prox")

@@ -1,4 +1,5 @@
-"""The two loops of `TotalVariation` over a chain of numbers: the prox by dynamic programming, and the worst range of a sum.
+"""Loops over a chain of numbers: the prox of `TotalVariation` by dynamic programming, the worst range of a sum, and the
+decreasing fit of `Slope`.
 
 Reference: Johnson (2013), A dynamic programming algorithm for the fused lasso and L0-segmentation.
 """
@@ -80,3 +81,24 @@ def worst_range(v: Vector, end: float, level: float) -> tuple[float, float, floa
             if excess > worst and whole > 0.0:
                 worst, worst_sum, worst_bound = excess, total + rest, whole
     return worst, worst_sum, worst_bound
+
+
+@kernel
+def decreasing_fit(x: Vector) -> None:
+    """Replace x by the nearest numbers, in least squares, that do not increase: means of neighbours that would."""
+    means, counts = np.empty(x.size), np.empty(x.size)
+    last = -1
+    for j in range(x.size):
+        mean, count = x[j], 1.0
+        while last >= 0 and means[last] <= mean:
+            total = count + counts[last]
+            mean += (means[last] - mean) * (counts[last] / total)
+            count = total
+            last -= 1
+        last += 1
+        means[last], counts[last] = mean, count
+    j = 0
+    for k in range(last + 1):
+        for _ in range(int(counts[k])):
+            x[j] = means[k]
+            j += 1

@@ -16,34 +16,38 @@ from fenchel.regularizers.base import Regularizer, is_trusted
 from fenchel.regularizers.feature_weights import penalised_part
 from fenchel.regularizers.numerics import Vector
 
-TOL = 1e-8  # relative to the numbers compared
-ROUNDING = 1e-14  # of a sum of products, relative to their sizes
-DIFFERENCE_TOL = 1e-4  # of central differences with a relative step of 1e-6
+TOL = 1e-8  # tolerance relative to the numbers compared
+ROUNDING = 1e-14  # tolerance of a sum of products, relative to their magnitudes
+DIFFERENCE_TOL = 1e-4  # tolerance of central differences with a relative step of 1e-6
 _SOUND: set[tuple[type, bytes, str, int]] = (
     set()
-)  # foreign ones, with the number of features, in which nothing was found
+)  # custom ones, with the number of features, that have passed the checks
 
 
 def check(reg: Regularizer, dim: int, rng_seed: int = 0) -> None:
     """Raise InputError with the list of defining inequalities that `reg` breaks at random points of R^dim.
 
-    Tried: R is convex and finite at its start; R(w) + R*(v) >= v'w, with equality at w = primal_from_dual(v),
+    Checked: R is convex and finite at its start; R(w) + R*(v) >= v'w, with equality at w = primal_from_dual(v),
     v = gradient(w) and v = (w - prox(w)) / step; dual_scale is feasible and maximal; prox minimises; gradient and
-    conjugate_hessian agree with finite differences; scaled multiplies R. Optional methods are tried where they exist.
+    conjugate_hessian agree with finite differences; scaled multiplies R. Optional methods are checked if they exist. For
+    a custom regularizer the list includes what a `Problem` would refuse.
 
     >>> from fenchel.regularizers import L2
     >>> check(L2(0.1), dim=3)
     """
     reg.validate(dim)
     rng = np.random.default_rng(rng_seed)
-    _refuse(reg, list(dict.fromkeys(_broken(reg, dim, rng))))
+    broken = list(_broken(reg, dim, rng))
+    if not is_trusted(reg):  # what a `Problem` refuses
+        broken += _first_broken(reg, dim, np.random.default_rng(0))
+    _refuse(reg, list(dict.fromkeys(broken)))
 
 
 def check_foreign(reg: Regularizer, dim: int) -> None:
-    """Raise InputError if a regularizer that is not Fenchel's own breaks what a lower bound rests on, in R^dim.
+    """Raise InputError if a custom regularizer violates a condition on which lower bounds rest, in R^dim.
 
-    Called for every `Problem`; a regularizer is tried once for its class, parameters and number of features. Tried: `value`
-    gives numbers, the same each time, finite at `start`; R*(v) >= v'w - R(w), also where `prox`, `primal_from_dual` or an
+    Called for every `Problem`; a regularizer is checked once per class, parameters and number of features. Checked: `value`
+    returns numbers, the same each time, finite at `start`; R*(v) >= v'w - R(w), also where `prox`, `primal_from_dual` or an
     ascent by values find v'w - R(w) to be large; dual_scale in [0, 1] and feasible; prox, where there is no conjugate,
     minimises.
 
@@ -107,7 +111,7 @@ def _foreign(reg: Regularizer, dim: int, rng: np.random.Generator) -> Iterator[s
 def _refuse(reg: Regularizer, broken: list[str]) -> None:
     if broken:
         raise InputError(
-            f"{type(reg).__name__} is not a sound regularizer:\n" + "\n".join(f"  - {line}" for line in broken)
+            f"{type(reg).__name__} is not a valid regularizer:\n" + "\n".join(f"  - {line}" for line in broken)
         )
 
 
@@ -176,9 +180,11 @@ def _fenchel_young(reg: Regularizer, w_points: list[Vector], v_points: list[Vect
 
 
 def _slack(reg: Regularizer, w: Vector, v: Vector) -> bool:
-    """Does Fenchel-Young hold with a gap although v is a subgradient at w?"""
+    """Whether Fenchel-Young holds with a gap although v is a subgradient at w."""
     value, bound, product = reg.value(w), reg.conjugate(v), float(v @ w)
-    rounded = ROUNDING / TOL * float(np.abs(v) @ np.abs(w))  # of the product, where all three are 0 but for rounding
+    rounded = (
+        ROUNDING / TOL * float(np.abs(v) @ np.abs(w))
+    )  # rounding of the product, if all three are 0 up to rounding
     return _far(product, value + bound, value, bound, rounded) or _far(value + bound, product, value, bound, rounded)
 
 

@@ -1,6 +1,5 @@
-"""What can be derived from the methods that a regularizer has: its conjugate from `prox` or `primal_from_dual`, the largest
-feasible multiple of a dual point, a gradient of the conjugate by differences; and points where a conjugate shows that it is
-too small.
+"""Defaults for methods of regularizers: the conjugate from `prox` or `primal_from_dual`, the largest feasible multiple of a
+dual point, a gradient of the conjugate by differences; and a search for points which show that a conjugate is too small.
 
 R*(v) = sup_w v'w - R(w). Any w bounds it from below, so one w with v'w - R(w) > R*(v) proves that a conjugate is wrong. From
 above it is known at w with v in the subdifferential of R there: with w = prox(x, t), (x - w) / t is such a v.
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 32  # of the proximal point method
 LONGEST = 1e20
-CLOSE = 1e-14  # of |v|, by which the subgradient that was found may differ from v
+CLOSE = 1e-14  # relative difference from v that is allowed for the subgradient that was found
 HALVINGS = 60
 STEP, SHORT = 1e-5, 1e-7  # of differences of conjugates and of values, relative to the numbers
 MOST_AXES = 40  # along which values are compared
 REACHES = 2.0 ** np.arange(-24, 13, 3)
 ROUNDS = 3
-SLACK = 1e-9  # of the sizes of the numbers, by which a conjugate may lie below v'w - R(w)
+SLACK = 1e-9  # relative tolerance by which a conjugate may lie below v'w - R(w)
 
 
 def conjugate(reg: Any, v: ArrayLike) -> float:
@@ -85,7 +84,7 @@ def conjugate_gradient(reg: Regularizer, v: Vector) -> Vector:
 
 
 def subgradient(reg: Regularizer, w: Vector) -> Vector:
-    """Differences of values along the axes: a gradient where there is one."""
+    """Differences of values along the axes: the gradient, where it exists."""
     return _differences(reg.value, w, SHORT * (np.abs(w) + float(np.max(np.abs(w))) + SHORT))
 
 
@@ -109,8 +108,8 @@ def _differences(function: Callable[[Vector], float], x: Vector, h: Vector) -> V
 def counterexample(reg: Regularizer, v: Vector, bound: float, points: Iterable[Vector] = ()) -> Vector | None:
     """A w with v'w - R(w) > bound by more than rounding, so that `bound` is not R*(v); None if none was found.
 
-    Tried: the points given, those that the methods of `reg` say are best (whether these are right does not matter, as values
-    decide), and from the best of them an ascent along v, the axes and differences of values.
+    Candidates are the given points, those that the methods of `reg` suggest (they need not be correct, because values decide),
+    and from the best of them an ascent along v, the axes and differences of values.
     """
     best: Vector | None = None
     most = -math.inf
@@ -146,7 +145,7 @@ def _height(reg: Regularizer, v: Vector, w: Vector, bound: float) -> tuple[float
 
 
 def _proposals(reg: Regularizer, v: Vector) -> Iterator[Vector]:
-    """Where the supremum may be attained, as the methods of `reg` have it; what they cannot say they need not."""
+    """Points at which the supremum may be attained, from those methods that `reg` has."""
     yield np.asarray(reg.start(v.size), dtype=np.float64)
     with np.errstate(all="ignore"):
         for sign in (1.0, -1.0):
@@ -164,7 +163,7 @@ def _proposals(reg: Regularizer, v: Vector) -> Iterator[Vector]:
 
 
 def _around(reg: Regularizer, v: Vector, w: Vector) -> Iterator[Vector]:
-    """Points at distances of all sizes from w: up the differences of v'w - R(w), along v, -w and the axes."""
+    """Points at many distances from w: along differences of v'w - R(w), along v, -w and the axes."""
     size = float(np.max(np.abs(w))) or 1.0
     axes = np.argsort(-np.abs(v), kind="stable")[:MOST_AXES]
     directions = [v, -w]

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from fenchel.errors import InputError
-from fenchel.regularizers.base import Regularizer, available_if
-from fenchel.regularizers.feature_weights import checked_weights, fit_weights, unpenalised_axes
+from fenchel.regularizers.base import available_if
+from fenchel.regularizers.feature_weighted import FeatureWeighted
+from fenchel.regularizers.feature_weights import checked_vector, checked_weights
 from fenchel.regularizers.jacobian import ProxJacobian
+from fenchel.regularizers.metric import DiagonalMetric
 from fenchel.regularizers.numerics import Vector, half_square, number, product, quiet, rescale, soft_threshold, vector
 
 
-@dataclass(frozen=True, eq=False)
-class ElasticNet(Regularizer):
+@dataclass(frozen=True, eq=False, repr=False)
+class ElasticNet(FeatureWeighted):
     """R(w) = alpha sum_j c_j (r |w_j| + (1 - r)/2 w_j^2),  R*(v) = sum_j max(|v_j| - alpha c_j r, 0)^2 / (2 alpha c_j (1 - r)).
 
     r = l1_ratio in [0, 1); grad R*(v) is the soft threshold of v at alpha c r, divided by alpha c (1 - r). c = weights, one
     number >= 0 per feature; None means 1 each. Where c_j = 0 the feature is not penalised: R*(v) is inf unless v_j = 0.
+    The squares may have weights of their own, `square_weights`, which are 0 for the same features.
 
     >>> reg = ElasticNet(2.0, l1_ratio=0.5)
     >>> reg.value([3.0, 4.0]), reg.conjugate([3.0, -0.5]), reg.primal_from_dual([3.0, -1.0])
@@ -35,7 +37,9 @@ class ElasticNet(Regularizer):
     tex_where = "r the L1 ratio"
     l1_ratio: float = 0.5
     weights: Any = None
+    square_weights: Any = None
 
+    omitted_if_none: ClassVar[tuple[str, ...]] = ("weights", "square_weights")
     formula: ClassVar[str] = "alpha (l1_ratio sum_j |w_j| + (1 - l1_ratio)/2 sum_j w_j^2)"
     separable: ClassVar[bool] = True
     strongly_convex: ClassVar[bool] = True
@@ -48,14 +52,27 @@ class ElasticNet(Regularizer):
         if not 0.0 <= ratio < 1.0:
             raise InputError(f"l1_ratio must be in [0, 1), got {self.l1_ratio!r}.")
         self._set(l1_ratio=ratio, weights=checked_weights(self.weights))
+        self._set(square_weights=checked_weights(self.square_weights, "square_weights"))
+        self._check_square_weights()
         if not self._invertible:
             self._set(strongly_convex=False)
-
-    __repr__ = Regularizer.__repr__
 
     @property
     def _invertible(self) -> bool:
         return self.weights is None or bool(np.all(self.weights > 0.0))
+
+    def _check_square_weights(self) -> None:
+        if self.square_weights is None:
+            return
+        if self.weights is None or self.weights.shape != self.square_weights.shape:
+            raise InputError("square_weights needs weights beside it, with as many entries.")
+        one = np.flatnonzero((self.weights == 0.0) != (self.square_weights == 0.0))
+        if one.size:
+            raise InputError(f"only one of weights[{one[0]}] and square_weights[{one[0]}] is 0: make both 0, or none.")
+
+    @property
+    def _square_weights(self) -> Any:
+        return self.weights if self.square_weights is None else self.square_weights
 
     @property
     def _threshold(self) -> Any:
@@ -63,20 +80,22 @@ class ElasticNet(Regularizer):
         threshold = self.alpha * self.l1_ratio
         return threshold if self.weights is None else threshold * self.weights
 
-    def validate(self, dim: int) -> None:
-        """Raise InputError when there is not one weight per feature."""
-        super().validate(dim)
-        fit_weights(self.weights, dim)
-
-    def unpenalised(self, dim: int) -> sp.csc_array | None:
-        """The axes of the features of weight 0."""
-        return unpenalised_axes(self.weights, dim)
+    def standardized(self, deviations: ArrayLike) -> ElasticNet:
+        """c_j s_j for the absolute values, c_j s_j^2 for the squares."""
+        s = checked_vector("deviations", deviations)
+        c, square = (1.0, 1.0) if self.weights is None else (self.weights, self._square_weights)
+        return replace(self, weights=c * s, square_weights=square * s * s)
 
     def dual_scale(self, v: ArrayLike) -> float:
         """1, or 0 if v_j is not 0 for a feature that is not penalised."""
         if self._invertible:
             return 1.0
         return 0.0 if np.any(vector(v)[self.weights == 0.0] != 0.0) else 1.0
+
+    def metric(self, dim: int) -> DiagonalMetric:
+        """sqrt(sum_j alpha c_j (1 - r) w_j^2), c the weights of the squares."""
+        c = 1.0 if self.weights is None else self._square_weights
+        return DiagonalMetric(np.broadcast_to(np.asarray(self.alpha * (1.0 - self.l1_ratio) * c), (dim,)))
 
     @quiet
     def value(self, w: ArrayLike) -> float:
@@ -87,7 +106,7 @@ class ElasticNet(Regularizer):
             total = np.sum(np.abs(x)) if self.weights is None else self.weights @ np.abs(x)
             size = product(self.alpha, self.l1_ratio, float(total))
         if self.weights is not None:
-            x = np.sqrt(self.weights) * x
+            x = np.sqrt(self._square_weights) * x
         return size + half_square(x, self.alpha, 1.0 - self.l1_ratio)
 
     @quiet
@@ -99,7 +118,7 @@ class ElasticNet(Regularizer):
             free = self.weights == 0.0
             if np.any(v[free] != 0.0):
                 return math.inf
-            soft = soft[~free] / np.sqrt(self.weights[~free])
+            soft = soft[~free] / np.sqrt(self._square_weights[~free])
         return half_square(soft, over=(self.alpha, 1.0 - self.l1_ratio))
 
     @available_if(lambda self: self._invertible)
@@ -108,7 +127,7 @@ class ElasticNet(Regularizer):
         """soft_threshold(v, alpha c r) / (alpha c (1 - r))."""
         soft = soft_threshold(vector(v), self._threshold)
         if self.weights is not None:
-            soft = soft / self.weights
+            soft = soft / self._square_weights
         return rescale(soft, over=(self.alpha, 1.0 - self.l1_ratio))
 
     @quiet
@@ -121,7 +140,7 @@ class ElasticNet(Regularizer):
         """1 + step alpha c (1 - r)."""
         if self.weights is None:
             return 1.0 + step * self.alpha * (1.0 - self.l1_ratio)
-        return 1.0 + step * (self.alpha * (1.0 - self.l1_ratio) * self.weights)
+        return 1.0 + step * (self.alpha * (1.0 - self.l1_ratio) * self._square_weights)
 
     @quiet
     def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:
@@ -135,6 +154,6 @@ class ElasticNet(Regularizer):
     def conjugate_hessian(self, v: ArrayLike, A: Vector) -> Vector:
         """A_s' diag(1/c_s) A_s / (alpha (1 - r)) over the rows s with |v_j| > alpha c_j r, of the generalised Hessian."""
         if self.weights is not None:
-            A = A / np.sqrt(self.weights)[:, None]
+            A = A / np.sqrt(self._square_weights)[:, None]
         active = A[np.abs(vector(v)) > self._threshold]
         return rescale(active.T @ active, over=(self.alpha, 1.0 - self.l1_ratio))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.jacobian import ProxJacobian, with_clusters
+from fenchel.regularizers.metric import DiagonalMetric
 from fenchel.regularizers.numerics import Vector, largest, positive, product, quiet, rescale, vector
 from fenchel.regularizers.prior import Prior, checked_prior, fit_prior, relative_entropy, resolve_prior
 
@@ -55,6 +56,10 @@ class Entropy(Regularizer):
         """Raise InputError when there is not one prior per feature."""
         super().validate(dim)
         fit_prior(self.prior, dim)
+
+    def metric(self, dim: int) -> DiagonalMetric:
+        """sqrt(alpha / A) |w|_2: the second derivatives alpha / w_j are at least alpha / A."""
+        return DiagonalMetric(np.full(dim, self.alpha / self.total))
 
     def start(self, dim: int) -> Vector:
         """The prior, scaled to the total."""

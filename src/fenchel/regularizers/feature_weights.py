@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import InputError
 
 Weights = NDArray[np.float64] | None
 
 
-def checked_vector(name: str, given: Any) -> NDArray[np.float64]:
+def checked_vector(name: str, given: ArrayLike) -> NDArray[np.float64]:
     """A read-only copy of a 1-D array of finite numbers; InputError otherwise.
 
     >>> checked_vector("center", [1, 2])
@@ -33,7 +33,7 @@ def checked_vector(name: str, given: Any) -> NDArray[np.float64]:
     return array
 
 
-def checked_weights(weights: Any, name: str = "weights") -> Weights:
+def checked_weights(weights: ArrayLike | None, name: str = "weights") -> Weights:
     """None, or a read-only copy of a 1-D array >= 0; InputError otherwise.
 
     >>> checked_weights([1, 0])
@@ -48,7 +48,7 @@ def checked_weights(weights: Any, name: str = "weights") -> Weights:
     return array
 
 
-def fit_vector(name: str, given: Any, dim: int) -> None:
+def fit_vector(name: str, given: np.ndarray | None, dim: int) -> None:
     """Raise InputError unless `given` is None or has one entry per feature.
 
     >>> fit_vector("weights", None, 3)
@@ -75,7 +75,8 @@ def require_penalised(regularizer: Any, dim: int) -> None:
     if N is not None:
         raise InputError(
             f"{type(regularizer).__name__} does not penalise all coefficients (coefficient {N.indices[0]}, for one): that is "
-            "available for losses of one score per row whose rows are in memory; give every feature a weight > 0."
+            "available for losses of one score per row whose rows are in memory; give every "
+            "feature a weight > 0, and an alpha > 0."
         )
 
 

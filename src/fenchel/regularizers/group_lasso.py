@@ -17,7 +17,7 @@ from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.numerics import Vector, vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GroupLasso(Regularizer):
     """R(w) = alpha sum_g c_g |w_g|_2,   R*(v) = 0 if |v_g|_2 <= alpha c_g for all g, else inf.
 
@@ -37,7 +37,7 @@ class GroupLasso(Regularizer):
     weights: Any = None
 
     formula: ClassVar[str] = "alpha sum_g c_g (sum_{j in g} w_j^2)^(1/2)"
-    __repr__ = Regularizer.__repr__
+    degree = 1.0
 
     @classmethod
     def example(cls, dim: int) -> Self:

@@ -61,6 +61,26 @@ class ProxJacobian:
         """J, dense."""
         return self.restricted(np.arange(self.diagonal.size))
 
+    def entries(self) -> Vector:
+        """The diagonal of J, with what the outer products add to it."""
+        if self.vectors is None or self.scales is None or self.is_diagonal:
+            return self.diagonal
+        return self.diagonal + self.vectors.power(2) @ self.scales
+
+    def outer_products(self) -> tuple[Vector, Vector]:
+        """(the q_k as columns of a dense matrix, c)."""
+        if self.vectors is None or self.scales is None:
+            return np.zeros((self.diagonal.size, 0)), np.zeros(0)
+        return self.vectors.toarray(), self.scales
+
+    def root(self) -> ProxJacobian | None:
+        """The symmetric root of J; None if it has no simple form.
+
+        >>> ProxJacobian(np.array([4.0, 9.0])).root() @ np.ones(2)
+        array([2., 3.])
+        """
+        return ProxJacobian(np.sqrt(self.diagonal)) if self.is_diagonal else None
+
 
 @dataclass(frozen=True, eq=False)
 class ClusterJacobian(ProxJacobian):
@@ -94,6 +114,39 @@ class ClusterJacobian(ProxJacobian):
     def columns(self) -> np.ndarray:
         """The indices of the columns of J that are not zero by structure."""
         return np.flatnonzero((self.diagonal != 0.0) | (self.labels >= 0))
+
+    def entries(self) -> Vector:
+        """The diagonal of J, with what the outer products add to it."""
+        if self.scales is None or self.is_diagonal:
+            return self.diagonal
+        return self.diagonal + np.where(self.labels >= 0, self.scales[self.labels] * self.values**2, 0.0)
+
+    def outer_products(self) -> tuple[Vector, Vector]:
+        """(the q_k as columns of a dense matrix, c)."""
+        if self.scales is None:
+            return np.zeros((self.diagonal.size, 0)), np.zeros(0)
+        return np.where(self.labels[:, None] == np.arange(self.scales.size), self.values[:, None], 0.0), self.scales
+
+    def root(self) -> ProxJacobian | None:
+        """The symmetric root of J, where the diagonal is constant on each q_k: these are then eigenvectors.
+
+        >>> J = with_clusters(np.full(2, 0.25), np.zeros(2, dtype=np.intp), np.ones(2), np.array([0.375]))
+        >>> J.root().restricted(np.arange(2))
+        array([[0.75, 0.25],
+               [0.25, 0.75]])
+        """
+        if self.scales is None or self.is_diagonal:
+            return super().root()
+        inside = self.labels >= 0
+        labels, squares = self.labels[inside], self.values[inside] ** 2
+        own = np.zeros(self.scales.size)
+        own[labels] = self.diagonal[inside]
+        if not np.array_equal(own[labels], self.diagonal[inside]):
+            return None
+        length = np.bincount(labels, squares, minlength=self.scales.size)
+        rise = np.sqrt(np.maximum(own + self.scales * length, 0.0)) - np.sqrt(own)
+        scales = np.where(length > 0.0, rise / np.where(length > 0.0, length, 1.0), 0.0)
+        return with_clusters(np.sqrt(self.diagonal), self.labels, self.values, scales)
 
     def restricted(self, columns: np.ndarray) -> Vector:
         """J[columns][:, columns], dense."""

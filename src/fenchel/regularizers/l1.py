@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from fenchel.regularizers.base import Regularizer
-from fenchel.regularizers.feature_weights import checked_weights, fit_weights, scale_into_box, unpenalised_axes
+from fenchel.regularizers.feature_weighted import FeatureWeighted
+from fenchel.regularizers.feature_weights import (
+    checked_vector,
+    checked_weights,
+    scale_into_box,
+)
 from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.numerics import Vector, largest, product, quiet, soft_threshold, vector
 
 
-@dataclass(frozen=True, eq=False)
-class L1(Regularizer):
+@dataclass(frozen=True, eq=False, repr=False)
+class L1(FeatureWeighted):
     """R(w) = alpha sum_j c_j |w_j|,   R*(v) = 0 if |v_j| <= alpha c_j for all j, else inf.
 
     c = weights, one number >= 0 per feature (0: not penalised); None means 1 each.
@@ -33,21 +36,17 @@ class L1(Regularizer):
     weights: Any = None
 
     formula: ClassVar[str] = "alpha sum_j |w_j|"
+    degree = 1.0
     separable: ClassVar[bool] = True
-    __repr__ = Regularizer.__repr__
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set(weights=checked_weights(self.weights))
 
-    def validate(self, dim: int) -> None:
-        """Raise InputError when there is not one weight per feature."""
-        super().validate(dim)
-        fit_weights(self.weights, dim)
-
-    def unpenalised(self, dim: int) -> sp.csc_array | None:
-        """The axes of the features of weight 0."""
-        return unpenalised_axes(self.weights, dim)
+    def standardized(self, deviations: ArrayLike) -> L1:
+        """c_j s_j."""
+        s = checked_vector("deviations", deviations)
+        return replace(self, weights=s if self.weights is None else self.weights * s)
 
     @quiet
     def value(self, w: ArrayLike) -> float:

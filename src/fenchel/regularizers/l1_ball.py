@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.projections.simplex import simplex
-from fenchel.regularizers.base import Regularizer
-from fenchel.regularizers.constraint_set import ConstraintSet, is_within, refit
+from fenchel.regularizers.constraint_set import Ball, is_within, refit
 from fenchel.regularizers.jacobian import ProxJacobian, with_clusters
-from fenchel.regularizers.numerics import Vector, largest, positive, product, quiet, vector
+from fenchel.regularizers.numerics import Vector, largest, product, quiet, vector
 
 
-@dataclass(frozen=True, eq=False)
-class L1Ball(ConstraintSet):
+@dataclass(frozen=True, eq=False, repr=False)
+class L1Ball(Ball):
     """R(w) = 0 if sum_j |w_j| <= radius, else inf,   R*(v) = radius max_j |v_j|.
 
     A sum counts as at most the radius up to a relative 16 eps. Of several scores, all coefficients together are meant.
@@ -28,15 +27,7 @@ class L1Ball(ConstraintSet):
     """
 
     tex = r"\iota(\lVert w \rVert_1 \le r)"
-    tex_where = "ι 0 where its condition holds, else infinite; r the radius"
-    radius: float = 1.0
-
     formula: ClassVar[str] = "0 if sum_j |w_j| <= radius, else inf"
-    __repr__ = Regularizer.__repr__
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(radius=positive("radius", self.radius))
 
     @quiet
     def value(self, w: ArrayLike) -> float:

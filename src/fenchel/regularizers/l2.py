@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from fenchel.regularizers.base import Regularizer, available_if
-from fenchel.regularizers.feature_weights import checked_weights, fit_weights, unpenalised_axes
+from fenchel.regularizers.base import available_if
+from fenchel.regularizers.feature_weighted import FeatureWeighted
+from fenchel.regularizers.feature_weights import checked_vector, checked_weights
 from fenchel.regularizers.jacobian import ProxJacobian
+from fenchel.regularizers.metric import DiagonalMetric
 from fenchel.regularizers.numerics import Vector, half_square, quiet, vector
 
 
-@dataclass(frozen=True, eq=False)
-class L2(Regularizer):
+@dataclass(frozen=True, eq=False, repr=False)
+class L2(FeatureWeighted):
     """R(w) = alpha/2 sum_j c_j w_j^2,   R*(v) = sum_j v_j^2 / (2 alpha c_j),   grad R*(v) = v / (alpha c).
 
     c = weights, one number >= 0 per feature; None means 1 each. Where c_j = 0 the feature is not penalised: R*(v) is inf
@@ -33,11 +34,10 @@ class L2(Regularizer):
     weights: Any = None
 
     formula: ClassVar[str] = "alpha/2 sum_j w_j^2"
+    degree = 2.0
     separable: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     strongly_convex: ClassVar[bool] = True
-
-    __repr__ = Regularizer.__repr__
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,24 +54,20 @@ class L2(Regularizer):
         """alpha c."""
         return self.alpha if self.weights is None else self.alpha * self.weights
 
-    def validate(self, dim: int) -> None:
-        """Raise InputError when there is not one weight per feature."""
-        super().validate(dim)
-        fit_weights(self.weights, dim)
+    def standardized(self, deviations: ArrayLike) -> L2:
+        """c_j s_j^2."""
+        s = checked_vector("deviations", deviations)
+        return replace(self, weights=s * s if self.weights is None else self.weights * s * s)
 
-    def unpenalised(self, dim: int) -> sp.csc_array | None:
-        """The axes of the features of weight 0."""
-        return unpenalised_axes(self.weights, dim)
+    def metric(self, dim: int) -> DiagonalMetric:
+        """sqrt(sum_j alpha c_j w_j^2)."""
+        return DiagonalMetric(np.broadcast_to(np.asarray(self._strengths, dtype=np.float64), (dim,)))
 
-    @quiet
     def value(self, w: ArrayLike) -> float:
         """alpha/2 sum_j c_j w_j^2."""
         x = vector(w)
-        if self.weights is not None:
-            x = np.sqrt(self.weights) * x
-        return half_square(x, self.alpha)
+        return half_square(x if self.weights is None else self._weighted(x), self.alpha)
 
-    @quiet
     def conjugate(self, v: ArrayLike) -> float:
         """sum_j v_j^2 / (2 alpha c_j); inf unless v_j = 0 where c_j = 0."""
         x = vector(v)
@@ -79,8 +75,17 @@ class L2(Regularizer):
             free = self.weights == 0.0
             if np.any(x[free] != 0.0):
                 return math.inf
-            x = x[~free] / np.sqrt(self.weights[~free])
+            x = self._divided(x, ~free)
         return half_square(x, over=(self.alpha,))
+
+    @quiet
+    def _weighted(self, x: Vector) -> Vector:
+        return np.sqrt(self.weights) * x
+
+    @quiet
+    def _divided(self, x: Vector, at: Vector) -> Vector:
+        assert self.weights is not None
+        return x[at] / np.sqrt(self.weights[at])
 
     def dual_scale(self, v: ArrayLike) -> float:
         """1, or 0 if v_j is not 0 for a feature that is not penalised."""

@@ -9,14 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fenchel.regularizers.base import Regularizer
-from fenchel.regularizers.constraint_set import ConstraintSet, is_within, refit
+from fenchel.regularizers.constraint_set import Ball, is_within, refit
 from fenchel.regularizers.jacobian import ProxJacobian, with_clusters
-from fenchel.regularizers.numerics import Vector, norm, positive, product, quiet, vector
+from fenchel.regularizers.numerics import Vector, norm, product, quiet, vector
 
 
-@dataclass(frozen=True, eq=False)
-class L2Ball(ConstraintSet):
+@dataclass(frozen=True, eq=False, repr=False)
+class L2Ball(Ball):
     """R(w) = 0 if |w|_2 <= radius, else inf,   R*(v) = radius |v|_2.
 
     A norm counts as at most the radius up to a relative 16 eps. Of several scores, all coefficients together are meant.
@@ -27,15 +26,7 @@ class L2Ball(ConstraintSet):
     """
 
     tex = r"\iota(\lVert w \rVert_2 \le r)"
-    tex_where = "ι 0 where its condition holds, else infinite; r the radius"
-    radius: float = 1.0
-
     formula: ClassVar[str] = "0 if (sum_j w_j^2)^(1/2) <= radius, else inf"
-    __repr__ = Regularizer.__repr__
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set(radius=positive("radius", self.radius))
 
     def value(self, w: ArrayLike) -> float:
         """0 in the ball, inf outside."""

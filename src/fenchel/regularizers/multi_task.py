@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.errors import InputError
 from fenchel.regularizers.base import Regularizer
-from fenchel.regularizers.feature_weights import checked_weights, fit_vector
+from fenchel.regularizers.feature_weights import checked_vector, checked_weights, fit_vector
 from fenchel.regularizers.groups import GroupPenalty
 from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.numerics import Vector, vector
@@ -31,7 +31,7 @@ def fit_outputs(dim: int, outputs: int) -> None:
         raise InputError(f"{dim} variables are not {outputs} for each feature; leave `outputs` to the problem.")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MultiTask(Regularizer):
     """R(W) = alpha sum_j c_j |(w_j1, ..., w_jm)|_2,   R*(V) = 0 if |(v_j1, ..., v_jm)|_2 <= alpha c_j for all j, else inf.
 
@@ -43,13 +43,13 @@ class MultiTask(Regularizer):
     (3.0, 0.0, 0.1)
     """
 
-    tex = r"\alpha \sum_j c_j \lVert (w_{j1}, \dots, w_{jm}) \rVert_2"
+    tex = r"\alpha \sum_j c_j \lVert (w_{j1}, \ldots, w_{jm}) \rVert_2"
     tex_where = "c_j the weight of feature j"
     weights: Any = None
     outputs: int = 1
 
     formula: ClassVar[str] = "alpha sum_j c_j (sum_k w_jk^2)^(1/2)"
-    __repr__ = Regularizer.__repr__
+    degree = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,6 +60,11 @@ class MultiTask(Regularizer):
 
     def _penalty(self, dim: int) -> GroupPenalty:
         return _rows(self, dim)
+
+    def standardized(self, deviations: ArrayLike) -> MultiTask:
+        """c_j s_j."""
+        s = checked_vector("deviations", deviations)
+        return replace(self, weights=s if self.weights is None else self.weights * s)
 
     def for_outputs(self, features: int, outputs: int) -> Regularizer:
         """The penalty of features * outputs variables."""

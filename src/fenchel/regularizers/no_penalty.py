@@ -10,19 +10,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.constraint_set import ConstraintSet
 from fenchel.regularizers.feature_weights import axes
 from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.numerics import Vector, vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NoPenalty(ConstraintSet):
-    """R(w) = 0,   R*(v) = 0 if v = 0, else inf.
+    """R(w) = 0,   R*(v) = 0 if v = 0, else inf. `Unpenalised` is another name of this class.
 
     Maximum likelihood, least squares, least absolute deviations, quantile regression as they are. The optimum need not be
-    attained or unique; `weights` of L1, L2 and ElasticNet leave single features unpenalised.
+    unique, nor attained: rows that are separated by their labels end a logistic regression with `NoMinimumError`. `weights` of
+    L1, L2 and ElasticNet leave single features unpenalised.
 
     >>> reg = NoPenalty()
     >>> reg.value([3.0, 4.0]), reg.conjugate([0.0, 0.0]), reg.conjugate([0.0, 1e-9]), reg.prox([3.0, 4.0], 1.0)
@@ -34,7 +34,10 @@ class NoPenalty(ConstraintSet):
     formula: ClassVar[str] = "0"
     smooth: ClassVar[bool] = True
     separable: ClassVar[bool] = True
-    __repr__ = Regularizer.__repr__
+
+    def standardized(self, deviations: ArrayLike) -> NoPenalty:
+        """The same."""
+        return self
 
     def unpenalised(self, dim: int) -> sp.csc_array | None:
         """All axes."""

@@ -14,7 +14,7 @@ from fenchel.regularizers.multi_task import checked_outputs, fit_outputs
 from fenchel.regularizers.numerics import Vector, largest, product, quiet, round_into, unit, vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NuclearNorm(Regularizer):
     """R(W) = alpha sum_k sigma_k(W),   R*(V) = 0 if sigma_1(V) <= alpha, else inf.
 
@@ -32,7 +32,7 @@ class NuclearNorm(Regularizer):
     outputs: int = 1
 
     formula: ClassVar[str] = "alpha sum_k sigma_k(W), the singular values of W"
-    __repr__ = Regularizer.__repr__
+    degree = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike
 from fenchel.errors import InputError
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.jacobian import ProxJacobian, with_clusters
+from fenchel.regularizers.metric import DiagonalMetric
 from fenchel.regularizers.numerics import Vector, number, product, quiet, unit, vector
+from fenchel.regularizers.q_norm_kernels import q_norm_prox
 
 HUGE = 1e300
-MOST_STEPS = 100  # of Newton's method; 5 to 10 are taken as a rule
-TINY = 1e-300
-LOG_RANGE = 200.0  # how far below |w|_q the logarithm of the norm of a prox is searched
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +49,15 @@ class QNorm(Regularizer):
             if not value > 1.0:
                 raise InputError(f"{name} must be > 1, got {value!r}{'; for q = 1 use L1(alpha)' * (name == 'q')}.")
         self._set(q=q, power=power, strongly_convex=q <= 2.0 and power == 2.0)
+
+    def metric(self, dim: int) -> DiagonalMetric | None:
+        """sqrt(alpha (q - 1)) |w|_2 for q <= 2 and power 2: R is strongly convex in |w|_q, which is at least |w|_2."""
+        return DiagonalMetric(np.full(dim, self.alpha * (self.q - 1.0))) if self.strongly_convex else None
+
+    @property
+    def degree(self) -> float:  # type: ignore[override]
+        """The power."""
+        return self.power
 
     @property
     def _p(self) -> float:
@@ -86,25 +94,13 @@ class QNorm(Regularizer):
 
         At a given N the x of these equations has a norm above N below the root, and below N above it.
         """
-        from scipy.optimize import brentq  # Imported here, because it takes a quarter of a second.
-
         shape, scale = unit(vector(w))
         if scale == 0.0:
             return np.zeros(shape.size)
         size, factor = np.abs(shape), np.float64(step * self.alpha) * np.float64(scale) ** (self.power - 2.0)
-
-        def at(log_norm: float) -> Vector:
-            along = factor * np.exp(np.float64(log_norm * (self.power - self.q)))
-            return _roots(size, float(np.clip(along, 0.0, HUGE)), self.q - 1.0)
-
-        def excess(log_norm: float) -> float:
-            return math.log(max(float(np.sum(at(log_norm) ** self.q)), TINY)) / self.q - log_norm
-
-        high = math.log(float(np.sum(size**self.q))) / self.q
-        low = high - 1.0
-        while excess(low) < 0.0 and low > high - LOG_RANGE:
-            low = high - 2.0 * (high - low)
-        x = at(brentq(excess, low, high + 1e-9, xtol=1e-15) if excess(low) > 0.0 else low)
+        x = np.empty(shape.size)
+        log_size = math.log(float(np.sum(size**self.q))) / self.q
+        q_norm_prox(size, float(np.clip(factor, 0.0, HUGE)), self.q, self.power, log_size, x)
         return np.copysign(scale * x, shape)
 
     @quiet
@@ -140,22 +136,6 @@ class QNorm(Regularizer):
         across = np.sqrt(weights)[:, None] * (A - np.outer(direction, along))
         inner = (across.T @ across) / (self.q - 1.0) + np.outer(along, along) / (self.power - 1.0)
         return inner * min(_power_of(scale, root, self.alpha, self._dual_power - 2.0, 1.0 / self.alpha), HUGE)
-
-
-@quiet
-def _roots(size: Vector, factor: float, exponent: float) -> Vector:
-    """x >= 0 with x + factor x^exponent = size, by Newton's method from above in x, or in x^exponent if that is convex."""
-    if factor < TINY:
-        return size
-    if exponent < 1.0:
-        return _roots(size / factor, 1.0 / factor, 1.0 / exponent) ** (1.0 / exponent)
-    x = np.minimum(size, (size / factor) ** (1.0 / exponent))
-    for _ in range(MOST_STEPS):
-        following = x - (x + factor * x**exponent - size) / (1.0 + factor * exponent * x ** (exponent - 1.0))
-        if not np.any(following < x):
-            break
-        x = np.maximum(np.minimum(following, x), 0.0)
-    return x
 
 
 @quiet

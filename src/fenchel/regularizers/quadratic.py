@@ -7,11 +7,14 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from fenchel.errors import InputError
 from fenchel.regularizers.base import Regularizer, available_if
+from fenchel.regularizers.feature_weights import checked_vector
 from fenchel.regularizers.jacobian import ProxJacobian
+from fenchel.regularizers.metric import DiagonalMetric, MatrixMetric, Metric
 from fenchel.regularizers.numerics import Vector, positive, product, quiet, rescale, symmetric, unit, vector
 from fenchel.regularizers.positive_definite import Dense, Diagonal, Sparse, checked_matrix, form
 
@@ -32,6 +35,7 @@ class Quadratic(Regularizer):
     K: Any
 
     formula: ClassVar[str] = "alpha/2 sum_ij K_ij w_i w_j"
+    degree = 2.0
     smooth: ClassVar[bool] = True
     strongly_convex: ClassVar[bool] = True
 
@@ -55,11 +59,25 @@ class Quadratic(Regularizer):
         if self.K.shape[0] != dim:
             raise InputError(f"K is for {self.K.shape[0]} features but there are {dim}; give one row per feature.")
 
+    def metric(self, dim: int) -> Metric:
+        """sqrt(alpha w'Kw)."""
+        if np.ndim(self.K) == 1:
+            return DiagonalMetric(self.alpha * self.K)
+        return MatrixMetric(self.alpha, self.K, self._form.solve)
+
     def scaled(self, alpha: float) -> Self:
         """The same K with another alpha; the factorisations are shared."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, alpha=positive("alpha", alpha))
         return other
+
+    def standardized(self, deviations: ArrayLike) -> Quadratic:
+        """K_ij s_i s_j."""
+        s = checked_vector("deviations", deviations)
+        if sp.issparse(self.K):
+            K = self.K.tocoo()
+            return Quadratic(self.alpha, sp.csc_array((K.data * (s[K.row] * s[K.col]), (K.row, K.col)), shape=K.shape))
+        return Quadratic(self.alpha, self.K * s * s if self.K.ndim == 1 else self.K * np.outer(s, s))
 
     @quiet
     def value(self, w: ArrayLike) -> float:

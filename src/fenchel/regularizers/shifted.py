@@ -14,6 +14,7 @@ from fenchel.regularizers.base import Regularizer, available_if
 from fenchel.regularizers.feature_weights import checked_vector, fit_vector
 from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.l2 import L2
+from fenchel.regularizers.metric import Metric
 from fenchel.regularizers.numerics import Vector, quiet, vector
 
 LONG = 1e8  # a step, relative to 1 / alpha
@@ -24,7 +25,7 @@ def _if_has(method: str) -> available_if:
     return available_if(lambda self: hasattr(self.regularizer, method))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Shifted(Regularizer):
     """R(w) = R0(w - c),   R*(v) = R0*(v) + v'c,   with R0 = regularizer and c = center, one number per feature.
 
@@ -43,7 +44,6 @@ class Shifted(Regularizer):
     center: Any
 
     formula: ClassVar[str] = "regularizer(w - center)"
-    __repr__ = Regularizer.__repr__
 
     @classmethod
     def example(cls, dim: int) -> Self:
@@ -60,6 +60,10 @@ class Shifted(Regularizer):
     def scaled(self, alpha: float) -> Self:
         """The inner regularizer with another alpha, around the same centre."""
         return replace(self, regularizer=self.regularizer.scaled(alpha))
+
+    def standardized(self, deviations: ArrayLike) -> Self:
+        """R0 of w - c times the deviations: the centre is that of the coefficients as they are."""
+        return replace(self, regularizer=self.regularizer.standardized(deviations))
 
     def for_outputs(self, features: int, outputs: int) -> Regularizer:
         """The same centre for every score."""
@@ -78,6 +82,10 @@ class Shifted(Regularizer):
     def unpenalised(self, dim: int) -> sp.csc_array | None:
         """Those of the inner regularizer."""
         return self.regularizer.unpenalised(dim)
+
+    def metric(self, dim: int) -> Metric | None:
+        """That of the inner regularizer: a shift changes no curvature."""
+        return self.regularizer.metric(dim)
 
     def start(self, dim: int) -> Vector:
         """That of the inner regularizer, moved to the centre."""

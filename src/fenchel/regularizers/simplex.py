@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.projections.simplex import simplex
-from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.constraint_set import ConstraintSet, is_within
 from fenchel.regularizers.jacobian import ProxJacobian, with_clusters
 from fenchel.regularizers.numerics import Vector, positive, product, quiet, vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Simplex(ConstraintSet):
     """R(w) = 0 if w >= 0 and sum_j w_j = total, else inf,   R*(v) = total max_j v_j.
 
@@ -32,7 +31,6 @@ class Simplex(ConstraintSet):
     total: float = 1.0
 
     formula: ClassVar[str] = "0 if w >= 0 and sum_j w_j = total, else inf"
-    __repr__ = Regularizer.__repr__
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.errors import InputError
 from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.chain_kernels import decreasing_fit
 from fenchel.regularizers.feature_weights import checked_weights, fit_vector
 from fenchel.regularizers.jacobian import ProxJacobian, with_clusters
 from fenchel.regularizers.numerics import Vector, product, quiet, round_into, vector
@@ -18,7 +19,7 @@ from fenchel.regularizers.numerics import Vector, product, quiet, round_into, ve
 LOWEST = -1e307  # for differences that overflow: so low that sums with them stay below 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Slope(Regularizer):
     """R(w) = alpha sum_j c_j |w|_(j),   R*(v) = 0 if |v|_(1) + ... + |v|_(k) <= alpha (c_1 + ... + c_k) for all k, else inf.
 
@@ -37,7 +38,7 @@ class Slope(Regularizer):
     weights: Any
 
     formula: ClassVar[str] = "alpha sum_j c_j |w|_(j), |w|_(1) >= |w|_(2) >= ..."
-    __repr__ = Regularizer.__repr__
+    degree = 1.0
 
     @classmethod
     def example(cls, dim: int) -> Self:
@@ -95,26 +96,32 @@ class Slope(Regularizer):
         return round_into(float(np.min(bounds[outside] / sums[outside])), lambda c: self.conjugate(c * v) == 0.0)
 
     @quiet
-    def prox(self, w: ArrayLike, step: float) -> Vector:
-        """Isotonic regression of the sorted |w| - step alpha c, at least 0."""
-        from scipy.optimize import isotonic_regression
-
-        w = vector(w)
+    def _fitted(self, w: Vector, step: float) -> tuple[np.ndarray, Vector]:
+        """(the order of the |w_j|, the largest first; the sizes of the prox in that order)."""
         size = np.abs(w)
         order = np.argsort(-size, kind="stable")
         thresholds = np.where(self.weights > 0.0, step * self.alpha * self.weights, 0.0)
-        shifts = np.maximum(size[order] - thresholds, LOWEST)
-        fitted = isotonic_regression(shifts, increasing=False).x
+        fitted = np.maximum(size[order] - thresholds, LOWEST)
+        decreasing_fit(fitted)
+        return order, np.maximum(fitted, 0.0)
+
+    def prox(self, w: ArrayLike, step: float) -> Vector:
+        """Isotonic regression of the sorted |w| - step alpha c, at least 0."""
+        w = vector(w)
+        order, fitted = self._fitted(w, step)
         x = np.empty(w.size)
-        x[order] = np.maximum(fitted, 0.0)
+        x[order] = fitted
         return np.copysign(x, w)
 
     def prox_jacobian(self, w: ArrayLike, step: float) -> ProxJacobian:
         """s s' / |s|^2 for every set of coefficients that have the same size > 0, with s their signs."""
-        x = self.prox(w, step)
-        size = np.abs(x)
-        sizes, labels, counts = np.unique(size, return_inverse=True, return_counts=True)
-        alone = (counts[labels] == 1) & (size > 0.0)
-        tied = (counts > 1) & (sizes > 0.0)
-        numbers = np.where(tied, np.cumsum(tied) - 1, -1)
-        return with_clusters(alone.astype(np.float64), numbers[labels], np.sign(x), 1.0 / counts[tied])
+        w = vector(w)
+        order, fitted = self._fitted(w, step)
+        starts = np.flatnonzero(np.append(True, fitted[1:] != fitted[:-1]))
+        counts = np.diff(np.append(starts, w.size))
+        moves = fitted[starts] > 0.0
+        tied = moves & (counts > 1)
+        alone, labels = np.zeros(w.size), np.empty(w.size, dtype=np.intp)
+        alone[order] = np.repeat(moves & ~tied, counts)
+        labels[order] = np.repeat(np.where(tied, np.cumsum(tied) - 1, -1), counts)
+        return with_clusters(alone, labels, np.sign(w), 1.0 / counts[tied])

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.errors import InputError
-from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.group_lasso import GroupLasso
 from fenchel.regularizers.groups import GroupPenalty
 from fenchel.regularizers.jacobian import ProxJacobian
@@ -19,7 +18,7 @@ from fenchel.regularizers.numerics import Vector, number, product, quiet, round_
 MAX_STEPS = 100
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SparseGroupLasso(GroupLasso):
     """R(w) = alpha (r |w|_1 + (1 - r) sum_g c_g |w_g|_2),  R*(v) = 0 if |soft(v_g, alpha r)|_2 <= alpha (1 - r) c_g for all g.
 
@@ -36,7 +35,6 @@ class SparseGroupLasso(GroupLasso):
     l1_ratio: float = 0.5
 
     formula: ClassVar[str] = "alpha (l1_ratio sum_j |w_j| + (1 - l1_ratio) sum_g c_g (sum_{j in g} w_j^2)^(1/2))"
-    __repr__ = Regularizer.__repr__
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -20,7 +20,7 @@ MAX_STEPS = 100
 ROUNDING = 16.0 * 2.0**-52  # relative, up to which the sum of all v_j counts as 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TotalVariation(Regularizer):
     """R(w) = alpha (sum_j |w_j+1 - w_j| + l1 sum_j |w_j|),  R*(v) = 0 if all sums of neighbours are within bounds, else inf.
 
@@ -40,7 +40,7 @@ class TotalVariation(Regularizer):
     l1: float = 0.0
 
     formula: ClassVar[str] = "alpha (sum_j |w_{j+1} - w_j| + l1 sum_j |w_j|)"
-    __repr__ = Regularizer.__repr__
+    degree = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,7 @@
-"""One HTML page from one or several fits: the problem, the certificate in words, how the bounds closed, the model."""
+"""A self-contained HTML report on one or several fits: problem, certificate in words, convergence, coefficients.
+
+May import models, estimators and everything below them, but not the command line.
+"""
 
 from fenchel.report.page import write_page
 from fenchel.report.path_section import PathChoice

@@ -10,7 +10,7 @@ from fenchel.report.scale import Scale
 
 
 def bars(columns: Mapping[str, Sequence[float]], x_label: str, y_label: str) -> Markup:
-    """Bars of `columns["rows"]` between `columns["from"]` and `columns["to"]`, each with its numbers as a title.
+    """Bars of height `columns["rows"]` from `columns["from"]` to `columns["to"]`, each with its numbers as a tooltip.
 
     >>> bars({"from": [0.0, 1.0], "to": [1.0, 2.0], "rows": [3.0, 1.0]}, "residuals", "rows").count("<rect")
     2

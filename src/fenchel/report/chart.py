@@ -1,4 +1,4 @@
-"""Charts as inline SVG: curves told apart by colour, dashes and markers; the page's script adds the hovering."""
+"""Charts as inline SVG: curves differ in colour, dashes and markers; the script of the page adds tooltips."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Curve(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A chart as markup, and what the script needs to know about it."""
+    """A chart as markup, and the data that the script needs."""
 
     svg: Markup
     about: dict[str, Any]
@@ -38,7 +38,7 @@ Tables = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 class Axes(NamedTuple):
-    """Labels and kinds of the two axes, and what to draw besides the curves."""
+    """Labels and scales of the two axes, and lines to draw in addition to the curves."""
 
     x_label: str
     y_label: str
@@ -53,7 +53,7 @@ class Axes(NamedTuple):
 
 
 def chart(name: str, curves: Sequence[Curve], tables: Tables, axes: Axes) -> Picture | None:
-    """The picture; None if there is no finite value to draw. On a log scale values at or below 0 are left out.
+    """The chart; None if there is no finite value to draw. On a log scale, values that are not positive are omitted.
 
     >>> tables = {"t": {"iterations": [1, 2], "gap": [1.0, 0.1]}}
     >>> picture = chart("c", [Curve("gap", 0, "t", "iterations", "gap")], tables, Axes("iterations", "gap", y_log=True))
@@ -150,7 +150,7 @@ def _stairs(places: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def marker(style: int, x: float, y: float) -> Markup:
-    """The marker of a style at a place."""
+    """The marker of a style at a point."""
     kind, r = MARKERS[style % STYLES], 3.6
     circles = {"circle": "mark", "ring": "hollow"}
     if kind in circles:
@@ -170,7 +170,7 @@ def marker(style: int, x: float, y: float) -> Markup:
 
 
 def legend(entries: Sequence[tuple[int | str, Any]]) -> Markup:
-    """What every curve is: a piece of its line with its marker, and its name. A style that is a word is a line of the chart."""
+    """The legend: line, marker and name of each curve. A style that is a string is a reference line of the chart."""
     items = []
     for style, name in entries:
         line = shape("line", x1=1, x2=33, y1=7, y2=7, class_="sample" if isinstance(style, int) else style)

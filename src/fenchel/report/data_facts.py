@@ -1,4 +1,4 @@
-"""What is predicted, and what is known of the data: nothing of a row itself."""
+"""Facts about task and data, without the values of any row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def task_of(loss: Any, labels: Sequence[Any] | None) -> str:
-    """What is predicted."""
+    """The task in words."""
     if is_structured(loss):
         return "structured"
     said = task.task_of(loss)
@@ -28,7 +28,7 @@ def task_of(loss: Any, labels: Sequence[Any] | None) -> str:
 
 
 def data_facts(problem: Any, labels: Sequence[Any] | None = None) -> dict[str, Any]:
-    """Rows, features, storage, weights, how many rows a label has: nothing of a row itself."""
+    """Rows, features, storage, weights and rows per label, without the values of any row."""
     structured = problem.is_structured
     facts: dict[str, Any] = {"Examples" if structured else "Rows": int(problem.n)}
     if hasattr(problem, "gram"):
@@ -51,7 +51,7 @@ def data_facts(problem: Any, labels: Sequence[Any] | None = None) -> dict[str, A
 
 
 def _class_counts(problem: Problem, labels: Sequence[Any] | None) -> dict[str, Any]:
-    """Rows per label; of one label against the rest there is nothing to count, only the labels."""
+    """Rows per label; with one-vs-rest the rows are not counted, only the labels are listed."""
     if problem.is_structured or np.ndim(problem.y) != 1:
         return {}
     predicted = task_of(problem.loss, labels)

@@ -1,4 +1,4 @@
-"""A fitted estimator as the subject of a page: its model, with the history of its solves and its own predictions."""
+"""A fitted estimator as the subject of a report: its model, the histories of its solves and its own predictions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def run_of_estimator(fitted: BaseEstimator, name: str, feature_names: Sequence[str] | None) -> Run:
-    """The run of a fitted estimator of `fenchel` that has a certificate."""
+    """The run of a fitted estimator with a certificate."""
     if not isinstance(fitted, Saving):
-        raise InputError(f"a {type(fitted).__name__} keeps no account of its solve for a report; give a Result instead")
+        raise InputError(f"a {type(fitted).__name__} does not store what a report needs; pass a Result instead")
     run = run_of(fitted.to_model(), name, feature_names)
     own = {"predict": fitted.predict, "probabilities": getattr(fitted, "predict_proba", None)}  # type: ignore[attr-defined]
     if run.family != "structured":
@@ -26,7 +26,7 @@ def run_of_estimator(fitted: BaseEstimator, name: str, feature_names: Sequence[s
 
 
 def _scores(fitted: BaseEstimator) -> Any:
-    """The scores, under whichever name the estimator has them; what a regression predicts is its score."""
+    """The method of the estimator that returns scores; those of a regression are its predictions."""
     for name in ("decision_function", "score_samples", "predict"):
         if hasattr(fitted, name):
             return getattr(fitted, name)
@@ -34,7 +34,7 @@ def _scores(fitted: BaseEstimator) -> Any:
 
 
 def _solves(fitted: BaseEstimator, known: tuple[Solve, ...]) -> tuple[Solve, ...]:
-    """With what the estimator remembers of them; one from a file remembers nothing."""
+    """The solves with the histories that the estimator stores; a loaded estimator has none."""
     if not fitted._work:
         return known
     several = len(known) > 1

@@ -1,4 +1,4 @@
-"""How a run does on rows given for evaluation: counts and curves, never a row itself."""
+"""The evaluation of a run on given rows: counts and curves, without the values of any row."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MOST_POINTS = 160
 
 
 class Evaluation(NamedTuple):
-    """What is known: one number each in `numbers` (name -> value, or value with an interval), tables for the charts."""
+    """The results: `numbers` (name -> value, or value with a confidence interval), and tables for the charts."""
 
     rows: int
     numbers: dict[str, tuple[float, ...]]
     confusion: tuple[list[str], np.ndarray] | None = None
-    roc: dict[str, dict[str, list[float]]] | None = None  # by label; "" if there are two
+    roc: dict[str, dict[str, list[float]]] | None = None  # one per label; "" if there are two labels
     calibration: dict[str, list[float]] | None = None
     histogram: dict[str, list[float]] | None = None
     by_prediction: dict[str, list[float]] | None = None
@@ -35,11 +35,11 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(run: Run, X: Any, y: Any, groups: np.ndarray | None = None) -> Evaluation:
-    """The evaluation that fits the task; `groups` are the queries of a ranking."""
+    """The evaluation for the task; `groups` are the queries of a ranking."""
     if run.task == "structured":
         return _structured(run, X, y)
     if run.scores is None:
-        return Evaluation(len(y), {}, note="This kind of run cannot score new rows; evaluate its estimator instead.")
+        return Evaluation(len(y), {}, note="This run cannot score new rows: pass its estimator instead.")
     target = np.asarray(y)
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if target.shape[:1] != (rows,):
@@ -51,7 +51,7 @@ def evaluate(run: Run, X: Any, y: Any, groups: np.ndarray | None = None) -> Eval
     if run.task == "ranking":
         return _ranking(np.ravel(run.scores(X)), target.astype(float), groups)
     if target.ndim != 1:
-        return Evaluation(rows, {}, note="Targets of several numbers have no view; evaluate each of them by itself.")
+        return Evaluation(rows, {}, note="Several targets per row are not supported: evaluate each of them separately.")
     return _regression(run, X, target.astype(float))
 
 
@@ -91,7 +91,7 @@ def _classes(run: Run, X: np.ndarray | sp.csr_matrix, y: np.ndarray) -> Evaluati
 def brier(p: np.ndarray, true: np.ndarray) -> float:
     """The mean of (P(label 1) - [label is 1])^2 for two labels; for more, of the sum over labels of such squares, up to 2.
 
-    That is how scikit-learn counts, and most weather forecasters; the sum for two labels would be twice as large.
+    This is the definition in scikit-learn; for two labels the sum over both would be twice as large.
 
     >>> brier(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([1, 0]))
     0.03125
@@ -101,7 +101,7 @@ def brier(p: np.ndarray, true: np.ndarray) -> float:
 
 
 def _separate(z: np.ndarray, joint: bool) -> np.ndarray:
-    """Scores that can be compared between rows: those of a joint loss only mean something beside those of the other labels.
+    """Scores that can be compared between rows: for a joint loss, differences to the largest score of the other labels.
 
     >>> _separate(np.array([[3.0, 1.0, 2.0]]), joint=True)
     array([[ 1., -2., -1.]])
@@ -113,7 +113,7 @@ def _separate(z: np.ndarray, joint: bool) -> np.ndarray:
 
 
 def _rocs(z: np.ndarray, true: np.ndarray, labels: Sequence[Any]) -> dict[str, tuple[dict[str, list[float]], float]]:
-    """The ROC curve of two labels; of more, that of each against the rest, where scores of each are known."""
+    """The ROC curve for two labels; for more, one for each label against the rest, if it has scores."""
     if len(labels) == 2:
         scores = {"": (true == 1, z if z.ndim == 1 else z[:, 1] - z[:, 0])}
     else:
@@ -122,13 +122,13 @@ def _rocs(z: np.ndarray, true: np.ndarray, labels: Sequence[Any]) -> dict[str, t
 
 
 def _balanced(counts: np.ndarray) -> float:
-    """The mean of the recalls of the classes that occur."""
+    """The mean recall of the classes that occur."""
     total = counts.sum(axis=1)
     return float((np.diag(counts)[total > 0] / total[total > 0]).mean())
 
 
 def wilson(right: int, total: int) -> tuple[float, float, float]:
-    """(share, lower, upper): the 95 % interval of Wilson, for independent rows.
+    """(proportion, lower, upper): Wilson's 95 % confidence interval, for independent rows.
 
     >>> [round(v, 4) for v in wilson(45, 50)]
     [0.9, 0.7864, 0.9565]
@@ -153,7 +153,7 @@ def roc(positive: np.ndarray, scores: np.ndarray) -> tuple[dict[str, list[float]
 
 
 def reliability(p: np.ndarray, right: np.ndarray) -> dict[str, list[float]]:
-    """Groups of about equally many rows by predicted probability: its mean, the share that came true, its 95 % interval."""
+    """Groups of about equal size by predicted probability: its mean, the observed frequency and its 95 % interval."""
     groups = equal_groups(p)
     columns: dict[str, list[float]] = {name: [] for name in ("predicted", "observed", "low", "high", "rows")}
     for rows in groups:
@@ -164,7 +164,7 @@ def reliability(p: np.ndarray, right: np.ndarray) -> dict[str, list[float]]:
 
 
 def equal_groups(values: np.ndarray, bins: int = BINS, least: int = 10) -> list[np.ndarray]:
-    """Rows in ascending order of their values, in at most `bins` groups of at least `least` rows; equal values together.
+    """Rows sorted by value, in at most `bins` groups of at least `least` rows; equal values are in the same group.
 
     >>> [len(group) for group in equal_groups(np.arange(100.0))]
     [10, 10, 10, 10, 10, 10, 10, 10, 10, 10]
@@ -177,6 +177,11 @@ def equal_groups(values: np.ndarray, bins: int = BINS, least: int = 10) -> list[
 
 
 def _regression(run: Run, X: np.ndarray | sp.csr_matrix, y: np.ndarray) -> Evaluation:
+    from scipy.special import xlogy
+
+    from fenchel.losses import Poisson
+    from fenchel.losses.task import innermost
+
     assert run.predict is not None
     predicted = np.asarray(run.predict(X), dtype=float)
     residual = y - predicted
@@ -186,13 +191,16 @@ def _regression(run: Run, X: np.ndarray | sp.csr_matrix, y: np.ndarray) -> Evalu
         "Mean absolute error": (float(np.abs(residual).mean()),),
         "Root mean squared error": (float(np.sqrt((residual**2).mean())),),
         "Mean residual": (float(residual.mean()),),
-        "Share of rows below the prediction": wilson(int((y <= predicted).sum()), y.size),
+        "Fraction of rows below the prediction": wilson(int((y <= predicted).sum()), y.size),
     }
+    if isinstance(innermost(run.loss), Poisson) and (y >= 0.0).all():
+        deviance = 2.0 * (xlogy(y, y) - xlogy(y, predicted) + predicted - y)
+        numbers = {"Mean Poisson deviance": (float(deviance.mean()),)} | numbers
     return Evaluation(y.size, numbers, histogram=histogram(residual), by_prediction=_banded(predicted, residual))
 
 
 def _banded(predicted: np.ndarray, residual: np.ndarray) -> dict[str, list[float]]:
-    """Mean residual and its 10 % and 90 % quantiles, by groups of the prediction."""
+    """The mean residual and its 10 % and 90 % quantiles, in groups by prediction."""
     columns: dict[str, list[float]] = {name: [] for name in ("predicted", "mean", "low", "high", "rows")}
     for rows in equal_groups(predicted):
         part = residual[rows]
@@ -204,7 +212,7 @@ def _banded(predicted: np.ndarray, residual: np.ndarray) -> dict[str, list[float
 
 
 def histogram(values: np.ndarray) -> dict[str, list[float]]:
-    """Counts between edges that are round numbers, so that no edge is a value of a row."""
+    """Counts between edges that are round numbers, so that the edges do not reveal values of rows."""
     low, high = float(values.min()), float(values.max())
     width = (high - low) / min(24, max(4, int(math.sqrt(values.size))))
     power = 10.0 ** math.floor(math.log10(width)) if width > 0.0 else 1.0
@@ -215,11 +223,11 @@ def histogram(values: np.ndarray) -> dict[str, list[float]]:
 
 
 def _ranking(z: np.ndarray, y: np.ndarray, groups: Any) -> Evaluation:
-    """How high the relevant documents of a query are, on average over queries."""
+    """Ranking metrics, averaged over queries."""
     from fenchel.metrics import mrr, ndcg
 
     if groups is None or not (y.min() >= 0.0 and y.max() > 0.0):
-        note = "Give the queries and relevances of at least 0, data=(X, y, groups), to see how well they are ranked."
+        note = "To evaluate rankings, pass nonnegative relevances and queries: data=(X, y, groups)."
         return Evaluation(y.size, {}, note=note)
     numbers: dict[str, tuple[float, ...]] = {
         "NDCG of the first 10": (ndcg(y, z, groups, 10),),
@@ -232,17 +240,17 @@ def _novelty(run: Run, X: np.ndarray | sp.csr_matrix) -> Evaluation:
     assert run.predict is not None and run.scores is not None
     z, predicted = np.ravel(run.scores(X)), np.asarray(run.predict(X))
     return Evaluation(
-        z.size, {"Share flagged as novel": wilson(int((predicted < 0).sum()), z.size)}, histogram=histogram(z)
+        z.size, {"Fraction predicted to be novel": wilson(int((predicted < 0).sum()), z.size)}, histogram=histogram(z)
     )
 
 
 def _structured(run: Run, X: Sequence[Any], y: Sequence[Any]) -> Evaluation:
-    """Labels of tokens, where examples have some; else whole examples."""
+    """Accuracy of the labels of tokens, if examples have any, and of whole examples."""
     if run.predict is None:
-        return Evaluation(len(y), {}, note="A Result cannot predict structures: give its StructuredModel.")
+        return Evaluation(len(y), {}, note="A Result cannot predict structured outputs: pass its StructuredModel.")
     predicted = run.predict(X)
     same = [bool(np.array_equal(np.asarray(a), np.asarray(b))) for a, b in zip(predicted, y, strict=True)]
-    numbers: dict[str, tuple[float, ...]] = {"Whole examples right": wilson(sum(same), len(same))}
+    numbers: dict[str, tuple[float, ...]] = {"Accuracy of whole examples": wilson(sum(same), len(same))}
     flat_true, flat_found = _flat(y), _flat(predicted)
     if len(flat_true) != len(flat_found) or not flat_true or not all(isinstance(v, (str, int)) for v in flat_true):
         return Evaluation(len(same), numbers)
@@ -253,7 +261,7 @@ def _structured(run: Run, X: Sequence[Any], y: Sequence[Any]) -> Evaluation:
     counts = np.zeros((len(labels), len(labels)), dtype=int)
     for a, b in zip(flat_true, flat_found, strict=True):
         counts[place[a], place[b]] += 1
-    note = "Labels of one example depend on each other: the interval of single labels is too narrow."
+    note = "Labels of one example are dependent, so that the interval for single labels is too narrow."
     return Evaluation(len(same), numbers, ([str(label) for label in labels], counts), note=note)
 
 

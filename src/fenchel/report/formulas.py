@@ -1,4 +1,4 @@
-"""The formulas of losses, measures, structured models and regularizers, as the page shows them."""
+"""The formulas of losses, measures, structured models and regularizers in the report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLASSES: list[Any] = [
     for known in (losses.LOSSES, multiclass.LOSSES, measures.MEASURES, regularizers.REGULARIZERS)
     for cls in known.values()
 ]
-# The text after the formula is plain: where its letters come from.
+# A formula, and a plain text that explains its symbols.
 FORMULAS: dict[str, tuple[str, str]] = {cls.__name__: (cls.tex, vars(cls).get("tex_where", "")) for cls in _CLASSES}
 _PHI = "φ the features of x with y"
 STRUCTURED = {
@@ -35,24 +35,24 @@ OBJECTIVES = {
     "structured": r"\min_w \; P(w) = \frac{1}{S} \sum_i s_i \, \ell(w; x_i, y_i) + R(w)",
     "kernel": r"\min_{f%s} \; P(f%s) = \frac{1}{S} \sum_i s_i \, \ell(z_i, y_i) + R(f), \quad z_i = f(x_i)%s",
 }
-# Of other families the regularizer has a formula.
+# The other families use the regularizer's own formula.
 PENALTIES = {"kernel": r"\frac{\alpha}{2} \lVert f \rVert^2, \quad f = \sum_j c_j \, k(x_j, \cdot)"}
-SYMBOLS = {"set": "The loss is of all scores together"}  # of other families: their weights
+SYMBOLS = {"set": "The loss is of all scores together"}  # the other families have weights per row
 
 
 def objective(family: str, intercept: bool) -> Markup:
-    """What is minimised, over what."""
+    """The objective and its variables."""
     tex = OBJECTIVES[family]
     return math(tex % ((", b", ", b", " + b") if intercept else ("", "", "")) if "%s" in tex else tex, block=True)
 
 
 def penalty(family: str, regularizer: Regularizer) -> Markup:
-    """R, of what is minimised."""
+    """The formula of R."""
     return math(PENALTIES[family], block=True) if family in PENALTIES else formula(regularizer)
 
 
 def formula(thing: object) -> Markup:
-    """The formula of a loss or regularizer with its parameters; of one that is not ours, what its docstring says first."""
+    """The formula of a loss or regularizer with its parameters; for a custom one, the first line of its docstring."""
     name = type(thing).__name__
     own = type(thing).__module__.startswith("fenchel.")
     known = (
@@ -69,7 +69,7 @@ def formula(thing: object) -> Markup:
 
 
 def _given(thing: object) -> Markup | None:
-    """The parameters, such as α = 0.01."""
+    """The parameters, as in α = 0.01."""
     parts: list[Any] = []
     for name, value in parameters(thing).items():
         if name == "loss" or value is None or np.ndim(value) > 0 or isinstance(value, str):

@@ -1,4 +1,4 @@
-"""HTML from parts: text is escaped unless it was made here, so that nothing of the data can become markup."""
+"""HTML from parts: all text is escaped unless it was made here, so that data can never become markup."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 
 LONGEST = 600
 LONGEST_CODE = 4000
-SCROLLS = "Table, scrolls sideways"
+SCROLLS = "Table, scrolls horizontally"
 VOID = {"br", "input", "meta"}
 VISIBLE = "\n\N{NARROW NO-BREAK SPACE}"
 
 
 class Markup(str):
-    """Text that is markup already. Only this file and constant strings of the package make it."""
+    """Text that is markup already. Only this module creates it, from escaped parts and constant strings of the package."""
 
     __slots__ = ()
 
 
 def clean(value: object, longest: int = LONGEST) -> str:
-    """What a reader sees of a value: cut, and without characters that are invisible or change the direction of text.
+    """A value as text: truncated, and without characters that are invisible or change the direction of text.
 
     >>> clean("a\\x1b[31mb"), clean("abcdef", longest=3)
     ('a�[31mb', 'abc ...')
@@ -33,7 +33,7 @@ def clean(value: object, longest: int = LONGEST) -> str:
 
 
 def inside(parts: Iterable[Any] | Any) -> Markup:
-    """The parts one after another: markup as it is, everything else cleaned and escaped; None is nothing.
+    """The concatenated parts: markup is unchanged, everything else is cleaned and escaped; None is empty.
 
     >>> inside(["a < b", Markup("<br>"), None])
     'a &lt; b<br>'
@@ -48,7 +48,7 @@ def inside(parts: Iterable[Any] | Any) -> Markup:
 
 
 def code(value: object) -> Markup:
-    """A <code> element, with more room than other text."""
+    """A <code> element, which may be longer than other text."""
     return element("code", Markup(escape(clean(value, LONGEST_CODE), quote=True)))
 
 
@@ -70,7 +70,7 @@ def element(tag: str, *parts: Any, **attributes: Any) -> Markup:
 
 
 def shape(tag: str, **attributes: Any) -> Markup:
-    """An empty SVG element, its numbers cut to a tenth of a unit.
+    """An empty SVG element, with numbers rounded to a tenth of a unit.
 
     >>> shape("circle", cx=1.0, cy=2.25, r=3)
     '<circle cx="1" cy="2.2" r="3"/>'
@@ -90,7 +90,7 @@ def number(value: float, digits: int = 6, name: str | None = None) -> Markup:
 
 
 def shown(value: float, digits: int = 6) -> str:
-    """A number for people: whole numbers with thin spaces, a true minus sign.
+    """A number as readable text: integers with thin spaces, and a minus sign instead of a hyphen.
 
     >>> shown(-0.000012, 3), shown(1234567), shown(float("nan"))
     ('−1.2e−5', '1\\u202f234\\u202f567', 'not known')
@@ -107,7 +107,7 @@ def shown(value: float, digits: int = 6) -> str:
 
 
 def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], caption: str, class_: str | None = None) -> Markup:
-    """A table in a box that scrolls sideways; the first cell of a row is its heading."""
+    """A table in a horizontally scrolling box; the first cell of each row is its heading."""
     names = element("tr", [element("th", name, scope="col") for name in head])
     body = [
         element("tr", element("th", row[0], scope="row"), [element("td", cell) for cell in row[1:]]) for row in rows
@@ -118,18 +118,18 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], caption: str, clas
 
 
 def facts(pairs: Mapping[str, Any], class_: str = "facts") -> Markup:
-    """A list of names with what is known of each; None is left out."""
+    """A definition list of names and values; those that are None are omitted."""
     kept = [(name, value) for name, value in pairs.items() if value is not None]
     return element("dl", [element("div", element("dt", k), element("dd", v)) for k, v in kept], class_=class_)
 
 
 def more(summary: Any, *parts: Any) -> Markup:
-    """Parts that are shown when asked for."""
+    """Parts that are hidden until the reader expands them."""
     return element("details", element("summary", summary), *parts)
 
 
 def data_block(name: str, value: object) -> Markup:
-    """JSON in the page, in which no character can end or begin an element.
+    """JSON embedded in the page, escaped so that it cannot close or open an element.
 
     >>> data_block("numbers", {"a": "</script>", "b": float("inf")})
     '<script type="application/json" id="numbers">{"a":"\\\\u003c/script\\\\u003e","b":null}</script>'
@@ -141,7 +141,7 @@ def data_block(name: str, value: object) -> Markup:
 
 
 def _finite(value: object) -> Any:
-    """JSON has no infinity and no NaN: null."""
+    """The data with infinities and NaN replaced by null, since JSON has neither."""
     if isinstance(value, Mapping):
         return {clean(key): _finite(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Formulas, written in a small part of TeX, as MathML: browsers draw it without a script or a font."""
+"""Formulas in a small subset of TeX as MathML, which browsers render without scripts or fonts."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from fenchel.report.markup import Markup, element
 
 NAMES = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "tau": "τ", "rho": "ρ", "pi": "π", "phi": "φ",
-    "ell": "ℓ", "infty": "∞", "dots": "…", "iota": "ι", "sigma": "σ",
+    "ell": "ℓ", "infty": "∞", "ldots": "…", "iota": "ι", "sigma": "σ",
 }  # fmt: skip
 OPERATORS = {
     "le": "≤", "ge": "≥", "ne": "≠", "in": "∈", "notin": "∉", "cdot": "·", "langle": "⟨", "rangle": "⟩", "lVert": "‖",
     "rVert": "‖", "lvert": "|", "rvert": "|", "lbrace": "{", "rbrace": "}", "to": "→", "prec": "≺",
 }  # fmt: skip
-LARGE = {"sum": "∑", "max": "max", "min": "min"}  # what stands below them is set below
+LARGE = {"sum": "∑", "max": "max", "min": "min"}  # operators whose limits are set below and above
 FUNCTIONS = {"log", "exp", "asinh", "score", "cost", "rank"}
 FENCES = frozenset("()[]{}|‖⟨⟩")
-WORDS = {"text": "mtext", "name": "mi"}  # the element of letters between braces
+WORDS = {"text": "mtext", "name": "mi"}  # the MathML element of the letters between braces
 SPACES = {",": "0.17em", ";": "0.28em", "quad": "1em"}
 TOKEN = re.compile(r"\\([A-Za-z]+|[,;])|(\d+(?:\.\d+)?)|([A-Za-z])|(\S)|\s+")
 
@@ -46,12 +46,12 @@ def _row(parts: list[Markup]) -> Markup:
 
 
 def _kept_small(sign: str) -> str | None:
-    """Brackets are as high as a line: MathML would stretch them over the limits of a sum beside them."""
+    """A bracket of the height of a line: MathML would stretch it over the limits of an adjacent sum."""
     return "false" if sign in FENCES else None
 
 
 class _Reader:
-    """Reads one formula from left to right."""
+    """The parser of one formula, from left to right."""
 
     def __init__(self, tex: str):
         self.tex, self.place = tex, 0
@@ -71,7 +71,7 @@ class _Reader:
         return parts
 
     def atom(self) -> tuple[Markup, bool]:
-        """The next part, and whether scripts go below and above it."""
+        """The next element, and whether its scripts are set below and above it."""
         if self.peek() == "{":
             self.place += 1
             return _row(self.row("}")), False
@@ -108,7 +108,7 @@ class _Reader:
         return element("mo", OPERATORS[name], form=form, stretchy=_kept_small(OPERATORS[name])), False
 
     def words(self, tag: str) -> Markup:
-        """The letters between braces, as they are."""
+        """The raw text between braces."""
         start, end = self.place + 1, self.tex.index("}", self.place)
         self.place = end + 1
         return element(tag, self.tex[start:end])

@@ -1,4 +1,4 @@
-"""The section on rows given for evaluation: accuracy, confusion matrix, ROC curve, calibration, residuals."""
+"""The section on the evaluation rows: accuracy, confusion matrix, ROC curve, calibration, residuals."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from fenchel.report.subject import Run
 if TYPE_CHECKING:
     from fenchel.report.chart import Tables
 
-CALIBRATION = "Calibration: does what is predicted with 70 % come true in 70 % of the rows?"
+CALIBRATION = "Calibration: are predicted probabilities equal to observed frequencies?"
 
 
 def section(
     runs: Sequence[Run], data: tuple[Any, ...], trained_on: bool | None, tables: dict[str, Any], charts: dict[str, Any]
 ) -> tuple[Markup, list[Evaluation]]:
-    """The section, and its numbers."""
+    """The section and its numbers."""
     found = [evaluate(run, *data) for run in runs]
     intro = [f"On {shown(found[0].rows)} rows given for evaluation. "]
     if trained_on:
-        intro.append(element("strong", "These are the rows it was fitted to: the figures are better than on new rows."))
+        intro.append(element("strong", "These are the training rows: on new rows the results will be worse."))
     else:
-        intro.append("Intervals are 95 % and assume independent rows like those the model will meet.")
+        intro.append("Confidence intervals are 95 % and assume independent rows, drawn like those of the application.")
     if trained_on is None:
-        intro.append(" Whether the model was fitted to some of them is not known here: on such rows it looks too good.")
+        intro.append(" If the model was fitted to some of these rows, the results are too optimistic.")
     parts: list[Any] = [element("p", intro), _numbers(runs, found), _notes(runs, found)]
     grid: list[Markup | None] = [*_roc(runs, found, tables, charts), *_calibration(runs, found, tables, charts)]
     for k, (run, one) in enumerate(zip(runs, found, strict=True)):
@@ -59,15 +59,19 @@ def _value(values: tuple[float, ...] | None) -> Any:
 def _notes(runs: Sequence[Run], found: Sequence[Evaluation]) -> Markup:
     notes = dict.fromkeys(one.note for one in found if one.note)
     if any(run.task == "two classes" and run.probabilities is None and run.scores is not None for run in runs):
-        notes["A loss without probabilities has no calibration curve: its scores are not chances."] = None
+        notes["There is no calibration curve, since this loss does not predict probabilities."] = None
     return inside([element("p", note, class_="note") for note in notes])
 
 
-def _figure(title: str, entries: Any, drawing: Any, numbers: Any = None) -> Markup:
+def _figure(
+    title: str, entries: Sequence[tuple[int | str, Any]] | None, drawing: Markup, numbers: Markup | None = None
+) -> Markup:
     return element("figure", element("figcaption", title), legend(entries) if entries else None, drawing, numbers)
 
 
-def _roc(runs: Any, found: Any, tables: Any, charts: Any) -> list[Markup]:
+def _roc(
+    runs: Sequence[Run], found: Sequence[Evaluation], tables: dict[str, Any], charts: dict[str, Any]
+) -> list[Markup]:
     curves: list[Curve] = []
     named = [(run.name if len(runs) > 1 else "", one.roc or {}) for run, one in zip(runs, found, strict=True)]
     for name, label, columns in [(name, label, columns) for name, by in named for label, columns in by.items()][
@@ -78,11 +82,19 @@ def _roc(runs: Any, found: Any, tables: Any, charts: Any) -> list[Markup]:
         curves.append(Curve(title, len(curves), key, "false_positive", "true_positive", steps=True))
     axes = Axes("false positive rate", "true positive rate", diagonal=True, unit=True)
     return _drawn(
-        "roc", "ROC curve: every threshold on the score", curves, axes, tables, charts, "no better than chance"
+        "roc",
+        "ROC curve: false and true positive rate for every threshold on the score",
+        curves,
+        axes,
+        tables,
+        charts,
+        "random scores",
     )
 
 
-def _calibration(runs: Any, found: Any, tables: Any, charts: Any) -> list[Markup]:
+def _calibration(
+    runs: Sequence[Run], found: Sequence[Evaluation], tables: dict[str, Any], charts: dict[str, Any]
+) -> list[Markup]:
     curves: list[Curve] = []
     for k, (run, one) in enumerate(zip(runs, found, strict=True)):
         if one.calibration is not None and len(curves) < STYLES:
@@ -94,7 +106,7 @@ def _calibration(runs: Any, found: Any, tables: Any, charts: Any) -> list[Markup
 
 
 def _drawn(
-    key: str, title: str, curves: Sequence[Curve], axes: Axes, tables: Tables, charts: Any, line: str | None
+    key: str, title: str, curves: Sequence[Curve], axes: Axes, tables: Tables, charts: dict[str, Any], line: str | None
 ) -> list[Markup]:
     picture = chart(key, curves, tables, axes) if curves else None
     if picture is None:
@@ -119,9 +131,7 @@ def _confusion(one: Evaluation, name: str) -> Markup | None:
     if one.confusion is None:
         return None
     labels, counts = one.confusion
-    title = (
-        f"Confusion matrix{' of ' + name if name else ''}: true labels down, predicted across, share of the true label"
-    )
+    title = f"Confusion matrix{' of ' + name if name else ''}: rows are true labels, columns predictions"
     if len(labels) > MOST_LABELS:
         return _figure(title, None, _worst_pairs(labels, counts))
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -145,7 +155,7 @@ def _confusion(one: Evaluation, name: str) -> Markup | None:
 
 
 def shade(share: float) -> int:
-    """A shade 0 .. 9."""
+    """A shade from 0 to 9."""
     return min(9, int(10 * share))
 
 
@@ -161,15 +171,15 @@ def _worst_pairs(labels: Sequence[str], counts: np.ndarray) -> Markup:
 def _histogram(run: Run, one: Evaluation, name: str) -> Markup | None:
     if one.histogram is None:
         return None
-    what = "Scores" if run.task == "novelty" else "Residuals: true value less prediction"
+    what = "Scores" if run.task == "novelty" else "Residuals: true value minus prediction"
     title = what + (f" — {name}" if name else "")
     columns = one.histogram
     rows = [[number(a, 6), number(b, 6), number(int(n), 9)] for a, b, n in zip(*columns.values(), strict=True)]
-    numbers = more("The numbers", table(("from", "to (not included)", "rows"), rows, title))
+    numbers = more("The numbers", table(("from", "to (exclusive)", "rows"), rows, title))
     return _figure(title, None, bars(columns, what.split(":")[0].lower(), "rows"), numbers)
 
 
-def _residuals(one: Evaluation, name: str, k: int, tables: Any, charts: Any) -> list[Markup]:
+def _residuals(one: Evaluation, name: str, k: int, tables: dict[str, Any], charts: dict[str, Any]) -> list[Markup]:
     if one.by_prediction is None:
         return []
     key = f"residuals{k}"

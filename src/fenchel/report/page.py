@@ -1,4 +1,4 @@
-"""A self-contained page about one or several fits: one file, no network, nothing of the rows in it."""
+"""A self-contained page about one or several fits: one file that needs no network and contains no values of rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fenchel
+from fenchel.data.types import MatrixLike
 from fenchel.errors import InputError
 from fenchel.estimators.path import Path
 from fenchel.files.atomic_write import replacing
+from fenchel.models.roles import without_offset
 from fenchel.report import outcome, path_section, settings, trace, weights
 from fenchel.report.evaluation import Evaluation
-from fenchel.report.markup import Markup, data_block, element, inside, number
+from fenchel.report.markup import Markup, data_block, element, inside, number, shown, table
 from fenchel.report.path_section import PathChoice
 from fenchel.report.statements import certificates, overview, problems
 from fenchel.report.subject import Fit, Run, run_of
@@ -30,19 +32,20 @@ from fenchel.result import Result
 log = logging.getLogger("fenchel.report")
 
 TITLES = {
-    "Runs": "The runs side by side",
+    "Runs": "Comparison of runs",
     "Certificate": "The certificate",
-    "Convergence": "How the bounds closed",
-    "Problem": "What was solved",
+    "Convergence": "Convergence",
+    "Problem": "Problem",
     "Path": "The regularization path",
     "Weights": "The largest weights",
-    "Evaluation": "On the evaluation rows",
-    "Repeat": "To repeat it",
+    "Columns": "What was done with the columns",
+    "Evaluation": "Evaluation",
+    "Repeat": "Reproducibility",
 }
 
 
 class Parts(NamedTuple):
-    """The runs, and what else the page is made from."""
+    """The runs and the other contents of the page."""
 
     title: str
     runs: list[Run]
@@ -64,24 +67,24 @@ def write_page(
     regularization_path: Path | PathChoice | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write one HTML page about one or several fits: the whole new file is there, or the old one untouched.
+    """Write an HTML page about one or several fits. The file is written atomically.
 
-    The page needs no network. It holds the problem, its certificate in words and numbers, the history of the solve, the
-    largest weights, and how to do it again. No value of a row is in it: evaluation rows appear as counts, rates and means
-    of groups.
+    The page is self-contained. It shows the problem, its certificate in words and numbers, the history of the solve, the
+    largest weights, and how to reproduce the fit. It contains no values of rows: evaluation rows appear as counts, rates and
+    means of groups.
 
     Parameters
     ----------
     path : the file.
     results : a `Result`, a `Model`, a `StructuredModel`, a fitted estimator, a `Fit` (a model with the Results it was made
         from), or a list of these to be compared.
-    title : of the page.
-    names : one name for each of several, for legends.
+    title : the title of the page.
+    names : a name for each of several results, for legends.
     feature_names : one name for each feature.
-    data : (X, y) to evaluate on: the confusion matrix, ROC curve, calibration or residuals, as fits the task. The targets
-        are those that the fit knows: labels of a Model, -1 and +1 for a Result of two classes. For rankings (X, y, groups).
+    data : (X, y) to evaluate on: confusion matrix, ROC curve, calibration or residuals, depending on the task. Targets are
+        those of the fit: labels for a Model, -1 and +1 for a Result of two classes. For rankings (X, y, groups).
     regularization_path : a `fenchel.Path`, or a `PathChoice` with the chosen point and the scores that chose it.
-    settings : more to say under "to repeat it", such as the command line.
+    settings : further entries of the section on reproducibility, such as the command line.
 
     Examples
     --------
@@ -108,13 +111,14 @@ def page(results: Any, title: str, **options: Any) -> str:
 
 
 def _parts(
-    results: Any, title: str, names: Any = None, feature_names: Any = None, data: Any = None,
-    regularization_path: Any = None, settings: Any = None,
+    results: Any, title: str, names: Sequence[str] | None = None, feature_names: Sequence[str] | None = None,
+    data: tuple[Any, ...] | None = None,
+    regularization_path: Path | PathChoice | None = None, settings: Mapping[str, Any] | None = None,
 ) -> Parts:  # fmt: skip
     alone = not isinstance(results, (list, tuple)) or hasattr(results, "_fields")
     given = [results] if alone else list(results)
     if not given:
-        raise InputError("results: there must be at least one")
+        raise InputError("results: pass at least one")
     if names is not None and len(names) != len(given):
         raise InputError(f"names has {len(names)} entries, but there are {len(given)} results: give one for each")
     called = [str(name) for name in names] if names is not None else [f"Run {k + 1}" for k in range(len(given))]
@@ -126,10 +130,11 @@ def _parts(
     return Parts(title, runs, data, own, choice, runs[0].feature_names, settings)
 
 
-def _fitted_to(given: Sequence[Any], X: Any) -> bool | None:
-    """Whether any was fitted to these rows; None: models and estimators do not hold on to theirs."""
+def _fitted_to(given: Sequence[Any], X: MatrixLike) -> bool | None:
+    """Whether any run was fitted to these rows; None if unknown, because models and estimators do not store their rows."""
     results = [one.results[0] if isinstance(one, Fit) else one for one in given]
     constant = [isinstance(one, Fit) and getattr(one.model, "constant", None) is not None for one in given]
+    X = without_offset(X)[0]
     known = [(one, more) for one, more in zip(results, constant, strict=True) if isinstance(one, Result)]
     if any(_same_rows(result, X, more) for result, more in known):
         return True
@@ -138,7 +143,7 @@ def _fitted_to(given: Sequence[Any], X: Any) -> bool | None:
 
 def _same_rows(result: Result, X: Any, constant: bool) -> bool:
     mine = getattr(result.problem, "X", None)
-    if constant and mine is not None:  # the model appended a feature to its rows
+    if constant and mine is not None:  # the model has appended a constant feature to its rows
         mine = mine[:, :-1]
     if mine is None or getattr(mine, "shape", None) != getattr(X, "shape", ()):
         return False
@@ -166,11 +171,11 @@ def _assembled(parts: Parts) -> str:
     ]  # fmt: skip
     button = element("button", "Dark", type="button", id="theme", aria_pressed="false", hidden=True)
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    header = element("header", element("div", element("h1", parts.title), _banner(parts.runs)), button)
+    header = element("header", element("div", element("h1", parts.title), _banner(parts.runs, found)), button)
     page_parts = [
         element("a", "Skip to the report", href="#report", class_="skip"), header,
         element("nav", links, aria_label="Sections"), element("main", body, id="report"),
-        element("footer", f"Written by Fenchel {fenchel.__version__} on {when}. One file; it asks nothing of the network."),
+        element("footer", f"Written by Fenchel {fenchel.__version__} on {when}. It makes no network requests."),
         element("div", id="tip", role="status", aria_live="polite", hidden=True),
         data_block("numbers", numbers), Markup(f"<script>{script}</script>"),
     ]  # fmt: skip
@@ -181,35 +186,46 @@ def _sections(parts: Parts, tables: dict[str, Any], charts: dict[str, Any]) -> d
     runs = parts.runs
     found: dict[str, Any] = {}
     convergence = trace.section(runs, tables, charts)
-    if len(runs) > 1:  # what one compares comes before what each of them proves
+    if len(runs) > 1:  # a comparison comes first
         found["Runs"], found["Convergence"] = overview(runs), convergence
-    found["Certificate"] = certificates(runs)
-    found.setdefault("Convergence", convergence)
-    found["Problem"] = problems(runs)
+    if parts.data is not None:
+        content, found["_evaluations"] = outcome.section(runs, parts.data, parts.trained_on, tables, charts)
+        found["Evaluation"] = content
     if parts.path is not None:
         found["Path"] = path_section.section(parts.path, parts.feature_names, tables, charts)
     bars = [one for run in runs if (one := weights.section(run, len(runs) > 1)) is not None]
     if bars:
         found["Weights"] = inside(bars)
-    if parts.data is not None:
-        content, found["_evaluations"] = outcome.section(runs, parts.data, parts.trained_on, tables, charts)
-        found["Evaluation"] = content
+    if len(runs) == 1 and runs[0].columns:
+        heads = ("column", "taken as", "what was done", "features")
+        found["Columns"] = table(heads, runs[0].columns, "The columns of the table", class_="words")
+    found["Certificate"] = certificates(runs)
+    found.setdefault("Convergence", convergence)
+    found["Problem"] = problems(runs)
     found["Repeat"] = settings.section(runs, parts.settings)
     return found
 
 
-def _banner(runs: Sequence[Run]) -> Markup:
+def _banner(runs: Sequence[Run], found: Sequence[Evaluation]) -> Markup:
     good = sum(run.converged for run in runs)
     if len(runs) == 1:
         solve = runs[0].worst
-        return element(
-            "p", status_pill(solve.status), " relative gap ", number(solve.certificate.relative_gap, 3), class_="lead"
-        )
+        certified = [status_pill(solve.status), " relative gap ", number(solve.certificate.relative_gap, 3)]
+        what = ["Predicts ", element("strong", runs[0].predicts), ". "] if runs[0].predicts else []
+        return element("p", what, _quality(found), certified, class_="lead")
     return element("p", f"{good} of {len(runs)} runs are certified", class_="lead")
 
 
+def _quality(found: Sequence[Evaluation]) -> list[Any]:
+    """The first measure of the evaluation, in words."""
+    if not found or not found[0].numbers:
+        return []
+    name, values = next(iter(found[0].numbers.items()))
+    return [f"{name} ", element("strong", shown(float(values[0]), 4)), f" on {shown(found[0].rows)} rows. "]
+
+
 def _run_numbers(run: Run) -> dict[str, Any]:
-    """The numbers of a run as data."""
+    """The numbers of a run, for the page's data block."""
     solves = [
         {
             "name": s.name, "status": s.status.name, "primal": s.certificate.primal, "dual": s.certificate.dual,
@@ -229,7 +245,7 @@ def _run_numbers(run: Run) -> dict[str, Any]:
 
 
 def policy(style: str, script: str) -> str:
-    """Only this style sheet and this script, known by their digests; nothing from anywhere else."""
+    """A content security policy that allows only this style sheet and this script, by their digests."""
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     return (
         f"default-src 'none'; style-src 'sha256-{digests[0]}'; script-src 'sha256-{digests[1]}'; base-uri 'none'; "

@@ -1,4 +1,4 @@
-"""The regularization path: weights and scores against the strength, with the chosen point."""
+"""The section on the regularization path: weights and scores against the strength, with the chosen point."""
 
 from __future__ import annotations
 
@@ -10,22 +10,27 @@ import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.estimators.path import Path
+from fenchel.estimators.strength_range import CertifiedPath
 from fenchel.report.chart import STYLES, Axes, Curve, chart, legend
 from fenchel.report.markup import Markup, element, inside, more, number, shown, table
 from fenchel.report.weights import feature
 from fenchel.report.words import status_pill
 
+BOUNDS = 241  # strengths at which the bound of a certified path is drawn
+LOWEST_BOUND = 1e-16  # that is drawn: the scale is logarithmic
+
 
 @dataclass(frozen=True)
 class PathChoice:
-    """A regularization path with the strength that was chosen on it, and why.
+    """A regularization path with the chosen strength and the scores it was chosen by.
 
     Attributes
     ----------
     path : fenchel.Path
-    chosen : the strength that was chosen; None if none was.
+    chosen : the chosen strength; None if none was chosen.
     scores, errors : a score for every strength, such as a mean over folds, and its standard error; None if there are none.
-    score_name : what the score is; higher or lower is better as its name says.
+    score_name : the name of the score.
+    certified : a fenchel.CertifiedPath, whose bound is shown for every strength in its range; None if there is none.
 
     Examples
     --------
@@ -40,6 +45,7 @@ class PathChoice:
     scores: Sequence[float] | None = None
     errors: Sequence[float] | None = None
     score_name: str = "score"
+    certified: CertifiedPath | None = None
 
     def __post_init__(self) -> None:
         for name in ("scores", "errors"):
@@ -51,7 +57,7 @@ class PathChoice:
 
     @property
     def place(self) -> int | None:
-        """The place of the chosen strength among the path's."""
+        """The index of the chosen strength in the path."""
         if self.chosen is None:
             return None
         near = np.flatnonzero(np.isclose(self.path.alphas, self.chosen, rtol=1e-9, atol=0.0))
@@ -59,10 +65,11 @@ class PathChoice:
 
 
 def section(choice: PathChoice, names: Sequence[str] | None, tables: dict[str, Any], charts: dict[str, Any]) -> Markup:
-    """The section; numbers go to `tables`, what the script needs to `charts`."""
+    """The section; numbers are added to `tables`, data for the script to `charts`."""
     order = np.argsort(choice.path.alphas, kind="stable")
     tables["path"] = {"alpha": choice.path.alphas[order].tolist(), **_columns(choice, order)}
     figures = [_weights(choice, order, names, tables, charts), _scores(choice, tables, charts)]
+    figures.append(_bounds(choice, tables, charts))
     intro = f"{len(choice.path)} strengths, {sum(r.converged for r in choice.path)} of them certified"
     if choice.chosen is not None:
         intro += f"; chosen: alpha = {shown(float(choice.chosen), 6)} (the dashed line)"
@@ -86,9 +93,9 @@ def _columns(choice: PathChoice, order: np.ndarray) -> dict[str, list[float]]:
 
 
 def _weights(
-    choice: PathChoice, order: np.ndarray, names: Sequence[str] | None, tables: Any, charts: Any
+    choice: PathChoice, order: np.ndarray, names: Sequence[str] | None, tables: dict[str, Any], charts: dict[str, Any]
 ) -> Markup | None:
-    """The weights that are largest at the chosen point (else at the weakest penalty)."""
+    """The largest weights at the chosen point (else at the weakest penalty)."""
     problem = choice.path[0].problem
     if problem.is_vector or not problem.is_linear:
         return None
@@ -103,7 +110,7 @@ def _weights(
     return _figure("path-weights", title, curves, axes, tables, charts)
 
 
-def _scores(choice: PathChoice, tables: Any, charts: Any) -> Markup | None:
+def _scores(choice: PathChoice, tables: dict[str, Any], charts: dict[str, Any]) -> Markup | None:
     if choice.scores is None:
         return None
     curves = [Curve(choice.score_name, 0, "path", "alpha", "score")]
@@ -114,7 +121,27 @@ def _scores(choice: PathChoice, tables: Any, charts: Any) -> Markup | None:
     return _figure("path-scores", f"{choice.score_name} along the path", curves, axes, tables, charts)
 
 
-def _figure(key: str, title: str, curves: Sequence[Curve], axes: Axes, tables: Any, charts: Any) -> Markup | None:
+def _bounds(choice: PathChoice, tables: dict[str, Any], charts: dict[str, Any]) -> Markup | None:
+    """The relative gap proven at every strength of a range, beside the one that was asked for."""
+    path = choice.certified
+    if path is None:
+        return None
+    alphas = np.geomspace(path.low, path.high, BOUNDS)
+    alphas[0], alphas[-1] = path.low, path.high
+    bounds = np.maximum([path.bound(alpha) for alpha in alphas.tolist()], LOWEST_BOUND)
+    tables["path-bounds"] = {"alpha": alphas.tolist(), "bound": bounds.tolist(), "eps": [path.eps] * BOUNDS}
+    curves = [Curve("proven gap", 0, "path-bounds", "alpha", "bound"), Curve("eps", 4, "path-bounds", "alpha", "eps")]
+    axes = Axes("alpha (strength of the penalty)", "relative gap", x_log=True, y_log=True, mark=choice.chosen)
+    state = "certified" if path.converged else "not certified everywhere"
+    title = (
+        f"Relative gap at every alpha from {shown(path.low, 6)} to {shown(path.high, 6)}: {state}, {len(path)} solves"
+    )
+    return _figure("path-gaps", title, curves, axes, tables, charts)
+
+
+def _figure(
+    key: str, title: str, curves: Sequence[Curve], axes: Axes, tables: dict[str, Any], charts: dict[str, Any]
+) -> Markup | None:
     picture = chart(key, curves, tables, axes) if curves else None
     if picture is None:
         return None
@@ -139,4 +166,4 @@ def _numbers(choice: PathChoice, order: np.ndarray) -> Markup:
         rows.append([inside([number(float(choice.path.alphas[k]), 6, "alpha"), mark]), *cells])
     heads = ["alpha", "primal", "relative gap", "status", "features used"]
     heads += [choice.score_name] if "score" in columns else []
-    return more(f"The numbers of all {len(rows)} strengths", table(heads, rows, "The regularization path"))
+    return more(f"Numbers for all {len(rows)} strengths", table(heads, rows, "The regularization path"))

@@ -1,4 +1,4 @@
-"""From values to places on a drawing, linear or logarithmic, with round numbers to write beside them."""
+"""Linear and logarithmic scales from values to coordinates, with round numbers as tick labels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fenchel.report.markup import Markup, element, shown
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from `low` to `high` (powers of ten, if `log`) are placed from `first` to `last`."""
+    """A scale that maps `low` to `high` (exponents of ten if `log`) to the coordinates `first` to `last`."""
 
     low: float
     high: float
@@ -19,7 +19,7 @@ class Scale:
     log: bool = False
 
     def place(self, value: float) -> float:
-        """Where the value is drawn.
+        """The coordinate of a value.
 
         >>> Scale(-2, 0, 100.0, 0.0, log=True).place(0.1)
         50.0
@@ -28,7 +28,7 @@ class Scale:
         return self.first + (self.last - self.first) * ((value - self.low) / (self.high - self.low))
 
     def ticks(self, most: int = 6) -> list[tuple[float, Markup]]:
-        """(place, text) of at most about `most` round values."""
+        """(coordinate, text) of at most about `most` round values."""
         if not self.log:
             return [(self.place(value), element("tspan", text)) for value, text in self._round_values(most)]
         low, high = math.ceil(self.low - 1e-9), math.floor(self.high + 1e-9)
@@ -54,11 +54,11 @@ class Scale:
 
 
 def linear(values: list[float], first: float, last: float, zero: bool = False) -> Scale:
-    """A scale for the values with a little room, from 0 if asked."""
+    """A scale for the values with a margin, optionally from 0."""
     low, high = min(values), max(values)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    narrow = 1e-4 * max(abs(low), abs(high), 1e-300)  # what six digits beside the axis can tell apart
+    narrow = 1e-4 * max(abs(low), abs(high), 1e-300)  # the smallest range that tick labels of six digits can resolve
     if high - low < narrow:
         low, high = low - narrow, high + narrow
     room = 0.0 if zero else 0.03 * (high - low)
@@ -66,7 +66,7 @@ def linear(values: list[float], first: float, last: float, zero: bool = False) -
 
 
 def logarithmic(values: list[float], first: float, last: float, whole: bool = True) -> Scale:
-    """A scale for values > 0, from one power of ten to another (`whole`) or with a little room."""
+    """A log scale for positive values, from one power of ten to another (`whole`) or with a margin."""
     low, high = math.log10(min(values)), math.log10(max(values))
     if whole:
         low, high = math.floor(low), math.ceil(high)
@@ -84,6 +84,6 @@ def _power(exponent: int) -> Markup:
 
 
 def _nice(step: float) -> float:
-    """The next of 1, 2, 5 times a power of ten."""
+    """The next larger number of the form 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= step * (1 - 1e-9))

@@ -1,4 +1,4 @@
-"""What is needed to do it again: the call, the solver with its parameters, the versions, the digest of the data."""
+"""The section on reproducibility: the call, the solver with its parameters, versions, the digest of the data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fenchel.report.markup import Markup, code, element, facts, inside, shown
 from fenchel.report.subject import Run, Solve
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
-NOT_GIVEN = {"Threads": "all cores (the bits do not depend on it)"}
+NOT_GIVEN = {"Threads": "all cores (results are bit-identical for any number)"}
 HOMES = ("losses", "multiclass", "measures", "structured", "regularizers")
 
 
@@ -31,7 +31,7 @@ def section(runs: Sequence[Run], given: Mapping[str, Any] | None) -> Markup:
 
 
 def call(run: Run) -> str:
-    """The Python lines that pose and solve the problem again, given the same X and y."""
+    """Python code that defines and solves the problem again, given the same X and y."""
     rest = ", fit_intercept=True" if run.intercept else ""
     rest += ", groups=groups" if run.facts.get("Queries") else ""
     rest += ", sample_weight=sample_weight" if run.facts.get("Row weights") else ""
@@ -41,7 +41,7 @@ def call(run: Run) -> str:
 
 def _posed(run: Run, rest: str) -> str:
     solve = run.solves[0]
-    asked = (solve.reason or "").endswith(": asked for") and solve.settings.get("solvers")
+    asked = (solve.reason or "").endswith(": requested") and solve.settings.get("solvers")
     wanted = f", solver=fenchel.solvers.{solve.settings['solvers'][0]!r}" if asked else ""
     return (
         f"problem = fenchel.Problem(\n    X, y, loss={_qualified(run.loss)},\n"
@@ -56,7 +56,7 @@ def _posed_with_kernel(run: Run, rest: str) -> str:
     return f"{first}\nresult = fenchel.solve(problem, tol={run.worst.tol!r})"
 
 
-POSED = {"kernel": _posed_with_kernel}  # the other families are posed as a Problem
+POSED = {"kernel": _posed_with_kernel}  # the other families are defined by a Problem
 
 
 def _qualified(thing: object) -> str:
@@ -72,7 +72,7 @@ def _of_run(run: Run, solve: Solve) -> dict[str, Any]:
     digests = {one.digest for one in run.solves if one.digest}
     known: dict[str, Any] = {
         "Solver": " / ".join(sorted({one.solver for one in run.solves})),
-        "Why this one": solve.reason,
+        "Reason for the solver": solve.reason,
         "Solver settings": code(" then ".join(repr(one) for one in used)) if used else None,
         "Tolerance (relative gap)": shown(solve.tol, 6),
         **{name: NOT_GIVEN.get(name, "no limit") if value is None else str(value) for name, value in limits.items()},
@@ -83,7 +83,7 @@ def _of_run(run: Run, solve: Solve) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Python, the machine's kind and the packages that computed."""
+    """The versions of Python and of the packages, and the platform."""
     found = {
         "fenchel": fenchel.__version__,
         "Python": f"{platform.python_version()} ({platform.python_implementation()})",

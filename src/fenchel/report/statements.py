@@ -1,4 +1,4 @@
-"""The runs side by side, their certificates, and the problems they solved."""
+"""The sections on the comparison of runs, their certificates and their problems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def overview(runs: Sequence[Run]) -> Markup:
             number(seconds, 3) if seconds else "—",
         ])  # fmt: skip
     heads = ("run", "status", "loss", "penalty", "solver", "primal", "dual", "relative gap", "seconds")
-    return table(heads, rows, "All runs; of several solves the one with the widest gap")
+    return table(heads, rows, "All runs; if a run has several solves, the one with the largest gap")
 
 
 def certificates(runs: Sequence[Run]) -> Markup:
@@ -32,13 +32,13 @@ def certificates(runs: Sequence[Run]) -> Markup:
         widest = sorted(run.solves, key=lambda solve: -solve.certificate.relative_gap)[:MOST_CERTIFICATES]
         parts += [certificate(run, solve, len(runs) > 1) for solve in widest]
         if len(run.solves) > len(widest):
-            rest = f"{len(run.solves) - len(widest)} more solves of this run have narrower gaps."
+            rest = f"{len(run.solves) - len(widest)} more solves of this run have smaller gaps."
             parts.append(element("p", rest, class_="note"))
     return inside(parts)
 
 
 def problems(runs: Sequence[Run]) -> Markup:
-    """Formula and facts; runs that solved the same problem share them."""
+    """Formulas and facts; runs with the same problem share them."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.solves[0].digest or run.name, []).append(run)

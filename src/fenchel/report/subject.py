@@ -1,4 +1,4 @@
-"""What a page is about: one run, however it is given (a Result, a model from a file, a fitted estimator)."""
+"""The subject of a report: a run, given as a Result, a model or a fitted estimator."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.models.base import BaseModel
+from fenchel.models.described import in_units, predicts
 from fenchel.models.model import Model
 from fenchel.report.data_facts import data_facts, task_of
 from fenchel.result import Certificate, Result, Status, TracePoint
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Solve:
-    """One problem that was solved: its certificate and how it came about."""
+    """One solved problem: its certificate and the history of the solve."""
 
     name: str
     certificate: Certificate
@@ -38,15 +39,19 @@ class Solve:
 
 @dataclass(frozen=True)
 class Run:
-    """One fit: the problem, its solves (one, or one per label), the weights, and how it predicts.
+    """One fit: the problem, its solves (one, or one per label), the weights and the functions for predictions.
 
     Attributes
     ----------
     task : "two classes", "classes", "regression", "novelty", "ranking" or "structured".
     family : "scalar", "vector", "set", "structured" or "kernel", the kind of problem.
     weights : (scores, features); None if features have no weights of their own.
-    facts : what is known of the data, for people.
-    predict, scores, probabilities : functions of rows; None where there is none.
+    facts : facts about the data, as text.
+    predict, scores, probabilities : functions of rows; None if there is none.
+    proven : how many weights are proven to be positive, negative and zero at the exact optimum; None if that is not known.
+    predicts : what the model predicts, in words, if its target has a name.
+    columns : what was done with the columns of a table.
+    per_unit : weights and biases in the units of these columns.
     """
 
     name: str
@@ -65,6 +70,10 @@ class Run:
     scores: Callable[[Any], np.ndarray] | None = None
     probabilities: Callable[[Any], np.ndarray] | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    proven: tuple[int, int, int] | None = None
+    predicts: str | None = None
+    columns: tuple[Sequence[str], ...] = ()
+    per_unit: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def worst(self) -> Solve:
@@ -77,7 +86,7 @@ class Run:
 
 
 class Fit(NamedTuple):
-    """A model with the Results it was made from: labels and predictions of the one, histories of the others.
+    """A model with the Results it was made from: labels and predictions of the model, histories of the Results.
 
     Examples
     --------
@@ -92,7 +101,7 @@ class Fit(NamedTuple):
 
 
 def run_of(given: object, name: str, feature_names: Sequence[str] | None = None) -> Run:
-    """The run that is meant by a Result, a model or a fitted estimator of `fenchel`."""
+    """The run of a Result, a model or a fitted estimator."""
     if isinstance(given, Result):
         return _of_result(given, name, feature_names)
     if isinstance(given, Fit):
@@ -104,7 +113,7 @@ def run_of(given: object, name: str, feature_names: Sequence[str] | None = None)
 
         return run_of_estimator(given, name, feature_names)
     raise InputError(
-        f"a report is of a Result, a model or a fitted estimator of fenchel with a certificate, got {type(given).__name__}"
+        f"expected a Result, a model or a fitted estimator of Fenchel with a certificate, got {type(given).__name__}"
     )
 
 
@@ -112,12 +121,20 @@ def _of_result(result: Result, name: str, feature_names: Sequence[str] | None) -
     problem, solves = result.problem, (solve_of(result),)
     if problem.is_linear:
         labels = (-1, 1) if task_of(problem.loss, labels=None) == "two classes" else None
-        known = None if problem.is_measure else labels  # labels of a measure need a threshold, which a Result has not
+        known = (
+            None if problem.is_measure else labels
+        )  # labels of a measure need a threshold, which a Result does not have
         run = _of_model(Model.from_result(result, labels=known, keep_dual=False), name, feature_names)
         by_query = problem.is_measure and getattr(problem, "groups", None) is not None
         task = run.task if by_query or not problem.is_measure else task_of(problem.loss, None)
         return replace(
-            run, task=task, solves=solves, facts=data_facts(problem), labels=labels or run.labels, versions={}
+            run,
+            task=task,
+            solves=solves,
+            facts=data_facts(problem),
+            labels=labels or run.labels,
+            versions={},
+            proven=proven_signs([result]),
         )
     return Run(
         name, problem.family, task_of(problem.loss, None), problem.loss, problem.regularizer, problem.has_intercept, solves,
@@ -149,7 +166,16 @@ def _of_model(model: Any, name: str, feature_names: Sequence[str] | None) -> Run
     return Run(
         name, model.family, task, model.loss, model.regularizer, free, solves, weights, bias,
         model.labels, names_for(weights, names), model.facts(), versions=model.versions, **_model_functions(model),
+        **_of_table(model),
     )  # fmt: skip
+
+
+def _of_table(model: Any) -> dict[str, Any]:
+    """What a model of a table knows of its columns."""
+    about = {"predicts": predicts(model)} if model.is_linear and model.target is not None else {}
+    if getattr(model, "preparation", None) is None:
+        return about
+    return about | {"columns": tuple(model.preparation.table()), "per_unit": in_units(model)[:2]}
 
 
 def _model_functions(model: Any) -> dict[str, Any]:
@@ -165,14 +191,27 @@ def _model_functions(model: Any) -> dict[str, Any]:
 
 
 def _of_fit(fit: Fit, name: str, feature_names: Sequence[str] | None) -> Run:
-    """The model's run with the solves of the Results and the facts of their data."""
+    """The run of the model with the solves of the Results and the facts about their data."""
     run = run_of(fit.model, name, feature_names)
     if len(fit.results) != len(run.solves):
-        raise InputError(f"Fit: the model has {len(run.solves)} certificates, but there are {len(fit.results)} results")
+        raise InputError(
+            f"Fit: the model has {len(run.solves)} certificates, but {len(fit.results)} results were passed"
+        )
     solves = tuple(
         replace(solve_of(result), name=solve.name) for result, solve in zip(fit.results, run.solves, strict=True)
     )
-    return replace(run, solves=solves, facts=data_facts(fit.results[0].problem, run.labels))
+    facts = data_facts(fit.results[0].problem, run.labels)
+    return replace(run, solves=solves, facts=facts, proven=proven_signs(fit.results))
+
+
+def proven_signs(results: Sequence[Result]) -> tuple[int, int, int] | None:
+    """The numbers of weights that are proven to be positive, negative and zero; None without weights per feature."""
+    if not all(result.problem.is_linear and not result.problem.is_structured for result in results):
+        return None
+    found = [result.support() for result in results]
+    counts = [(int(one.positive.sum()), int(one.negative.sum()), int(one.zero.sum())) for one in found]
+    positive, negative, zero = map(sum, zip(*counts, strict=True))
+    return positive, negative, zero
 
 
 def names_for(weights: np.ndarray | None, names: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -180,9 +219,9 @@ def names_for(weights: np.ndarray | None, names: Sequence[str] | None) -> tuple[
     if names is None:
         return None
     if weights is None:
-        raise InputError("feature_names are given, but these models have no weights of features")
+        raise InputError("feature_names were passed, but these models have no weights per feature")
     if len(names) != weights.shape[1]:
         raise InputError(
-            f"feature_names has {len(names)} names, but there are {weights.shape[1]} features: give one for each"
+            f"feature_names has {len(names)} names, but there are {weights.shape[1]} features: pass one for each"
         )
     return tuple(str(name) for name in names)

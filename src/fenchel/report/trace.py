@@ -1,4 +1,4 @@
-"""How the bounds closed: primal value, dual value and gap against iterations, passes and seconds."""
+"""The section on convergence: primal value, dual value and gap against iterations, passes and seconds."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from fenchel.report.chart import Tables
 
 AXES = {"iterations": "iterations", "passes": "passes over the data", "seconds": "seconds"}
-MOST_POINTS = 240  # of one curve
-ALL_POINTS = 1200  # of all runs together
+MOST_POINTS = 240  # maximum number of points of a curve
+ALL_POINTS = 1200  # maximum number of curves of all runs
 MOST_ROWS = 40
 CLOSE = 0.1
 
 
 class Series(NamedTuple):
-    """The history of one solve: columns of numbers under a name."""
+    """The history of one solve: a name and columns of numbers."""
 
     name: str
     key: str
@@ -32,10 +32,10 @@ class Series(NamedTuple):
 
 
 def section(runs: Sequence[Run], tables: dict[str, Any], charts: dict[str, Any]) -> Markup:
-    """The section; numbers go to `tables`, what the script needs to `charts`."""
+    """The section; numbers are added to `tables`, data for the script to `charts`."""
     series, left_out = _series(runs)
     if not series:
-        note = "A model file keeps no history of its solve: give the Result to see how the bounds closed."
+        note = "Model files do not contain the history of the solve: pass the Result to show it."
         return element("p", note, class_="note")
     tables |= {one.key: one.columns for one in series}
     panels = []
@@ -48,7 +48,7 @@ def section(runs: Sequence[Run], tables: dict[str, Any], charts: dict[str, Any])
 
 
 def _series(runs: Sequence[Run]) -> tuple[list[Series], int]:
-    """The solves that have a history; of more than there are styles, those with the widest gaps."""
+    """The solves with a history; if there are more than line styles, those with the largest gaps."""
     named = [(_name(run, solve, len(runs)), solve) for run in runs for solve in run.solves if solve.trace]
     kept = sorted(range(len(named)), key=lambda k: -named[k][1].certificate.relative_gap)[:STYLES]
     most = max(8, min(MOST_POINTS, ALL_POINTS // max(1, len(kept))))
@@ -64,10 +64,10 @@ def _name(run: Run, solve: Solve, runs: int) -> str:
 
 
 def columns_of(solve: Solve, most: int = MOST_POINTS) -> dict[str, list[float]]:
-    """Best bounds so far at some points of the history, the first and the last among them; last, the certificate.
+    """The best bounds so far at selected points of the history, including the first and the last one, and the certificate.
 
-    A dual value above the certified primal one (or a primal value below the certified dual one) is known to be false: a
-    solver's own estimate may be wrong on the way, and such a claim is not drawn.
+    A reported dual value above the certified primal value (or a primal value below the certified dual one) is a wrong estimate
+    of the solver, and is not drawn.
 
     gap = (P - D) / |P|, above = (P - D_end) / |P_end|, below = (P_end - D) / |P_end|, where _end is the certificate.
     """
@@ -108,7 +108,7 @@ def _best_so_far(trace: Sequence[TracePoint]) -> list[tuple[TracePoint, float, f
 
 
 def thinned(count: int, most: int) -> list[int]:
-    """At most `most` of the numbers 0 .. count - 1, denser at the beginning, where curves change most; both ends are there.
+    """At most `most` of the numbers 0 .. count - 1, with both ends, denser at the beginning, where curves change most.
 
     >>> thinned(4, 10), thinned(1000, 4)
     ([0, 1, 2, 3], [0, 111, 444, 999])
@@ -119,12 +119,12 @@ def thinned(count: int, most: int) -> list[int]:
 
 
 def _controls(first: str) -> Markup:
-    """Which axis, and whether it is logarithmic: plain inputs, so that the charts also change without the script."""
+    """Controls for the horizontal axis: HTML inputs, so that they work without the script, too."""
     axes = []
     for axis, label in AXES.items():
         axes.append(element("input", type="radio", name="axis", id=f"axis-{axis}", checked=axis == first))
         axes.append(element("label", label, for_=f"axis-{axis}"))
-    box = [element("input", type="checkbox", id="log-x"), element("label", "log scale across", for_="log-x")]
+    box = [element("input", type="checkbox", id="log-x"), element("label", "horizontal log scale", for_="log-x")]
     return element("fieldset", element("legend", "Against"), axes, element("span", box), class_="controls")
 
 
@@ -139,7 +139,7 @@ def _pictures(
             continue
         charts[key] = picture.about
         figures.append(element("figure", element("figcaption", caption), legend(key_entries), picture.svg))
-    nothing = element("p", "Nothing to draw: the solver gave no finite value here.", class_="note")
+    nothing = element("p", "Nothing to draw: the solver reported no finite value.", class_="note")
     return figures or [nothing]
 
 
@@ -158,7 +158,7 @@ def _gaps(
     tols = {one.solve.tol for one in series}
     goal = tols.pop() if len(tols) == 1 else None
     entries: list[tuple[int | str, Any]] = [(curve.style, curve.name) for curve in curves]
-    entries += [("goal", f"asked for: {shown(goal, 3)}")] if goal is not None else []
+    entries += [("goal", f"tol: {shown(goal, 3)}")] if goal is not None else []
     axes = Axes(AXES[axis], "relative gap", log, True, not log, goal)
     return key, "Relative gap (P − D) / |P|, log scale", entries, chart(key, curves, tables, axes)
 
@@ -189,13 +189,13 @@ def _values(
 
 def _notes(series: Sequence[Series], left_out: int) -> Markup:
     text = (
-        "The curves are what the solver reported on its way, but for claims that the certificate refutes; the last point of "
-        "each is the certificate, recomputed from the definitions afterwards. Seconds include certificates."
+        "The curves show the values that the solver reported, except those that the certificate refutes; the last point of "
+        "each curve is the certificate, recomputed from the definitions after the solve. Seconds include certificates."
     )
     if left_out:
-        text += f" {left_out} more solves, all with a narrower gap, are not drawn."
+        text += f" {left_out} more solves with smaller gaps are not drawn."
     if len(series) > 1:
-        text += " Where a run has two curves, the upper one is the primal and the lower one the dual value."
+        text += " If a run has two curves, the upper one is the primal and the lower one the dual value."
     return element("p", text, class_="note")
 
 

@@ -1,4 +1,4 @@
-"""The largest weights, with the names of their features; the sign is a direction and a sign, not only a colour."""
+"""The section on the largest weights. Signs are shown by direction and by a sign, not only by colour."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HALF = 100
 
 
 def section(run: Run, heading: bool) -> Markup | None:
-    """Bars for the largest weights of every score; None if features have no weights."""
+    """Bars for the largest weights of each score; None if there are no weights per feature."""
     if run.weights is None:
         return None
     parts: list[Any] = [element("h3", run.name) if heading else None, _summary(run)]
@@ -34,8 +34,17 @@ def _summary(run: Run) -> Markup:
     weights = run.weights
     assert weights is not None
     used = int(np.count_nonzero(weights.any(axis=0)))
-    text = f"{used:,} of {weights.shape[1]:,} features have a weight other than 0."
-    text += " A weight is per unit of its feature: compare weights only where features have the same scale."
+    text = f"{used:,} of {weights.shape[1]:,} features have a nonzero weight."
+    if run.proven is not None and any(run.proven):
+        positive, negative, zero = run.proven
+        text += (
+            f" Proven of the exact optimum: {positive:,} weights are positive, {negative:,} negative and {zero:,} zero; "
+            f"{weights.size - positive - negative - zero:,} are open."
+        )
+    if run.per_unit is None:
+        text += " A weight is per unit of its feature: compare weights only between features with the same scale."
+    else:
+        text += " Weights are per standard deviation of a number, so that they can be compared; the last column is per unit."
     return element("p", text, class_="note")
 
 
@@ -49,7 +58,7 @@ def _titles(run: Run) -> list[str]:
 
 
 def largest(row: np.ndarray, most: int = MOST) -> list[int]:
-    """Places of the largest weights by absolute value, zeros left out.
+    """Indices of the largest weights by absolute value, without zeros.
 
     >>> largest(np.array([0.5, -2.0, 0.0, 1.0]), 2)
     [1, 3]
@@ -68,18 +77,37 @@ def _bars(run: Run, k: int, title: str) -> Markup:
     row = run.weights[k]
     places = largest(row)
     if not places:
-        return element("p", "All weights are 0: the penalty is stronger than every feature.", class_="note")
+        return element("p", "All weights are 0: the penalty is too strong for every feature.", class_="note")
     top = float(np.abs(row[places[0]]))
-    rows = [_bar(feature(run.feature_names, j), float(row[j]), float(row[j]) / top, "weight") for j in places]
+    units = None if run.per_unit is None else run.per_unit[0][k]
+    rows = [
+        _bar(
+            feature(run.feature_names, j),
+            float(row[j]),
+            float(row[j]) / top,
+            "weight",
+            None if units is None else units[j],
+        )
+        for j in places
+    ]
     if run.bias is not None:
-        rows.append(_bar("intercept (not penalised)", float(run.bias[k]), 0.0, "intercept"))
-    head = element("tr", [element("th", name, scope="col") for name in ("feature", "negative | positive", "weight")])
+        own = None if run.per_unit is None else run.per_unit[1][k]
+        rows.append(_bar("intercept (not penalised)", float(run.bias[k]), 0.0, "intercept", own))
+    names = ["feature", _sides(run), "weight", *([] if units is None else ["per unit"])]
+    head = element("tr", [element("th", name, scope="col") for name in names])
     caption = f"{title}: the {len(places)} largest of {row.size:,}"
     body = [element("caption", caption), element("thead", head), element("tbody", rows)]
     return element("table", body, class_="bars")
 
 
-def _bar(name: str, value: float, share: float, kind: str) -> Markup:
+def _sides(run: Run) -> str:
+    """What weights to the left and to the right speak for."""
+    if run.task == "two classes" and run.labels is not None and isinstance(run.labels[0], str):
+        return f"favours {run.labels[0]} | {run.labels[-1]}"
+    return "negative | positive"
+
+
+def _bar(name: str, value: float, share: float, kind: str, per_unit: float | None = None) -> Markup:
     """A row of the table: the bar goes to the right for a positive and to the left for a negative weight."""
     length = HALF * min(1.0, abs(share))
     sign = "positive" if value >= 0.0 else "negative"
@@ -89,4 +117,5 @@ def _bar(name: str, value: float, share: float, kind: str) -> Markup:
         drawing.append(shape("rect", class_=sign, x=float(start), y=2, width=max(0.5, length), height=12))
     svg = element("svg", drawing, viewBox=f"0 0 {2 * HALF} 16", aria_hidden="true", preserveAspectRatio="none")
     shown = inside(["+" if value > 0.0 else "", number(value, 4, kind)])
-    return element("tr", element("th", name, scope="row"), element("td", svg), element("td", shown))
+    more = None if per_unit is None else element("td", number(float(per_unit), 4))
+    return element("tr", element("th", name, scope="row"), element("td", svg), element("td", shown), more)

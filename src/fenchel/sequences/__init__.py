@@ -1,1 +1,4 @@
-"""Features of sequences (attributes, templates) and the metrics of their labels."""
+"""Attributes and feature templates of sequences, and metrics of predicted labels.
+
+May import `data`; the estimator for sequences and the command line use it.
+"""

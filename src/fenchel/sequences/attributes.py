@@ -53,7 +53,7 @@ class _Known(dict):
 
 
 class Attributes:
-    """Columns of named attributes in order of first occurrence; those seen less than `min_count` times are left out.
+    """Columns of named attributes in order of first occurrence; those that occur less than `min_count` times are ignored.
 
     >>> attributes = Attributes()
     >>> rows, first = attributes.fit_transform([[{"word": "the"}, {"word": "dog", "length": 3}]])
@@ -187,7 +187,7 @@ def _flat(token: Any, where: str, prefix: str = "") -> Iterator[tuple[str, float
             number = float(value)
             if not math.isfinite(number):
                 raise InputError(
-                    f"attribute {name!r} of {where} is {value!r}: values must be finite; leave it out instead"
+                    f"attribute {name!r} of {where} is {value!r}: values must be finite; remove it instead"
                 )
             yield name, number
         elif isinstance(value, (str, bytes)):
@@ -195,12 +195,12 @@ def _flat(token: Any, where: str, prefix: str = "") -> Iterator[tuple[str, float
         elif isinstance(value, (Mapping, *LISTS)):
             yield from _flat(value, where, name + ":")
         else:
-            raise InputError(f"attribute {name!r} of {where} is {value!r}: expected a number, a text or a dictionary")
+            raise InputError(f"attribute {name!r} of {where} is {value!r}: expected a number, a string or a dictionary")
 
 
 def _text(name: object, where: str) -> str:
     if isinstance(name, bytes):
         return name.decode("utf-8")
     if not isinstance(name, str):
-        raise InputError(f"{where} has the attribute name {name!r}: names must be texts")
+        raise InputError(f"{where} has the attribute name {name!r}: names must be strings")
     return str(name)

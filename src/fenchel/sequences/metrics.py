@@ -96,7 +96,7 @@ def alignment_error_rate(sure: Sequence[Any], predicted: Sequence[Any], possible
         hits += len(A & S) + len(A & (S | P))
         total += len(A) + len(S)
     if not total:
-        raise InputError("the alignment error rate is not defined: there is no sure and no predicted link")
+        raise InputError("the alignment error rate is not defined: there are no sure and no predicted links")
     return 1.0 - hits / total
 
 
@@ -116,7 +116,7 @@ def _tag(label: str, where: str) -> tuple[str, str]:
     tag, _, kind = label.partition("-") if isinstance(label, str) else ("", "", "")
     if tag != "O" and tag not in BEGINS | ENDS | INSIDE:
         raise InputError(
-            f"{where} is {label!r}, which is no chunk label; expected 'O', 'B-...' or 'I-...' (or E, S, L, U)"
+            f"{where} is {label!r}, which is not a chunk label; expected 'O', 'B-...' or 'I-...' (or E, S, L, U)"
         )
     return tag, kind
 

@@ -128,7 +128,7 @@ def default_templates(width: int, spelling: bool | None = None) -> Templates:
     ['U005:%x[-1,0]/%x[0,0]', 'U006:%x[0,0]/%x[1,0]', 'U105:%x[-2,1]/%x[-1,1]']
     """
     if width < 1:
-        raise InputError(f"templates need at least one column beside the label, got {width}")
+        raise InputError(f"templates need at least one column in addition to the label, got {width}")
     lines = [line for column in range(width) for line in _windows(column)]
     if spelling or (spelling is None and width == 1):
         lines += _spelling("Uw")
@@ -162,7 +162,9 @@ def _parsed(line: str, where: str) -> Template:
     strange = next((text for text in texts if "%" in text), None)
     if strange is not None:
         place = strange[strange.index("%") :]
-        raise ReadError(f'{where}: {place!r} is no macro; expected %x[row,column], %m[row,column,"pattern"] or %t[...]')
+        raise ReadError(
+            f'{where}: {place!r} is not a macro; expected %x[row,column], %m[row,column,"pattern"] or %t[...]'
+        )
     return Template(tuple(texts), tuple(macros), line[0] == "B")
 
 

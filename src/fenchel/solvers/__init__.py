@@ -1,4 +1,7 @@
-"""Fitting algorithms, one per file or folder. Each is a frozen dataclass whose `iterates` is a generator."""
+"""Solvers, one per file or folder. Each is a frozen dataclass whose `iterates` is a generator of iterates.
+
+May import oracles, kernels, problems and lower layers. Stopping, time limits and certificates belong to `solving`.
+"""
 
 from __future__ import annotations
 

@@ -49,21 +49,19 @@ class Solver:
     kinds: ClassVar[tuple[str, ...]] = ("scalar",)
     cost: ClassVar[str]  # the cost of an iteration, in words
     convergence: ClassVar[str]  # the known rate of convergence, in words, without constants that depend on the data
-    waits: ClassVar[int] = 100  # the least number of iterations without progress after which a solve counts as stalled
-    halves: ClassVar[int] = (
-        0  # if its gap does not halve in so many iterations, `auto` tries the next solver (0: never)
-    )
+    waits: ClassVar[int] = 100  # iterations without progress after which a solve counts as stalled, at least
+    # If the gap does not halve in so many iterations, `auto` tries the next solver (0: never).
+    halves: ClassVar[int] = 0
     rebuilds: ClassVar[bool] = False  # whether dual points are computed by repeating the run, at the same cost
-    remote: ClassVar[
-        tuple[str, ...]
-    ] = ()  # the kinds for which it needs only sums over rows, which may be on a cluster
-    at_home: ClassVar[str] = "the method reads them one by one"  # why it needs the rows locally, if it is not remote
+    # The kinds of problems for which it needs only sums over rows, so that the rows may be on a cluster.
+    remote: ClassVar[tuple[str, ...]] = ()
+    # Why it needs the rows in this process for the other kinds.
+    local_reason: ClassVar[str] = "the method reads them one by one"
     sparse_duals: ClassVar[bool] = False  # whether it accepts a CSR matrix as the dual point to start from
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 
-    segment_growth: ClassVar[float] = (
-        1.5  # growth of the segments of a solve with checkpoints; 2 where a restart loses much
-    )
+    # The growth of the segments of a solve with checkpoints: 2 where a restart loses much.
+    segment_growth: ClassVar[float] = 1.5
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         """Yield iterates forever, or until the method cannot improve any more."""

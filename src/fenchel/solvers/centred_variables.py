@@ -1,7 +1,7 @@
-"""Variables as if the features were centred: a free intercept absorbs their means, so that X itself is never changed.
+"""Variables of the problem with centred features: a free intercept absorbs the means, so that X itself is not modified.
 
-x = (w, b + <mean row, w>), and the free intercepts of several scores likewise. Steps on x do not feel how far features are from
-0, and R, which ignores intercepts, is the same function of both.
+x = (w, b + <mean row, w>), and the same for the free intercepts of several scores. Steps in x do not depend on the means of the
+features, and R, which ignores intercepts, is the same function of both.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fenchel.kernels.gram import squares_pass
 from fenchel.solvers.proximal_gradient.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -39,13 +38,7 @@ def packed_gradient(oracle: Oracle, g: np.ndarray, slopes: float) -> np.ndarray:
 
 def column_variances(oracle: Any, mean: np.ndarray) -> np.ndarray:
     """sum_i p_i (x_ij - mean_j)^2 for every column of X, > 0."""
-
-    def work(block: Any) -> tuple[np.ndarray]:
-        out = np.zeros(mean.size)
-        squares_pass(block.rows, block.p, out)
-        return (out,)
-
-    squares = oracle.sum_blocks(work, oracle.blocks, directions=1)[0]
+    squares = oracle.column_squares()
     least = SETTINGS.min_variance_ratio * squares
     found = np.maximum(squares - mean * mean, least)
     return np.maximum(found, max(SETTINGS.min_variance_ratio * float(found.max()), 1e-300))
@@ -54,10 +47,10 @@ def column_variances(oracle: Any, mean: np.ndarray) -> np.ndarray:
 def scales(oracle: Any) -> np.ndarray | float:
     """A curvature for each variable of x, up to a common factor: the variance of its column, and 1 for intercepts.
 
-    1 for all where the prox takes one step only, or the rows are elsewhere.
+    It is 1 for all if the prox takes a single step size only.
     """
     problem = oracle.problem
-    if not problem.regularizer.separable or oracle.remote:
+    if not problem.regularizer.separable:
         return 1.0
     if problem.is_scalar:
         free = problem.fit_intercept

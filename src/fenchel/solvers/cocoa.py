@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,11 +53,11 @@ class Cocoa(Solver):
 
     epochs: int = 3
     seed: int = 0
-    needs: ClassVar[Needs] = Needs(regularizer=("separable_quadratic",), problem=("no_intercept",))
-    remote: ClassVar[tuple[str, ...]] = ("scalar",)
-    slow: ClassVar[bool] = True
-    cost: ClassVar[str] = "some epochs of dual steps in every block, one message of d numbers to and from each worker"
-    convergence: ClassVar[str] = (
+    needs = Needs(regularizer=("separable_quadratic",), problem=("no_intercept",))
+    remote = ("scalar",)
+    slow = True
+    cost = "some epochs of dual steps on every block, and one message of d numbers to and from each worker"
+    convergence = (
         "as dual ascent if blocks are weakly coupled; otherwise slower, by a factor of up to the number of blocks"
     )
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,9 +44,9 @@ class PairwiseAscent(Solver):
 
     seed: int = 0
     waiting: int = 8
-    cost: ClassVar[str] = "an epoch of steps on pairs of rows, about one pass over the data"
-    convergence: ClassVar[str] = "geometric in the end where the dual is not degenerate; no bound from the start"
-    needs: ClassVar[Needs] = Needs(regularizer=("quadratic_part",))
+    cost = "an epoch of steps on pairs of rows, about one pass over the data"
+    convergence = "asymptotically geometric if the dual is not degenerate; no global rate is known"
+    needs = Needs(regularizer=("quadratic_part",))
 
     def __post_init__(self) -> None:
         if not self.waiting >= 1:
@@ -94,7 +94,7 @@ class Pairs(State):
         self.active = self.active[self.idle[self.active] < SETTINGS.max_idle_epochs]
 
     def check(self) -> Iterate:
-        """As in dual ascent; the next epoch starts from the intercept that is best for w."""
+        """The values as in dual ascent; the next epoch starts from the best intercept for w."""
         found = super().check()
         self.b = found.intercept
         return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -47,12 +47,12 @@ class Pegasos(Solver):
     batch: int | None = None
     project: bool = False
     seed: int = 0
-    cost: ClassVar[str] = "the rows of one batch, by default all rows"
-    convergence: ClassVar[str] = "expected suboptimality O(log(steps)/(alpha steps))"
-    slow: ClassVar[bool] = True
-    waits: ClassVar[int] = 2000
-    segment_growth: ClassVar[float] = 2.0
-    needs: ClassVar[Needs] = Needs(loss=("hinge",), regularizer=("l2",), problem=("no_intercept",))
+    cost = "the rows of one batch, by default all rows"
+    convergence = "expected suboptimality O(log(steps)/(alpha steps))"
+    slow = True
+    waits = 2000
+    segment_growth = 2.0
+    needs = Needs(loss=("hinge",), regularizer=("l2",), problem=("no_intercept",))
 
     def __post_init__(self) -> None:
         if self.batch is not None and not (isinstance(self.batch, int | np.integer) and self.batch >= 1):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,14 +53,14 @@ class ProjectedSubgradient(Solver):
     """
 
     schedule: str = "2/(t+1)"
-    at_home: ClassVar[str] = "the method is a baseline that needs the rows in this process"
-    cost: ClassVar[str] = "one pass over the data"
-    convergence: ClassVar[str] = "suboptimality O(1/(alpha iterations))"
-    slow: ClassVar[bool] = True
-    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector")
-    waits: ClassVar[int] = 2000
-    segment_growth: ClassVar[float] = 2.0
-    needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("l2",))
+    local_reason = "the method needs the rows in this process: it averages the slopes of each"
+    cost = "one pass over the data"
+    convergence = "suboptimality O(1/(alpha iterations))"
+    slow = True
+    kinds = ("scalar", "vector")
+    waits = 2000
+    segment_growth = 2.0
+    needs = Needs(loss=("bounded_slopes",), regularizer=("l2",))
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:

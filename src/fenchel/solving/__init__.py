@@ -1,1 +1,4 @@
-"""The loop over solvers and iterates: stop, recompute the certificate, report; checkpoints."""
+"""`fenchel.solve`: the loop over solvers and iterates, which stops, recomputes certificates and writes checkpoints.
+
+May import solvers, oracles and `selection`. Models, estimators and the command line are built on top of it.
+"""

@@ -162,7 +162,7 @@ class CheckpointWriter:
             return None
         if header.get("kind") != KIND:
             raise CheckpointError(
-                f"{self.path} is a file of Fenchel, but not a checkpoint that this version can read: choose another path"
+                f"{self.path} is a Fenchel file, but not a checkpoint that this version can read: choose another path"
             )
         if header.get("problem") != self.identity["problem"]:
             raise CheckpointError(

@@ -16,11 +16,14 @@ from fenchel.compile.clock import CLOCK
 from fenchel.errors import InputError, SolveError
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
 from fenchel.selection.progress import Pace
+from fenchel.solving.attainment import SeparationCheck
 from fenchel.solving.state import materialize, recall, state_of
+from fenchel.solving.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from fenchel.problems.scalar import Problem
     from fenchel.selection.rules import Choice, Choices
     from fenchel.solvers.base import Solver, Start
     from fenchel.solving.checkpoint import CheckpointWriter
@@ -47,20 +50,28 @@ class State(NamedTuple):
 
 NEAR_FLOOR = 100.0  # a gap that no longer decreases has reached the rounding floor if it is at most this multiple of it
 GRACE = 0.2  # seconds by which an iteration may exceed max_time
+CERTIFICATE_PASSES = 3.0  # over the data that a certificate takes, about
+INWARDS = 1e-9  # relative, by which a dual point is moved off the border of its domain
 RESERVE = 2.0  # time reserved for the next certificate, relative to the last one: it may take longer
 
 
 class Run:
     """One solve: the best iterates, the trace, the limits."""
 
-    def __init__(self, problem, tol, max_iter, max_time, callback, oracle, writer=None):
+    def __init__(
+        self, problem: Problem, tol: float, max_iter: int | None, max_time: float | None,
+        callback: Callable[[State], Any] | None, oracle: Any, writer: CheckpointWriter | None = None,
+        until: Any = None,
+    ):  # fmt: skip
         self.problem, self.tol, self.oracle, self.callback = problem, tol, oracle, callback
-        self.writer: CheckpointWriter | None = writer  # of checkpoints, if requested
+        self.writer = writer  # of checkpoints, if requested
+        self.until, self.asked_gap = until, np.inf  # what else may end the solve, and the gap when it was last asked
         self.max_iter = np.inf if max_iter is None else max_iter
         self.max_time = np.inf if max_time is None else max_time
         self.compiled = CLOCK.read()  # before this solve
         self.began = CLOCK.other_time()
         self.earlier = 0.0  # seconds of the solve that this one resumes
+        self.limit = deadline.Limit(self.left)
         self.trace: list[TracePoint] = []
         self.iteration = 0
         self.number = 0  # of the current solver
@@ -72,8 +83,13 @@ class Run:
         self.certified: tuple[Certificate, Iterate, Any] | None = None
         self.certified_best: Iterate | None = None  # the best iterate when it was certified
         self.certify_seconds = 0.0
+        self.expected_certificate = (
+            0.0  # seconds, before there was one: at half of max_time it is computed to be measured
+        )
         self.certified_at = 0.0
         self.rested: Any = None  # the last phase without progress in which the floor was checked
+        self.overtaken = False  # whether the current solver made room for the next one, though it was not stalled
+        self.turns = Turns(allowed=writer is None)
         self.names: list[str] = []
         self.reasons: list[str] = []
         self.settings: dict[str, Any] = {"max_iter": max_iter, "max_time": max_time, "solvers": ()}
@@ -88,15 +104,22 @@ class Run:
     def run_choices(self, choices: Choices, begin: Start, resume: bool = False) -> Result:
         """Run one solver after the other until one succeeds; when resuming, begin with the one that was running."""
         self.oracle.require_minimum()
+        self.separation = SeparationCheck(self.problem)
         self.choices, kept = choices, self.writer.read() if self.writer is not None and resume else None
         if kept is not None:
             begin, self.number, self.earlier = recall(self, kept), kept["number"], kept["seconds"]
         while (choice := choices.get(self.number)) is not None:
             status = self.with_solver(choice, begin, kept)
+            if status is Status.STALLED or status is Status.NONFINITE:
+                self.separation.after_failure(self.left())
             if (status is not Status.STALLED and status is not Status.NONFINITE) or self.cannot_promise():
                 break
+            if self.overtaken:
+                self.turns.pause(choice.solver, self.latest, self.gap())
             begin, kept = self.restart(begin), None
             self.number += 1
+            if (following := choices.get(self.number)) is not None:
+                begin = self.turns.start(following.solver, begin, self.gap())
         try:
             result = self.result(status)
         except KeyboardInterrupt:  # during the last certificate, which the result needs
@@ -110,7 +133,7 @@ class Run:
         self.settings["solvers"] += (choice.solver,)
         self.pace = Pace(choice.solver, self.iteration, self.oracle.passes, choice.passes)
         self.rebuilds, self.solver_began = choice.solver.rebuilds, self.seconds
-        self.certified_gap = np.inf
+        self.certified_gap, self.overtaken = np.inf, False
         if kept is not None:
             self.pace.recall(kept["pace"])
             if (status := self.reached(kept["iteration"])) is not None:
@@ -121,7 +144,8 @@ class Run:
             if self.writer is not None:
                 self.writer.begin(self.iteration)
         try:
-            with deadline.until(self.left):
+            self.limit = deadline.Limit(self.left)
+            with deadline.held(self.limit):
                 return self.run_segments(choice.solver, begin)
         except deadline.OutOfTime:
             return Status.MAX_TIME
@@ -147,16 +171,22 @@ class Run:
         if hasattr(point, "toarray") and not solver.sparse_duals:
             point = point.toarray()
         iterates = solver.iterates(self.oracle, begin._replace(tol=self.tol, dual_point=point))
+        if not hasattr(iterates, "close"):
+            raise InputError(
+                f"iterates of {type(solver).__name__} must be a generator: `yield` every Iterate, do not return one"
+            )
         try:
             if begin.memory is not None:
                 next(iterates, None)  # the iterate of the checkpoint, which is recorded already
             return self.pull(iterates, type(solver).__name__)
         finally:
-            iterates.close()  # type: ignore[attr-defined]
+            iterates.close()
 
     def pull(self, iterates: Iterable[Iterate], name: str) -> Status | None:
         before, last, previous = self.seconds, 0.0, 0.0
         for iterate in iterates:
+            if not isinstance(iterate, Iterate):
+                raise InputError(f"{name} must yield fenchel.result.Iterate objects, got {type(iterate).__name__}")
             self.record(iterate)
             if iterate.primal is not None and not self.usable(iterate):
                 return Status.NONFINITE
@@ -165,10 +195,15 @@ class Run:
                     return Status.CERTIFIED
                 if self.cannot_promise():
                     return Status.STALLED
+            if self.until is not None and self.is_decided(iterate):
+                return Status.DECIDED
+            self.limit.changed()  # it depends on the cost of the certificate
             if self.callback is not None and self.stop_asked(iterate, name):
                 return Status.STOPPED_BY_CALLBACK
             if self.iteration >= self.max_iter:
                 return Status.MAX_ITER
+            if iterate.primal is not None:
+                self.separation.at_iterate(self.iteration, iterate.coef, float(iterate.intercept), self.left())
             now = self.seconds
             before, last, previous = now, now - before, last
             if now - self.earlier + self.last_certificate() + min(last, previous) >= self.max_time:
@@ -179,6 +214,18 @@ class Run:
                 return None
             self.iteration += 1
         return Status.STALLED
+
+    def is_decided(self, iterate: Iterate) -> bool:
+        """Whether `until` is satisfied; asked when the claimed gap has halved, or if a certificate takes little of the time."""
+        gap = self.gap()
+        claimed = np.isfinite(gap) and not np.isnan(iterate.dual)
+        due = gap <= 0.5 * self.asked_gap if claimed else self.since_certified() > 9.0 * self.certify_seconds
+        if self.best is None or not due:
+            return False
+        self.asked_gap = gap
+        self.certify_best()
+        assert self.certified is not None
+        return bool(self.until.settled(self.made(Status.DECIDED)))
 
     def is_at_floor(self) -> bool:
         """Whether rounding errors make tol impossible to certify, and the gap is near the rounding floor and has not decreased
@@ -197,8 +244,8 @@ class Run:
         """Whether no solver could certify more: both the gap and tol are below the floor."""
         if self.certified is None:
             return False
-        found = self.certified[0]
-        return found.gap <= found.floor and found.floor > self.tol * abs(found.primal)
+        found = self.certified[0]  # without a finite dual value its floor says nothing about other dual points
+        return np.isfinite(found.dual) and found.gap <= found.floor and found.floor > self.tol * abs(found.primal)
 
     def is_overtaken(self) -> bool:
         """Whether there is another solver that would finish sooner."""
@@ -207,6 +254,7 @@ class Run:
         if self.choices.get(self.number + 1) is None:
             self.pace.alone()
             return False
+        self.overtaken = True
         return True
 
     def restart_here(self, iterate: Iterate, writer: CheckpointWriter) -> bool:
@@ -244,9 +292,8 @@ class Run:
     def last_certificate(self) -> float:
         """Seconds to reserve for the last certificate and the last checkpoint."""
         kept = self.writer.cost if self.writer is not None else 0.0
-        return (
-            RESERVE * self.certify_seconds + (1.7 * (self.seconds - self.solver_began) if self.rebuilds else 0.0) + kept
-        )
+        seconds = self.certify_seconds if self.certified is not None else self.expected_certificate
+        return RESERVE * seconds + (1.7 * (self.seconds - self.solver_began) if self.rebuilds else 0.0) + kept
 
     def left(self) -> float:
         """Seconds after which the current iteration is aborted; it may be a little late, since a finished one is worth more."""
@@ -257,6 +304,9 @@ class Run:
         if iterate.primal is None:
             return
         self.latest, self.latest_at = iterate, self.iteration
+        if self.certified is None and self.oracle.passes:
+            pass_seconds = (self.seconds - self.earlier) / self.oracle.passes
+            self.expected_certificate = min(CERTIFICATE_PASSES * pass_seconds, 0.25 * self.max_time)
         self.trace.append(TracePoint(self.iteration, self.oracle.passes, self.seconds, iterate.primal, iterate.dual))
         self.pace.record(self.iteration, self.oracle.passes, iterate.primal, iterate.dual)
         if np.isfinite(iterate.primal) and iterate.primal < self.primal and self.sound(iterate):
@@ -290,7 +340,11 @@ class Run:
                 return False
             # After a claim has failed, the next one is checked only if it is much better, or after some time.
             return gap <= 0.5 * self.certified_gap or self.since_certified() > 5.0 * self.certify_seconds
-        return iterate.primal is not None and self.since_certified() > 9.0 * self.certify_seconds
+        if iterate.primal is None:
+            return False
+        # A solver that claims no dual value yet, -inf, will: a certificate before would be in vain.
+        unknown = self.certified is None and not np.isnan(iterate.dual)
+        return self.since_certified() > 9.0 * (self.expected_certificate if unknown else self.certify_seconds)
 
     def since_certified(self) -> float:
         return self.seconds - self.certified_at
@@ -300,13 +354,15 @@ class Run:
         began = CLOCK.other_time()
         best = self.best
         assert best is not None
-        found, shown, point = self.certificate_of(best, self.dual_point())
+        with deadline.held(None):  # a certificate that is broken off would have to be computed again
+            found, shown, point = self.off_border(*self.certificate_of(best))
         if self.lower is not None and found.dual < self.lower.dual:  # the claim was too high: use the recomputed value
             self.lower = self.lower._replace(dual=found.dual, dual_point=point)
             self.pace.dual = min(self.pace.dual, found.dual)
         self.certified_gap = self.gap()
         old = self.certified
-        if old is not None and old[0].dual > found.dual:  # the bound of every certified dual point remains valid
+        # The bound of every certified dual point remains valid; its own rounding error decides which is better.
+        if old is not None and old[0].dual - old[0].floor > found.dual - found.floor:
             found = Certificate(found.primal, old[0].dual, found.basis, max(found.floor, old[0].floor))
             point = old[2]
         self.certified, self.certified_best = (found, shown, point), best
@@ -314,28 +370,52 @@ class Run:
         self.certified_at = self.seconds
         return found.holds(self.tol)
 
-    def certificate_of(self, best: Iterate, u: Any) -> tuple[Certificate, Iterate, Any]:
+    def certificate_of(self, best: Iterate) -> tuple[Certificate, Iterate, Any]:
         """(certificate, its iterate, dual point), with the middle one of equally good intercepts, unless the certificate shows
         that it is worse. The solver itself continues with its own intercept."""
-        certificate = certifier_of(self.problem).certificate
+        certifier = certifier_of(self.problem)
         coef, b = self.oracle.middle_intercept(best.coef, best.intercept)
         if b == best.intercept and coef is best.coef:
-            found, point = certificate(self.problem, coef, b, u)
+            if self.source() is best and best.dual_point is None:
+                found, point = certifier.at_slopes(self.problem, coef, b)
+            else:
+                found, point = certifier.certificate(self.problem, coef, b, self.dual_point())
             return found, best, point
-        middle, point = certificate(self.problem, coef, b, u)
+        u = self.dual_point()
+        middle, point = certifier.certificate(self.problem, coef, b, u)
         if middle.primal <= self.primal + middle.floor:
             return middle, best._replace(coef=coef, intercept=b), point
-        found, _ = certificate(self.problem, best.coef, best.intercept, u)
+        found, _ = certifier.certificate(self.problem, best.coef, best.intercept, u)
         if middle.primal <= found.primal + found.floor:
             return middle, best._replace(coef=coef, intercept=b), point
         return found, best, point
 
-    def dual_point(self) -> np.ndarray:
-        """The best dual point known: the one with the highest claimed value, else the slopes at the best iterate."""
-        if self.lower is not None and callable(self.lower.dual_point):
-            self.lower = self.lower._replace(dual_point=self.lower.dual_point())
+    def off_border(self, found: Certificate, shown: Iterate, point: Any) -> tuple[Certificate, Iterate, Any]:
+        """The same, with the dual point moved inwards where only its rounding error prevents a certificate at tol.
+
+        At the border of the domain of R* that error decides whether R* is finite."""
+        goal = self.tol * abs(found.primal)
+        if not self.problem.is_scalar or point is None or not (found.gap <= goal < found.floor):
+            return found, shown, point
+        certifier = certifier_of(self.problem)
+        inner, at = certifier.certificate(
+            self.problem, shown.coef, shown.intercept, (1.0 - INWARDS) * np.asarray(point)
+        )
+        if inner.dual - inner.floor > found.dual - found.floor:
+            return inner, shown, at
+        return found, shown, point
+
+    def source(self) -> Iterate:
+        """The iterate that the dual point comes from: the one with the highest claimed value, else the best one."""
         source = self.lower if self.lower is not None else self.best
         assert source is not None
+        return source
+
+    def dual_point(self) -> np.ndarray:
+        """The best dual point known: that of `source`, else the slopes of the losses there."""
+        if self.lower is not None and callable(self.lower.dual_point):
+            self.lower = self.lower._replace(dual_point=self.lower.dual_point())
+        source = self.source()
         if source.dual_point is not None:
             return materialize(source.dual_point)
         return certifier_of(self.problem).slopes_at(self.problem, source.coef, source.intercept)
@@ -347,7 +427,7 @@ class Run:
             iterate.coef, iterate.intercept, name,
         )  # fmt: skip
         try:
-            return bool(self.callback(state))
+            return self.callback is not None and bool(self.callback(state))
         except KeyboardInterrupt:
             raise
         except Exception as error:
@@ -370,11 +450,19 @@ class Run:
         if self.certified is None or self.certified_best is not self.best or self.gap() < 0.5 * self.certified_gap:
             self.certify_best()
         assert self.certified is not None
-        found, iterate, point = self.certified
+        found = self.certified[0]
         if found.holds(self.tol):
             status = Status.CERTIFIED
+        result = self.made(status)
+        log.info("%s", result)
+        return result
+
+    def made(self, status: Status) -> Result:
+        """A Result of what was certified last."""
+        assert self.certified is not None
+        found, iterate, point = self.certified
         coef, intercept = self.problem.present(iterate.coef, iterate.intercept)
-        result = Result(
+        return Result(
             coef=coef, intercept=intercept,
             dual_point=point if np.isfinite(found.dual) else None,
             certificate=found, status=status, tol=float(self.tol),
@@ -382,8 +470,6 @@ class Run:
             solver=" then ".join(self.names), reason="; then ".join(self.reasons), problem=self.problem,
             settings=dict(self.settings), compile_seconds=self.compile_seconds(),
         )  # fmt: skip
-        log.info("%s", result)
-        return result
 
     def compile_seconds(self) -> float:
         """Seconds spent compiling kernels during the solve, which its `seconds` exclude."""

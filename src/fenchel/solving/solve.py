@@ -37,6 +37,7 @@ def solve(
     engine: Any = None,
     checkpoint: Any = None,
     resume: bool = False,
+    until: Any = None,
 ) -> Result:
     """Solve a problem to a certified relative gap.
 
@@ -59,6 +60,8 @@ def solve(
         solve with `checkpoint`. A damaged file is ignored with a warning in the log; one of another problem, solver or version
         raises a CheckpointError. `max_iter` includes the earlier iterations, `max_time` excludes the earlier seconds; `start`
         is ignored.
+    until : `fenchel.Decisions(X)`: stop before tol, with the status DECIDED, as soon as no decision on the rows of X can
+        change. Checked whenever the gap has halved.
 
     Returns
     -------
@@ -73,6 +76,8 @@ def solve(
     ('CERTIFIED', True)
     """
     _validate(tol, max_iter, max_time, callback)
+    if until is not None:
+        _require_until(problem, until)
     engine = getattr(problem, "home", None) if engine is None else engine
     with (
         limit_threads(getattr(engine, "threads", None)),
@@ -82,7 +87,7 @@ def solve(
         by_tol = tol if checkpoint is None else 0.0  # resuming with another tol must choose the same solvers
         choices = _choices(problem, solver, getattr(engine, "remote", False), by_tol)
         writer = _checkpoint_writer(checkpoint, problem, solver, choices)
-        run = Run(problem, tol, max_iter, max_time, callback, oracle_of(problem, engine), writer)
+        run = Run(problem, tol, max_iter, max_time, callback, oracle_of(problem, engine), writer, until)
         try:
             return run.run_choices(choices, _start(problem, start), resume)
         finally:
@@ -100,17 +105,22 @@ def _checkpoint_writer(
 
 
 def _choices(problem: Problem, solver: str | Solver, remote: bool, tol: float) -> Choices:
+    """The solvers to try; kernel problems bring their own."""
+    choose = getattr(problem, "choices", None)
+    return choices_of(problem, solver, remote, tol) if choose is None else choose(solver, remote, tol)
+
+
+def choices_of(problem: Problem, solver: str | Solver, remote: bool, tol: float) -> Choices:
+    """The solvers for problems with rows of features: what was asked for, or what the rules of "auto" offer."""
     from fenchel import solvers
     from fenchel.selection import requirements, rules
 
-    if hasattr(problem, "choices"):
-        return problem.choices(solver, remote)
     if solver == "auto":
         source = rules.offers(problem, remote, tol)
     else:
         chosen = solvers.make(solver)
         requirements.require_fit(chosen, problem, remote)
-        source = iter([rules.Choice(chosen, "asked for")])
+        source = iter([rules.Choice(chosen, "requested")])
     choices = rules.Choices(source)
     choices.get(0)  # raises now if no solver fits the problem
     return choices
@@ -137,6 +147,14 @@ def _validate(tol: float, max_iter: int | None, max_time: float | None, callback
         raise InputError(f"max_time must be None or a number of seconds greater than 0, got {max_time!r}")
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {callback!r}")
+
+
+def _require_until(problem: Problem, until: Any) -> None:
+    if not hasattr(until, "settled"):
+        raise InputError(f"until must be fenchel.Decisions(X), got {until!r}")
+    if getattr(problem, "remote", False):
+        raise InputError("until needs the rows in this process: decisions are not proven for data on a cluster")
+    until.require(problem)
 
 
 def _start(problem: Problem, start: object) -> Start:

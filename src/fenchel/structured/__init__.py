@@ -1,6 +1,7 @@
-"""Models of structured outputs: sequences, matchings, label sets, and your own.
+"""Models of structured outputs: sequences, matchings, label sets, and custom models.
 
-`fenchel.structured.protocol` defines the interface of a model. `Problem(examples, labels, loss=model)` takes any of them.
+`fenchel.structured.protocol` defines the interface of a model. `Problem(examples, labels, loss=model)` takes any of them. May
+import `data`, `projections` and `compile`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from fenchel.structured.pool import Gibbs, Marginals, Pool
 
 # Imported at the first use: most solves need none of them.
 _HOMES = {
+    "AssociativeGraph": "associative_graph",
+    "Candidates": "candidates",
     "Chain": "chain",
+    "Graph": "graph",
     "Matching": "matching",
     "Multiclass": "multiclass",
     "PairwiseLabels": "pairwise_labels",
@@ -50,18 +54,18 @@ def encode(model: Any, examples: Any, labels: Any) -> Any:
     if hasattr(model, "encode"):
         return model.encode(examples, labels)
     from fenchel.structured.parameters import same_count
+    from fenchel.structured.parts_labels import MAX_LABELS
     from fenchel.structured.python_model import PythonModel
     from fenchel.structured.soundness import check
 
     examples, labels = list(examples), list(labels)
     same_count(examples, labels)
-    if getattr(model, "loss", "hinge") == "log":
-        raise InputError(
-            f"{type(model).__name__} has loss='log', but a log-loss needs `log_partition`, the log of a sum over all labels "
-            "with its gradient, which a model in plain Python does not have: leave `loss` out (the structured hinge needs "
-            "`max_oracle` only), use Chain, Tree, Matching, PairwiseLabels or Multiclass, or write `encode` "
-            "(fenchel.structured.protocol)"
-        )
     encoded = PythonModel(model, examples, labels)
+    if encoded.log and not hasattr(model, "log_partition") and encoded.label_parts is None:
+        raise InputError(
+            f"{type(model).__name__} has loss='log', but a log-loss needs the log of a sum over all labels: give the model "
+            "`log_partition(w, x)`, which returns it with the expected features, or `labels(x)`, which lists up to "
+            f"{MAX_LABELS} labels; or leave `loss` out: the structured hinge needs `max_oracle` only"
+        )
     check(encoded, examples, labels)
     return encoded

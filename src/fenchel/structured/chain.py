@@ -14,7 +14,7 @@ from fenchel.structured.chain_input import NO_EDGES, chain_labels, chain_positio
 from fenchel.structured.chain_layout import Full, Observed, observed, observed_pairs
 from fenchel.structured.chain_predict import best_paths, path_marginals
 from fenchel.structured.chain_weights import ChainWeights, places, split
-from fenchel.structured.parameters import known_loss, same_count
+from fenchel.structured.parameters import accept_beta, known_loss, same_count
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,7 @@ class Chain:
         known_loss(self.loss)
         if self.classes is not None and not self.classes >= 1:
             raise InputError(f"classes must be None or at least 1, got {self.classes!r}")
-        if not 0.0 <= self.beta < np.inf:
-            raise InputError(
-                f"beta must be a finite number of at least 0 (0: margin, 1: slack rescaling), got {self.beta!r}"
-            )
-        if self.loss == "log" and self.beta != 0.0:
-            raise InputError(f"the log-loss has no cost to rescale with: beta must be 0, got {self.beta!r}")
+        accept_beta(self.beta, self.loss)
 
     def encode(self, examples: Any, labels: Any) -> EncodedChain:
         """The encoded examples: features are stored once, position after position."""

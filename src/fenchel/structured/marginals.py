@@ -13,15 +13,30 @@ if TYPE_CHECKING:
 def parts_of(model: EncodedModel) -> Any:
     """The parts of an encoded model; None if its marginals have no simple description, or its cost is rescaled."""
     from fenchel.structured.chain_encoded import EncodedChain
+    from fenchel.structured.matching_encoded import EncodedMatchings
     from fenchel.structured.multiclass import EncodedClasses
+    from fenchel.structured.pairwise_encoded import EncodedSets
     from fenchel.structured.parts_chain import ChainParts
+    from fenchel.structured.parts_matching import MatchingParts
     from fenchel.structured.parts_multiclass import ClassParts
+    from fenchel.structured.parts_sets import MAX_LABELS, SetParts
+    from fenchel.structured.parts_tree import tree_parts
+    from fenchel.structured.python_model import PythonModel
+    from fenchel.structured.tree_encoded import EncodedTrees
 
+    if getattr(model, "beta", 0.0) != 0.0:
+        return None
     if isinstance(model, EncodedClasses):
         return ClassParts(model)
-    if isinstance(model, EncodedChain) and model.beta == 0.0:
+    if isinstance(model, EncodedChain):
         return ChainParts(model)
-    return None
+    if isinstance(model, EncodedMatchings):
+        return MatchingParts(model)
+    if isinstance(model, EncodedSets) and model.m <= MAX_LABELS:
+        return SetParts(model)
+    if isinstance(model, EncodedTrees):
+        return tree_parts(model)
+    return model.label_parts if isinstance(model, PythonModel) else None
 
 
 def part_starts(parts: Any) -> np.ndarray:

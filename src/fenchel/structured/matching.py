@@ -13,7 +13,7 @@ from fenchel.data.dtypes import is_integer, is_number_or_bool
 from fenchel.errors import InputError
 from fenchel.structured.matching_assignment import heaviest
 from fenchel.structured.matching_encoded import EncodedMatchings
-from fenchel.structured.parameters import same_count
+from fenchel.structured.parameters import accept_beta, same_count
 from fenchel.structured.stacked import stacked
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ class Matching:
     An example is an array (rows, columns, features), or a pair (edges, columns) of a matrix, dense or sparse, with a line
     per edge, row by row, and the number of columns. A label is the column of each row, -1 for none, or a 0/1 matrix. A full
     matching has min(rows, columns) edges; with partial=True every matching is a label. The max-oracle is an assignment
-    problem, solved exactly. There is no log-loss: the sum over all matchings is a permanent.
+    problem, solved exactly. With beta > 0 the loss is the largest cost + cost^beta <w, phi(x, y) - phi(x, gold)> (1: slack
+    rescaling), which branch and bound over assignment problems finds exactly, in the worst case in exponential time. There
+    is no log-loss: the sum over all matchings is a permanent.
 
     >>> import fenchel
     >>> x = np.array([[[2.0, 1.0], [0.0, 1.0]], [[1.0, 1.0], [0.5, 1.0]]])
@@ -43,12 +45,14 @@ class Matching:
     partial: bool = False
     false_positive: float = 1.0
     false_negative: float = 1.0
+    beta: float = 0.0
     loss: ClassVar[str] = "hinge"
 
     def __post_init__(self) -> None:
         for name in ("false_positive", "false_negative"):
             if not 0.0 <= getattr(self, name) < np.inf:
                 raise InputError(f"{name} must be finite and at least 0, got {getattr(self, name)!r}")
+        accept_beta(self.beta)
 
     def encode(self, examples: Sequence[Any], labels: Sequence[Any]) -> EncodedMatchings:
         """The edges of all examples as one matrix, and the gold matchings."""
@@ -61,7 +65,9 @@ class Matching:
         places = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
         costs = float(self.false_positive), float(self.false_negative)
         y = read_only(np.concatenate(golden))
-        return EncodedMatchings(edges, first, places, rows, columns, y, features, bool(self.partial), *costs)
+        return EncodedMatchings(
+            edges, first, places, rows, columns, y, features, bool(self.partial), *costs, float(self.beta)
+        )
 
     def _gold(self, i: int, label: object, shape: tuple[int, int]) -> np.ndarray:
         wanted = _edge_matrix(f"the label of example {i}", label, shape)

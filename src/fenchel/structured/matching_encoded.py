@@ -9,7 +9,8 @@ import numpy as np
 from fenchel.data.accept import size
 from fenchel.data.rows import axpy, dot, row_column, row_span
 from fenchel.structured.matching_assignment import are_matchings, diagonal, heaviest
-from fenchel.structured.protocol import label_cost, label_margin
+from fenchel.structured.matching_rescaled import best_rescaled_matching
+from fenchel.structured.protocol import label_cost, label_margin, plane_factor
 
 if TYPE_CHECKING:
     from fenchel.structured.pool import Pool
@@ -28,6 +29,7 @@ class EncodedMatchings(NamedTuple):
     partial: bool
     false_positive: float
     false_negative: float
+    beta: float
 
     @property
     def n(self) -> int:
@@ -68,20 +70,32 @@ class EncodedMatchings(NamedTuple):
 
     def best_label(self, w, S, i, out):
         rows, columns = self.rows[i], self.columns[i]
+        gold = self.y[self.places[i] : self.places[i + 1]]
         benefit, strange = np.empty(rows * columns), -1
         for e in range(rows * columns):
             benefit[e] = S[e] + self.false_positive
             if not np.isfinite(S[e]):
                 strange = e
-        gold = self.y[self.places[i] : self.places[i + 1]]
         for r in range(rows):
             if gold[r] >= 0:
                 benefit[r * columns + gold[r]] -= self.false_positive + self.false_negative
-        if strange >= 0 or not heaviest(benefit, rows, columns, self.partial, out):
+        fine = strange < 0
+        if fine and self.beta > 0.0:
+            fine = best_rescaled_matching(
+                S, rows, columns, gold, self.partial, self.false_positive, self.false_negative, self.beta, out
+            )
+        elif fine:
+            fine = heaviest(benefit, rows, columns, self.partial, out)
+        if not fine:
             diagonal(rows, columns, max(strange, 0), out)  # a label whose score is not finite, which the caller detects
-        elif label_cost(self, i, out) + label_margin(self, w, S, i, out) < 0.0:
+            return
+        cost = label_cost(self, i, out)
+        if cost + plane_factor(self, cost) * label_margin(self, w, S, i, out) < 0.0:
             for r in range(rows):  # a negative plane is due to the rounding of large scores
                 out[r] = gold[r]
+
+    def plane_factor(self, cost):
+        return 1.0 if self.beta == 0.0 else cost**self.beta
 
     def label_cost(self, i, label):
         wrong, missed, at = 0, 0, self.places[i]

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from fenchel.compile.dispatch import helper
 from fenchel.data.accept import accept_matrix, read_only, size
-from fenchel.data.dtypes import is_integer
+from fenchel.data.dtypes import is_integer, is_number
 from fenchel.data.rows import row_column, row_entry, row_span
 from fenchel.errors import InputError
-from fenchel.structured.parameters import known_loss
+from fenchel.structured.label_costs import right_one
+from fenchel.structured.parameters import accept_beta, known_loss
+from fenchel.structured.protocol import plane_factor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +26,9 @@ if TYPE_CHECKING:
 class Multiclass:
     """phi(x, y) = x in the block of class y; cost 1 for every wrong class: the max hinge, or for loss="log" softmax.
 
-    Examples are the rows of a matrix, labels the classes 0 .. m - 1 (m: `classes`, default one more than the largest seen).
+    Examples are the rows of a matrix, labels the classes 0 .. m - 1 (m: `classes`, default one more than the largest seen), or
+    a matrix with the costs of each example: a column for each class, and exactly one 0 in each row, at the right class. With
+    beta > 0 the hinge loss is the largest cost + cost^beta (score(x, y) - score(x, gold)); 1 is slack rescaling.
 
     >>> import fenchel
     >>> model = fenchel.structured.Multiclass()
@@ -34,37 +39,56 @@ class Multiclass:
 
     classes: int | None = None
     loss: str = "hinge"
+    beta: float = 0.0
 
     def __post_init__(self) -> None:
         known_loss(self.loss)
+        accept_beta(self.beta, self.loss)
 
     def encode(self, examples: Sequence[Any], labels: Sequence[Any]) -> EncodedClasses:
         """The rows and their classes."""
         matrix, rows = accept_matrix(examples, "examples")
-        y = np.asarray(labels)
+        y, costs = np.asarray(labels), np.zeros((0, 0))
+        if y.ndim == 2 and y.shape[0] == matrix.shape[0] and is_number(y) and y.shape[1] > 0:
+            costs = np.ascontiguousarray(y, dtype=np.float64)
+            y = np.array([right_one(i, row) for i, row in enumerate(costs)])
         if y.shape != (matrix.shape[0],):
             raise InputError(f"there are {matrix.shape[0]} examples, but the labels have shape {y.shape}")
         if not is_integer(y) or y.min() < 0:
             raise InputError("labels must be integers 0, 1, 2, ...")
-        m = int(y.max()) + 1 if self.classes is None else int(self.classes)
+        m = costs.shape[1] or (int(y.max()) + 1 if self.classes is None else int(self.classes))
+        if costs.size and self.classes not in (None, m):
+            raise InputError(f"there are costs of {m} classes, but classes={self.classes}")
         if y.max() >= m:
             raise InputError(
                 f"the label of example {int(np.argmax(y >= m))} is {int(y.max())}, but there are {m} classes"
             )
-        return EncodedClasses(rows, read_only(y.astype(np.int32)), m, matrix.shape[1])
+        return EncodedClasses(
+            rows, read_only(y.astype(np.int32)), m, matrix.shape[1], read_only(costs), float(self.beta)
+        )
 
     def predict(self, w: np.ndarray, x: Sequence[Any]) -> int:
         """The class with the largest score."""
         return int(np.argmax(np.asarray(x, dtype=float).ravel() @ w.reshape(np.size(x), -1)))
 
 
+@helper
+def class_cost(model, i, c):
+    """The cost of class c for example i."""
+    if model.costs.size > 0:
+        return model.costs[i, c]
+    return 0.0 if c == model.y[i] else 1.0
+
+
 class EncodedClasses(NamedTuple):
-    """w is (features, m), flat."""
+    """w is (features, m), flat. costs: those of every example and class, or 0 x 0, which is 1 for every wrong class."""
 
     rows: Any
     y: np.ndarray
     m: int
     features: int
+    costs: np.ndarray
+    beta: float
 
     @property
     def n(self) -> int:
@@ -107,14 +131,19 @@ class EncodedClasses(NamedTuple):
                 S[c] += x * w[at + c]
 
     def best_label(self, w, S, i, out):
-        best, gold = 0, self.y[i]
-        for c in range(1, self.m):
-            if S[c] + (c != gold) > S[best] + (best != gold):
-                best = c
+        gold, best, top = self.y[i], self.y[i], 0.0
+        for c in range(self.m):
+            cost = class_cost(self, i, c)
+            plane = cost + plane_factor(self, cost) * (S[c] - S[gold])
+            if c != gold and (plane > top or plane != plane):
+                best, top = c, plane
         out[0] = best
 
+    def plane_factor(self, cost):
+        return 1.0 if self.beta == 0.0 else cost**self.beta
+
     def label_cost(self, i, label):
-        return 0.0 if label[0] == self.y[i] else 1.0
+        return class_cost(self, i, label[0])
 
     def label_margin(self, w, S, i, label):
         return S[label[0]] - S[self.y[i]]

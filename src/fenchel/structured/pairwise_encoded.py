@@ -9,9 +9,10 @@ import numpy as np
 from fenchel.compile.kernel import kernel
 from fenchel.data.accept import size
 from fenchel.data.rows import row_column, row_entry, row_span
+from fenchel.structured.pairwise_rescaled import best_rescaled_set
 from fenchel.structured.pairwise_search import best_set
 from fenchel.structured.pairwise_sums import sums_of_sets
-from fenchel.structured.protocol import label_cost, label_margin
+from fenchel.structured.protocol import label_cost, label_margin, plane_factor
 
 if TYPE_CHECKING:
     from fenchel.structured.pool import Pool
@@ -36,6 +37,7 @@ class EncodedSets(NamedTuple):
     m: int
     unit: float
     nodes: int
+    beta: float
 
     @property
     def n(self) -> int:
@@ -87,10 +89,14 @@ class EncodedSets(NamedTuple):
         m = self.m
         u, Q = np.empty(m), np.empty((m, m))
         pair_matrix(w, (self.features + 1) * m, Q)
-        for c in range(m):
-            u[c] = S[c] + self.unit * (1 - 2 * self.y[i, c])
-        best_set(u, Q, self.nodes, out)
-        if label_cost(self, i, out) + label_margin(self, w, S, i, out) < 0.0:
+        if self.beta > 0.0:
+            best_rescaled_set(S[:m], Q, self.y[i], self.unit, self.beta, self.nodes, out)
+        else:
+            for c in range(m):
+                u[c] = S[c] + self.unit * (1 - 2 * self.y[i, c])
+            best_set(u, Q, self.nodes, out)
+        cost = label_cost(self, i, out)
+        if cost + plane_factor(self, cost) * label_margin(self, w, S, i, out) < 0.0:
             for c in range(m):  # a negative plane is due to the rounding of large scores, or to the limit of nodes
                 out[c] = self.y[i, c]
 
@@ -101,6 +107,8 @@ class EncodedSets(NamedTuple):
         m, gold = self.m, 0.0
         u, Q, out = np.empty(m), np.empty((m, m)), np.empty(m, np.int32)
         pair_matrix(w, (self.features + 1) * m, Q)
+        if self.beta > 0.0:
+            return best_rescaled_set(S[:m], Q, self.y[i], self.unit, self.beta, self.nodes, out)[1]
         for c in range(m):
             u[c] = S[c] + self.unit * (1 - 2 * self.y[i, c])
             if self.y[i, c] == 1:
@@ -108,6 +116,9 @@ class EncodedSets(NamedTuple):
                 for b in range(c):
                     gold += Q[b, c] * self.y[i, b]
         return max(best_set(u, Q, self.nodes, out)[1] - gold, 0.0)
+
+    def plane_factor(self, cost):
+        return 1.0 if self.beta == 0.0 else cost**self.beta
 
     def label_cost(self, i, label):
         wrong = 0

@@ -14,7 +14,7 @@ from fenchel.errors import InputError
 from fenchel.structured.pairwise_encoded import EncodedSets, pair_matrix
 from fenchel.structured.pairwise_search import best_set
 from fenchel.structured.pairwise_sums import sums_of_sets
-from fenchel.structured.parameters import known_loss
+from fenchel.structured.parameters import accept_beta, known_loss
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,8 @@ MAX_SUMMED_LABELS = 20  # labels: the sum over 2^20 sets takes about 20 ms an ex
 @dataclass(frozen=True)
 class PairwiseLabels:
     """phi(x, y) = (x y', y, all y_i y_j with i < j) for y in {0, 1}^m; cost: the number of wrong labels (normalise: / m).
+
+    With beta > 0 the hinge loss is the largest cost + cost^beta <w, phi(x, y) - phi(x, gold)>; 1 is slack rescaling.
 
     Examples are the rows of a matrix, dense or sparse, labels the rows of a 0/1 matrix with m columns. The coefficients are the
     (features, m) weights, m biases and m (m - 1) / 2 pair weights, row by row of the upper triangle.
@@ -44,9 +46,11 @@ class PairwiseLabels:
     loss: str = "hinge"
     normalise: bool = False
     nodes: int | None = None
+    beta: float = 0.0
 
     def __post_init__(self) -> None:
         known_loss(self.loss)
+        accept_beta(self.beta, self.loss)
         if self.nodes is not None and not (isinstance(self.nodes, (int, np.integer)) and self.nodes >= 1):
             raise InputError(f"nodes must be None (no limit) or at least 1, got {self.nodes!r}")
 
@@ -60,7 +64,7 @@ class PairwiseLabels:
                 f"loss='log' sums over all 2^m label sets, m = {m} is too many (up to {MAX_SUMMED_LABELS}). Use loss='hinge'"
             )
         unit = 1.0 / m if self.normalise else 1.0
-        return EncodedSets(rows, read_only(y), matrix.shape[1], m, unit, int(self.nodes or 0))
+        return EncodedSets(rows, read_only(y), matrix.shape[1], m, unit, int(self.nodes or 0), float(self.beta))
 
     def predict(self, w: np.ndarray, x: Sequence[Any]) -> np.ndarray:
         """The 0/1 array of the label set with the largest score."""

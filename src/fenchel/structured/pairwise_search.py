@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.compile.kernel import kernel
+from fenchel.compile.poll import poll
 
 MAX_CHANGES_PER_LABEL = 10  # of the local search, which changes most labels once
+WORK_PER_POLL = 1 << 22  # operations between two looks at the limit of time: some milliseconds
+MANY_NODES = 32  # a search of so many looks once more at its end, since the next example may take as long
 SWEEPS = 3  # compared with one: equal on easy random problems, about twice as fast on hard ones of 30 and 40 labels
 
 
@@ -19,6 +22,7 @@ def best_set(u, Q, limit, out):
     children, the one without the label lies below the other.
     """
     m, nodes = u.size, 0
+    nodes_per_poll = max(WORK_PER_POLL // (m * m), 1)
     best = climb(u, Q, out)
     ys, gains, free = np.empty((m + 1, m), np.int8), np.empty((m + 1, m)), np.empty(m, np.int64)
     values, ceilings = np.zeros(m + 1), np.full(m + 1, np.inf)
@@ -27,6 +31,8 @@ def best_set(u, Q, limit, out):
     top = 0
     while top >= 0 and (limit == 0 or nodes < limit):  # a node has two children and at most m levels are below
         nodes += 1
+        if nodes % nodes_per_poll == 0:
+            poll()
         y, gain = ys[top], gains[top]
         values[top] += fix_persistent(Q, y, gain)
         left = free_labels(y, free)
@@ -48,6 +54,8 @@ def best_set(u, Q, limit, out):
     ceiling = best
     for k in range(top + 1):
         ceiling = max(ceiling, ceilings[k])
+    if nodes >= MANY_NODES:
+        poll()
     return best, ceiling
 
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.compile.kernel import kernel
+from fenchel.compile.poll import poll
+
+MANY_LABELS = (
+    14  # the sum over 2^14 sets takes some tenths of a millisecond: from here on the limit of time is looked at
+)
 
 
 @kernel
@@ -24,6 +29,8 @@ def table_of_scores(u, Q, table, half):
 def sums_of_sets(u, Q, pairs):
     """log sum_y exp(score of y); pairs[i, j] = P(y_i = y_j = 1) for j <= i, so that the diagonal holds P(y_i = 1)."""
     m = u.size
+    if m >= MANY_LABELS:
+        poll()
     table, half = np.empty(1 << m), np.empty(1 << (m - 1))
     table_of_scores(u, Q, table, half)
     top, total = np.max(table), 0.0

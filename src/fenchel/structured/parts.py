@@ -7,7 +7,7 @@ these mu is a polytope. `parts_of(model)` is a NamedTuple of the encoded model w
 =====================================  ============================================================================
 parts_size(parts, i)                   number of parts of example i
 clique_scores(parts, w, cost, i, S, o) o = F_i'w + cost c_i
-add_cliques(parts, i, mu, a, S, out)   out += a (F_i mu - phi_i(gold)); returns <c_i, mu>
+add_cliques(parts, i, mu, a, S, out)   out += a (F_i mu - phi_i(gold)); returns <c_i, mu>, and what is constant in the cost
 project_cliques(parts, i, theta)       theta becomes the nearest marginals
 gibbs_cliques(parts, i, theta)         theta becomes the marginals of p(y) proportional to exp(sum of theta over its parts)
 recover_cliques(parts, i, mu)          mu, any finite numbers, becomes marginals; exact marginals are not changed

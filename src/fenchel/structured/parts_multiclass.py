@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel.data.rows import row_column, row_entry, row_span
-from fenchel.structured.multiclass import EncodedClasses
+from fenchel.structured.multiclass import EncodedClasses, class_cost
 from fenchel.structured.parts_simplex import gibbs_simplex, project_simplex, recover_simplex
 from fenchel.structured.protocol import part_scores
 
@@ -31,7 +31,7 @@ class ClassParts(NamedTuple):
     def clique_scores(self, w, cost, i, S, out):
         part_scores(self.classes, w, i, S)
         for c in range(self.classes.m):
-            out[c] = S[c] + (cost if c != self.classes.y[i] else 0.0)
+            out[c] = S[c] + cost * class_cost(self.classes, i, c)
 
     def add_cliques(self, i, mu, a, S, out):
         m, gold = self.classes.m, self.classes.y[i]
@@ -43,7 +43,7 @@ class ClassParts(NamedTuple):
             out[at + gold] -= x
         total = 0.0
         for c in range(m):
-            total += mu[c] if c != gold else 0.0
+            total += mu[c] * class_cost(self.classes, i, c)
         return total
 
     def project_cliques(self, i, theta):

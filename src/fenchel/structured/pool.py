@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -41,6 +41,9 @@ class Gibbs(NamedTuple):
 
     weights: np.ndarray
     coefs: np.ndarray
+
+
+DualPoint: TypeAlias = Pool | Marginals | Gibbs
 
 
 def fits(pool: Pool, model: object) -> bool:

@@ -8,8 +8,14 @@ exact                          optional, default True: whether `max_oracle` alwa
 features(x, y)                 phi(x, y): an array of length dim, a sparse row, or {index: value}
 cost(y, yhat)                  L >= 0, 0 for yhat = y
 max_oracle(w, x, y)            the label yhat that maximises <w, phi(x, yhat)> + cost(y, yhat), or (yhat, that sum)
+beta                           optional, default 0 (margin rescaling): the loss is the largest plane cost(y, yhat)
+                               + cost(y, yhat)^beta <w, phi(x, yhat) - phi(x, y)>, 1 being slack rescaling, and for beta > 0
+                               `max_oracle` returns the yhat of the largest plane, or (yhat, that plane)
 predict(w, x)                  the label that maximises <w, phi(x, y)>
-labels(x)                      optional: all labels of x, with which `max_oracle` is compared when a problem is made
+labels(x)                      optional: all labels of x, with which `max_oracle` is compared when a problem is made. Up to
+                               4096 are the model's parts: `Extragradient` and `Pragam` work on distributions of them
+loss                           optional: "hinge" (default) or "log", which needs `log_partition` or `labels`
+log_partition(w, x)            optional: (log sum_y exp <w, phi(x, y)>, the expected phi(x, y) under p(y) ~ exp <w, phi(x, y)>)
 =============================  ====================================================================================
 
 A shipped model (`Chain`, `Matching`, ...) is a frozen dataclass whose `encode(examples, labels)` returns a NamedTuple of

@@ -6,6 +6,7 @@ The source of the kernels runs on it as plain Python (`kernel.py_func`), so the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import scipy.sparse as sp
 
 from fenchel import deadline
 from fenchel.errors import InputError
+from fenchel.structured.parameters import accept_beta
+from fenchel.structured.parts_labels import LabelParts, label_parts
 
 if TYPE_CHECKING:
     from fenchel.structured.pool import Pool
@@ -36,6 +39,9 @@ class PythonModel:
         self.model, self.examples, self.golden = model, examples, labels
         self.d, self.n = int(model.dim), len(examples)
         self.exact = bool(getattr(model, "exact", True))
+        self.log = getattr(model, "loss", "hinge") == "log"
+        self.beta = getattr(model, "beta", 0.0)
+        accept_beta(self.beta)
         self.sizes = np.ones(self.n, dtype=np.int64)
         self.work = self.n * self.d
         self.of: list[list[int]] = [[] for _ in range(self.n)]
@@ -46,6 +52,11 @@ class PythonModel:
             cost = float(model.cost(y, y))
             if cost != 0.0:
                 raise InputError(f"the cost of example {i}'s own label is {cost!r}: cost(y, y) must be 0")
+
+    @cached_property
+    def label_parts(self) -> LabelParts | None:
+        """The labels of every example, if the model lists them and they are not too many (`parts_labels`)."""
+        return label_parts(self)
 
     def _features(self, i: int, y: Any) -> np.ndarray:
         found = self.model.features(self.examples[i], y)
@@ -82,9 +93,9 @@ class PythonModel:
         return self.known[key]
 
     def plane(self, w: np.ndarray, i: int, k: int) -> float:
-        """cost + <w, phi(y) - phi(gold)> of label k of the table."""
+        """cost + cost^beta <w, phi(y) - phi(gold)> of label k of the table."""
         _, _, cost, (index, values) = self.table[k]
-        return cost + float(w[index] @ values)
+        return cost + self.plane_factor(cost) * float(w[index] @ values)
 
     def predicted(self, w: np.ndarray, i: int) -> int:
         """The index of the label that `predict` finds."""
@@ -147,21 +158,23 @@ class PythonModel:
         return 1
 
     def part_scores(self, w, i, S):
-        """Nothing is shared."""
+        """The magnitude of scores, for the log-loss; nothing else is shared."""
+        S[0] = float(np.abs(w) @ np.abs(self.gold_features[i])) if self.log else 0.0
 
     def best_label(self, w, S, i, out):
         deadline.check()  # its kernels run as plain Python
         found = self.model.max_oracle(w, self.examples[i], self.golden[i])
         y, claimed = found if _is_pair(found) else (found, None)
         out[0] = self.number(i, y)
-        value = self.label_cost(i, out) + self.label_margin(w, S, i, out)
         if claimed is None:
             return
-        base = float(w @ self.gold_features[i])
+        value = self.plane(w, i, int(out[0]))
+        base = 0.0 if self.beta > 0.0 else float(w @ self.gold_features[i])
         size = 1.0 + abs(base) + abs(value)
         if not abs(float(claimed) - base - value) <= ROUNDING * size:
+            what = "cost + cost^beta <w, features - gold features>" if self.beta > 0.0 else "<w, features> + cost"
             raise InputError(
-                f"max_oracle of example {i} says {float(claimed)!r} for its label, but <w, features> + cost is "
+                f"max_oracle of example {i} says {float(claimed)!r} for its label, but {what} is "
                 f"{base + value!r}: the oracle, `features` and `cost` must agree"
             )
 
@@ -172,8 +185,48 @@ class PythonModel:
         index, values = self._entry(i, y)[3]
         return float(w[index] @ values)
 
+    def log_partition(self, w, S, i, a, out):
+        """The model's own, or the sum over the labels that it lists."""
+        deadline.check()
+        gold = self.gold_features[i]
+        if hasattr(self.model, "log_partition"):
+            value, expected = self.model.log_partition(w, self.examples[i])
+            expected = np.asarray(expected, dtype=np.float64)
+            if expected.shape != (self.d,):
+                raise InputError(
+                    f"the expected features that log_partition returns for example {i} have shape {expected.shape}, expected "
+                    f"({self.d},)"
+                )
+            out += a * (expected - gold)
+            return float(value) - float(w @ gold)
+        parts = self.label_parts
+        assert parts is not None  # `encode` has checked it.
+        numbers = parts.numbers[i]
+        margins = np.array([self.label_margin(w, S, i, (k,)) for k in numbers])
+        shares = np.exp(margins - margins.max())
+        for k, share in zip(numbers, shares / shares.sum(), strict=True):
+            self.add_label(i, (k,), a * share, out)
+        return float(margins.max() + np.log(shares.sum()))
+
+    def bent(self, i: int, weights: list[np.ndarray]) -> Iterator[str]:
+        """A fault if the log-loss of example i lies below one of its tangents: the certificate rests on them."""
+        S, found = np.zeros(1), []
+        for w in weights:
+            slope = np.zeros(self.d)
+            self.part_scores(w, i, S)
+            found.append((self.log_partition(w, S, i, 1.0, slope), slope))
+        for w, (value, slope) in zip(weights, found, strict=True):
+            for other, (there, _) in zip(weights, found, strict=True):
+                tangent = value + float(slope @ (other - w))
+                size = 1.0 + abs(value) + abs(there) + float(np.abs(slope) @ np.abs(other - w))
+                if not there >= tangent - ROUNDING * size:
+                    yield (
+                        f"for example {i} log_partition is {there:.6g} more than the gold score, below its tangent "
+                        f"{tangent:.6g} from other weights: the expected features are not its gradient, or it is not convex"
+                    )
+
     def plane_factor(self, cost):
-        return 1.0
+        return 1.0 if self.beta == 0.0 else cost**self.beta
 
     def add_label(self, i, y, a, out):
         index, values = self._entry(i, y)[3]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.errors import InputError
+from fenchel.errors import refuse_first
 from fenchel.structured.python_model import PythonModel, label_key, rounding
 
 MAX_EXAMPLES = 4
@@ -22,7 +22,8 @@ def check(model: Any, examples: Any, labels: Any) -> None:
     The checks: `features` and `cost` return the same numbers each time; the cost is 0 for the gold label and never negative; at
     several w, the label of `max_oracle` has at least the value of the gold label, of the label that `predict` finds, and of all
     labels that the oracle found before (all of `labels(x)`, if the model has that method); a value that the oracle returns is
-    that of its label. A model with `exact = False` may miss the maximum; then only the values are compared.
+    that of its label; a log-loss lies above its tangents. A model with `exact = False` may miss the maximum; then only the
+    values are compared.
 
     >>> class Sign:
     ...     dim = 1
@@ -35,14 +36,7 @@ def check(model: Any, examples: Any, labels: Any) -> None:
     fenchel.errors.InputError: Sign is not a sound structured model: for example 0 max_oracle returns ...
     """
     encoded = model if isinstance(model, PythonModel) else PythonModel(model, list(examples), list(labels))
-    try:
-        fault = next(_faults(encoded), None)
-    except InputError:
-        raise
-    except Exception as error:
-        fault = f"a method raised {type(error).__name__}: {error}"
-    if fault is not None:
-        raise InputError(f"{type(encoded.model).__name__} is not a sound structured model: {fault}")
+    refuse_first(_faults(encoded), encoded.model, "a sound structured model")
 
 
 def _some(encoded: PythonModel) -> list[int]:
@@ -75,6 +69,8 @@ def _faults(encoded: PythonModel) -> Iterator[str]:
             if abs(again - first) > rounding(w, first, again):
                 yield f"for example {i} max_oracle returns labels of values {first:.6g} and {again:.6g} for the same weights"
             encoded.predicted(w, i)
+        if encoded.log:
+            yield from encoded.bent(i, weights)
         for k in encoded.of[i]:
             yield from encoded.changed(k)
         for w, k in found:

@@ -9,8 +9,9 @@ import numpy as np
 from fenchel.compile.kernel import kernel
 from fenchel.data.accept import size
 from fenchel.data.rows import row_column, row_entry, row_span
-from fenchel.structured.protocol import label_cost, label_margin
-from fenchel.structured.tree_passes import best_tree, sums_of_tree
+from fenchel.structured.protocol import label_cost, label_margin, plane_factor
+from fenchel.structured.tree_counts import best_counted_tree
+from fenchel.structured.tree_passes import best_raised_tree, sums_of_tree
 
 if TYPE_CHECKING:
     from fenchel.structured.pool import Pool
@@ -51,6 +52,7 @@ class EncodedTrees(NamedTuple):
     unit: np.ndarray
     features: int
     m: int
+    beta: float
 
     @property
     def n(self) -> int:
@@ -90,16 +92,18 @@ class EncodedTrees(NamedTuple):
 
     def best_label(self, w, S, i, out):
         start, stop, m = self.first[i], self.first[i + 1], self.m
-        raised = S[: (stop - start) * m].copy()
-        for v in range(stop - start):
-            for c in range(m):
-                if c != self.y[start + v]:
-                    raised[v * m + c] += self.unit[i]
-        T = transitions(w, (self.features + 1) * m, m)
-        best_tree(raised, T, self.order[start:stop], self.parent[start:stop], m, out)
-        if label_cost(self, i, out) + label_margin(self, w, S, i, out) < 0.0:
+        T, order, parent = transitions(w, (self.features + 1) * m, m), self.order[start:stop], self.parent[start:stop]
+        if self.beta > 0.0:
+            best_counted_tree(S, T, order, parent, m, self.y[start:stop], self.unit[i], self.beta, out)
+        else:
+            best_raised_tree(S, T, order, parent, m, self.y[start:stop], self.unit[i], out)
+        cost = label_cost(self, i, out)
+        if cost + plane_factor(self, cost) * label_margin(self, w, S, i, out) < 0.0:
             for v in range(stop - start):  # a negative plane is due to the rounding of large scores
                 out[v] = self.y[start + v]
+
+    def plane_factor(self, cost):
+        return 1.0 if self.beta == 0.0 else cost**self.beta
 
     def label_cost(self, i, label):
         wrong, start = 0, self.first[i]

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from fenchel.data.accept import read_only
 from fenchel.data.dtypes import is_integer
 from fenchel.errors import InputError
-from fenchel.structured.parameters import known_loss, same_count
+from fenchel.structured.parameters import accept_beta, known_loss, node_labels, same_count
 from fenchel.structured.stacked import stacked
 from fenchel.structured.tree_encoded import EncodedTrees, node_scores, transitions
 from fenchel.structured.tree_passes import best_tree, depths, sums_of_tree
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Tree:
     """score(x, y) = sum_v <x_v, W[:, y_v]> + bias[y_v] + sum over v with a parent u of transitions[y_u, y_v]
 
-    and the cost is the number of wrong nodes (normalise=True: divided by the number of nodes).
+    and the cost is the number of wrong nodes (normalise=True: divided by the number of nodes). With beta > 0 the hinge loss is
+    the largest cost + cost^beta (score(x, y) - score(x, gold)); 1 is slack rescaling.
 
     An example is a pair (X, parent): a row of features per node, dense or sparse, and the parent of each node, -1 for a root;
     there may be several roots. A label is an integer array, 0 .. m - 1 for each node (m: `classes`, default one more than the
@@ -42,9 +43,11 @@ class Tree:
     classes: int | None = None
     loss: str = "hinge"
     normalise: bool = False
+    beta: float = 0.0
 
     def __post_init__(self) -> None:
         known_loss(self.loss)
+        accept_beta(self.beta, self.loss)
         if self.classes is not None and not self.classes >= 1:
             raise InputError(f"classes must be at least 1, got {self.classes!r}")
 
@@ -56,14 +59,14 @@ class Tree:
         nodes, features, first = stacked([X for X, _ in parts], "node")
         counts = np.diff(first)
         parents, orders = zip(*(_forest(i, parent, int(counts[i])) for i, (_, parent) in enumerate(parts)), strict=True)
-        y = np.concatenate([_labels(i, label, int(counts[i])) for i, label in enumerate(labels)])
+        y = np.concatenate([node_labels(i, label, int(counts[i])) for i, label in enumerate(labels)])
         m = int(y.max()) + 1 if self.classes is None else int(self.classes)
         if y.max() >= m:
             i = int(np.searchsorted(first, np.argmax(y >= m), side="right")) - 1
             raise InputError(f"example {i} has label {y[y >= m][0]}, but there are {m} classes")
         unit = 1.0 / counts if self.normalise else np.ones(counts.size)
         parent, order, y, unit = map(read_only, (np.concatenate(parents), np.concatenate(orders), y, unit))
-        return EncodedTrees(nodes, first, parent, order, y, unit, features, m)
+        return EncodedTrees(nodes, first, parent, order, y, unit, features, m, float(self.beta))
 
     def predict(self, w: np.ndarray, x: Sequence[Any]) -> np.ndarray:
         """The labels with the largest score, one for each node."""
@@ -124,12 +127,3 @@ def _forest(i: int, parent: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
     if not depths(found, depth):
         raise InputError(f"the parents of example {i} form a cycle: a tree has none")
     return found, np.argsort(depth, kind="stable").astype(np.int32)
-
-
-def _labels(i: int, label: object, count: int) -> np.ndarray:
-    y = np.asarray(label)
-    if y.shape != (count,) or not is_integer(y):
-        raise InputError(f"example {i} has {count} nodes, but its labels have shape {y.shape}, type {y.dtype}")
-    if y.min() < 0:
-        raise InputError(f"the label of node {int(np.argmin(y))} of example {i} is {y.min()}: labels are 0, 1, 2, ...")
-    return y.astype(np.int32)

@@ -32,6 +32,17 @@ def best_tree(S, T, order, parent, m, out):
 
 
 @kernel
+def best_raised_tree(S, T, order, parent, m, gold, unit, out):
+    """out = the labels with the largest sum of scores and of `unit` for every node that differs from gold."""
+    raised = S[: order.size * m].copy()
+    for v in range(order.size):
+        for c in range(m):
+            if c != gold[v]:
+                raised[v * m + c] += unit
+    best_tree(raised, T, order, parent, m, out)
+
+
+@kernel
 def sums_of_tree(S, T, order, parent, m, pairs):
     """log sum over labelings of exp(score). S becomes P(label of node); pairs += the expected number of each transition."""
     value, message = 0.0, np.empty((order.size, m))

@@ -7,9 +7,8 @@ import gzip
 import io
 import lzma
 import os
-import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from fenchel.data.dtypes import is_integer, is_number_or_bool
 from fenchel.errors import InputError
+from fenchel.files.atomic_write import replacing
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -54,7 +54,7 @@ def write_svmlight(
     if "\0" in header:
         raise InputError("comment: must not contain a NUL character")
     name = os.fsdecode(path)
-    with _replacing(os.path.realpath(name)) as file, _compressed(file, name) as stream:
+    with replacing(os.path.realpath(name)) as file, _compressed(file, name) as stream:
         stream.write(header.encode("utf-8"))
         for line in _lines(matrix, labels, queries, index_base):
             stream.write(line)
@@ -140,26 +140,3 @@ def _compressed(file: BinaryIO, path: str) -> Any:
     if path.endswith(".xz"):
         return io.BufferedWriter(lzma.LZMAFile(file, "wb"), 1 << 16)
     return nullcontext(file)
-
-
-@contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
-    """A temporary file that replaces `path` if the `with` block succeeds, and is deleted if it raises."""
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
-    if os.name == "posix":
-        descriptor = os.open(folder or ".", os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

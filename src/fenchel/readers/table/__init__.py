@@ -1,1 +1,1 @@
-"""Tables: CSV, TSV, Parquet and data frames."""
+"""Readers of tables: CSV, TSV, Parquet and data frames."""

@@ -101,12 +101,12 @@ class Table:
         return name
 
     def _nameless(self, asked: set[str | None]) -> set[str]:
-        """Columns without a name that were not asked for: an index written by pandas."""
+        """Columns without a name that were not requested, such as an index written by pandas."""
         found = {name for name in INDEX_NAMES if name in self.places} - asked - self._dropped
         if found:
             log.warning(
-                "%s has a column without a name, as pandas writes its index (to_csv(index=False) leaves it out): it is not "
-                "taken for a feature; give it a name if it is one", self.name,
+                "%s has a column without a name, such as the index that pandas writes unless to_csv(index=False): it is not "
+                "used as a feature; give it a name if it is one", self.name,
             )  # fmt: skip
         return found
 
@@ -124,7 +124,7 @@ class Table:
         if len(left) == 1:
             return left[0]
         what = f"the columns {', '.join(left)}" if left else "no column"
-        raise InputError(f"{self.name} has {what} beside the features: name the one to be predicted with --target")
+        raise InputError(f"{self.name} has {what} in addition to the features: name the target column with --target")
 
     def _require_columns(self, features: Sequence[str]) -> None:
         lacking = next((name for name in features if name not in self.places), None)
@@ -138,15 +138,15 @@ class Table:
         if features is not None:
             return list(features)
         if self.target in self._dropped or self.group in self._dropped:
-            raise InputError(f"{self.name}: a column that is left out cannot be the target or the queries as well")
+            raise InputError(f"{self.name}: an excluded column cannot be the target or the queries as well")
         found = [name for name in self.places if name not in (self.target, self.group, *self._index, *self._dropped)]
         if not found:
             hint = (
-                "; are its columns divided by something else? .csv means commas, .tsv tabs"
+                "; are its columns separated by something else? .csv means commas, .tsv tabs"
                 if self._one_column()
                 else ""
             )
-            raise InputError(f"{self.name} has no column beside the target {self.target!r}{hint}")
+            raise InputError(f"{self.name} has no column other than the target {self.target!r}{hint}")
         return found
 
     def _one_column(self) -> bool:
@@ -238,7 +238,7 @@ class Table:
         values = self._numbers(batch, self.group, at)
         if not (values == np.floor(values)).all():
             row = at + int(np.argmax(values != np.floor(values)))
-            raise InputError(f"{self.name}: column {self.group!r} must hold whole numbers, but row {row} does not")
+            raise InputError(f"{self.name}: column {self.group!r} must hold integers, but row {row} does not")
         return values.astype(np.int64)
 
     def _numbers(self, batch: Any, name: str, at: int) -> np.ndarray:
@@ -252,7 +252,7 @@ class Table:
         if not any(test(column.type) for test in tests):
             raise InputError(
                 f"{self.name}: column {name!r} holds {column.type}, not numbers{self._first_text(column, at)}: "
-                f"code it as numbers, or leave it out (--drop){self._maybe_target(name)}"
+                f"encode it as numbers, or exclude it (--drop){self._maybe_target(name)}"
             )
         values = column.to_numpy(zero_copy_only=False)
         return self._finite(np.array([np.nan if v is None else v for v in values], dtype=float)
@@ -260,9 +260,7 @@ class Table:
 
     def _maybe_target(self, name: str) -> str:
         guessed = not self._named and self.target is not None and name != self.target
-        return (
-            f"; if it is what is to be predicted, name it with --target (now it is {self.target!r})" if guessed else ""
-        )
+        return f"; if it is the target, name it with --target (now the target is {self.target!r})" if guessed else ""
 
     def _first_text(self, column: Any, at: int) -> str:
         """The first cell of a text column that is not a number: a single such cell makes the whole column text."""
@@ -280,6 +278,6 @@ class Table:
             row = at + int(np.argmin(finite))
             raise InputError(
                 f"{self.name}: column {name!r} is missing or not finite in row {row} (counted from 0); "
-                "fill it in or leave the row out"
+                "impute it or remove the row"
             )
         return values

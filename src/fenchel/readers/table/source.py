@@ -120,15 +120,20 @@ class TableSource:
                     else _native(pyarrow, self.source)
                 )
                 return
-            with tempfile.NamedTemporaryFile(prefix="fenchel-") as plain:
+            with tempfile.TemporaryDirectory(prefix="fenchel-") as folder:  # Windows opens no file a second time
+                plain = os.path.join(folder, "plain")
                 try:
-                    shutil.copyfileobj(found.stream, plain, 1 << 20)
+                    with open(plain, "xb") as file:
+                        shutil.copyfileobj(found.stream, file, 1 << 20)
                 except DAMAGED as error:
                     if getattr(error, "errno", None) is not None:
                         raise
                     raise InputError(f"{self.name}: the {found.compression} data are damaged or truncated") from error
-                plain.flush()
-                yield _native(pyarrow, plain.name)
+                native = _native(pyarrow, plain)
+                try:
+                    yield native
+                finally:
+                    native.close()
 
 
 def _native(pyarrow: ModuleType, path: str | os.PathLike[str]) -> Any:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,10 +48,10 @@ class AugmentedLagrangian(Solver):
     eta: float = 1.0
     inner: str = "each_step"
     seed: int = 0
-    at_home: ClassVar[str] = "the method needs the rows in this process: it keeps a multiplier for each"
-    cost: ClassVar[str] = "an epoch of dual steps, one pass over the data"
-    convergence: ClassVar[str] = "no rate is known with inexact inner solves"
-    needs: ClassVar[Needs] = Needs(regularizer=("quadratic_part",))
+    local_reason = "the method needs the rows in this process: it keeps a multiplier for each"
+    cost = "an epoch of dual steps, one pass over the data"
+    convergence = "no rate is known with inexact inner solves"
+    needs = Needs(regularizer=("quadratic_part",))
 
     def __post_init__(self) -> None:
         if self.mu is not None and not 0.0 < self.mu < np.inf:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,11 +49,11 @@ class BlockAscent(Solver):
     """
 
     seed: int = 0
-    cost: ClassVar[str] = "an epoch of steps on all scores of a row, one or two passes over the data"
-    convergence: ClassVar[str] = "expected gap O(1/(alpha epochs)); geometric for differentiable losses"
-    kinds: ClassVar[tuple[str, ...]] = ("vector",)
-    sparse_duals: ClassVar[bool] = True
-    needs: ClassVar[Needs] = Needs(loss=("dual_prox",), regularizer=("separable_quadratic",))
+    cost = "an epoch of steps on all scores of a row, one or two passes over the data"
+    convergence = "expected gap O(1/(alpha epochs)); geometric for differentiable losses"
+    kinds = ("vector",)
+    sparse_duals = True
+    needs = Needs(loss=("dual_prox",), regularizer=("separable_quadratic",))
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         state = BlockState(cast("VectorOracle", oracle), start, mostly_zero(oracle.problem))
@@ -111,7 +111,7 @@ class BlockState:
         return self.materialized
 
     def evaluations(self) -> Iterator[bool]:
-        """For epoch after epoch, whether it visits all rows, and P and D are evaluated after it.
+        """For each epoch, whether it visits all rows and P and D are evaluated after it.
 
         That costs about a pass, so it is due after a few passes over the active rows, at growing intervals; but also when
         the active rows have converged, or after many epochs, because only the others can make progress then.

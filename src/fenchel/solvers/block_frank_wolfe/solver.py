@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -66,12 +66,12 @@ class BlockFrankWolfe(Solver):
     cache: bool | None = None
     average: bool = False
     seed: int = 0
-    cost: ClassVar[str] = "an epoch of steps on single examples, one call of the max-oracle each, fewer with the cache"
-    convergence: ClassVar[str] = "expected gap O(1/(alpha epochs))"
-    slow: ClassVar[bool] = True
-    kinds: ClassVar[tuple[str, ...]] = ("vector", "structured")
-    waits: ClassVar[int] = 2000
-    needs: ClassVar[Needs] = Needs(regularizer=("l2",))
+    cost = "an epoch of steps on single examples, one call of the max-oracle each, fewer with the cache"
+    convergence = "expected gap O(1/(alpha epochs))"
+    slow = True
+    kinds = ("vector", "structured")
+    waits = 2000
+    needs = Needs(regularizer=("l2",))
 
     def __post_init__(self) -> None:
         if self.steps is not None and self.steps not in KINDS:

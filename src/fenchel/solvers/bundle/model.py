@@ -90,7 +90,7 @@ class Differenced:
         return conjugate_gradient(self.regularizer, v)
 
     def point(self, v: np.ndarray) -> np.ndarray:
-        """The same, moved towards the start of the regularizer where rounding has left it just outside of the domain."""
+        """The point, moved towards the starting point of the regularizer if rounding has left it just outside the domain."""
         w, start = self.primal_from_dual(v), np.asarray(self.regularizer.start(v.size), dtype=float)
         new, shift = w, SETTINGS.domain_shift_ratio
         while not np.isfinite(self.regularizer.value(new)) and shift < 1.0:
@@ -126,12 +126,7 @@ class SmoothMaster:
         if type(self.regularizer) is L2 and self.regularizer.weights is None:
             weights = quadratic(planes.gram / self.regularizer.alpha, planes.c, planes.weights, tol)
         else:
-            weights = convex(
-                lambda a: dual_objective(self.regularizer, planes, a),
-                lambda a: hessian_of(self.regularizer, -(planes.A @ a), planes.A),
-                planes.weights,
-                tol,
-            )
+            weights = minimise_dual(self.regularizer, planes, tol)
         planes.use(weights)
         v = -(planes.A @ weights)
         bound = float(planes.c @ weights) - self.regularizer.conjugate(v)
@@ -145,6 +140,16 @@ def dual_objective(regularizer: Any, planes: Planes, a: np.ndarray) -> tuple[flo
     """R*(-A a) - c'a and its gradient."""
     v = -(planes.A @ a)
     return regularizer.conjugate(v) - float(planes.c @ a), -(planes.A.T @ regularizer.primal_from_dual(v)) - planes.c
+
+
+def minimise_dual(regularizer: Any, planes: Planes, tol: float) -> np.ndarray:
+    """The weights of the planes that minimise `dual_objective` over the simplex, to a gap of tol."""
+    return convex(
+        lambda a: dual_objective(regularizer, planes, a),
+        lambda a: hessian_of(regularizer, -(planes.A @ a), planes.A),
+        planes.weights,
+        tol,
+    )
 
 
 class ProximalL1:
@@ -199,6 +204,13 @@ class Centre:
         else:
             self.mu *= SETTINGS.null_step_weight_growth
 
+    def _proximal_step(self, model: Any, planes: Planes, gap: float) -> tuple[np.ndarray, np.ndarray]:
+        """(weights of the planes, next point), `model` being R plus the proximal term."""
+        step = minimise_dual(model, planes, proximal_tolerance(gap))
+        new = model.primal_from_dual(-(planes.A @ step))
+        self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.regularizer.value(new)
+        return step, new
+
     def bound(self, planes: Planes, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """(weights scaled into the domain of R*, their lower bound): the rest goes to the plane 0, if there is one."""
         v = -(planes.A @ weights)
@@ -234,15 +246,7 @@ class ProximalMaster(Centre):
         """(next point, weights of the planes that prove the bound, lower bound)."""
         self._move_centre(planes, w, primal)
         assert self.centre is not None
-        model = ProximalConjugate(self.regularizer, self.mu, self.centre)
-        step = convex(
-            lambda a: dual_objective(model, planes, a),
-            lambda a: hessian_of(model, -(planes.A @ a), planes.A),
-            planes.weights,
-            proximal_tolerance(gap),
-        )
-        new = model.primal_from_dual(-(planes.A @ step))
-        self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.regularizer.value(new)
+        step, new = self._proximal_step(ProximalConjugate(self.regularizer, self.mu, self.centre), planes, gap)
         planes.use(step)
         return new, *self.bound(planes, step)
 
@@ -308,15 +312,7 @@ class L1Master(Centre):
         """(next point, weights of the planes that prove the bound, lower bound)."""
         self._move_centre(planes, w, primal)
         assert self.centre is not None
-        model = ProximalL1(self.alpha, self.mu, self.centre)
-        step = convex(
-            lambda a: dual_objective(model, planes, a),
-            lambda a: model.conjugate_hessian(-(planes.A @ a), planes.A),
-            planes.weights,
-            proximal_tolerance(gap),
-        )
-        new = model.primal_from_dual(-(planes.A @ step))
-        self.predicted = self.value - float(np.max(planes.A.T @ new + planes.c)) - self.regularizer.value(new)
+        step, new = self._proximal_step(ProximalL1(self.alpha, self.mu, self.centre), planes, gap)
         weights, bound = self._linear_program(planes)
         planes.use(step, also=weights)
         return new, weights, bound

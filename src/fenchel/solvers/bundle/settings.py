@@ -2,98 +2,97 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fenchel.solvers.tuning import Tuning
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Tuning):
     """Fields in the order: master problems, levels, proximal centre, regularizers known by values, quadratic programs."""
 
     # A master problem is solved to this fraction of the gap of the outer method.
-    master_gap_ratio: float = 0.02
+    master_gap_ratio = 0.02
     # With a proximal term the master problem is solved to a gap smaller by this factor, as the gain
     # that it predicts decides whether the centre moves.
-    proximal_master_gap_ratio: float = 0.1
+    proximal_master_gap_ratio = 0.1
 
     # A plane without weight is dropped after so many iterations. With L1 more planes make the linear program slow.
-    patience: int = 10
+    patience = 10
     # With level steps, whose quadratic programs cost little. Precision at k on w8a to 1e-2, alpha 1e-4: 314 iterations, 381
     # with 10.
-    level_patience: int = 30
+    level_patience = 30
     # A level step ends where the model is between these fractions of the gap above the lower bound. Of fits to the ROC area,
     # precision at k and the break-even point, lower levels take more iterations in some and higher ones in others.
-    min_level: float = 0.6
+    min_level = 0.6
     # The upper end; a level near the best value makes short steps.
-    max_level: float = 0.9
+    max_level = 0.9
     # The quadratic programs of a level step are solved to this fraction of the gap.
-    level_gap_ratio: float = 0.002
+    level_gap_ratio = 0.002
     # At most this many weights mu are tried for a level; two are usual, because the level's mu changes little.
-    max_level_trials: int = 6
+    max_level_trials = 6
     # While mu has no bracket it is multiplied or divided by this factor.
-    level_weight_growth: float = 4.0
+    level_weight_growth = 4.0
     # Below this multiple of alpha mu hardly matters, and the search ends.
-    min_level_weight_ratio: float = 1e-3
+    min_level_weight_ratio = 1e-3
 
     # The centre moves to a point that gains at least this fraction of what the model predicted (a serious step).
-    min_serious_step_gain_ratio: float = 0.1
+    min_serious_step_gain_ratio = 0.1
     # A gain of at least this fraction shows that the model is good enough for a smaller proximal weight.
-    min_good_step_gain_ratio: float = 0.5
+    min_good_step_gain_ratio = 0.5
     # After a good step the proximal weight mu is multiplied by this factor: longer steps.
-    good_step_weight_ratio: float = 0.3
-    # After a step that is no serious one mu is multiplied by this factor: shorter steps.
-    null_step_weight_growth: float = 1.15
-    # A second lower bound is computed with mu times this factor, nearly without a proximal term; the higher one counts.
-    bound_weight_ratio: float = 1e-3
+    good_step_weight_ratio = 0.3
+    # After a null step (one that is not serious) mu is multiplied by this factor: shorter steps.
+    null_step_weight_growth = 1.15
+    # A second lower bound is computed with mu times this factor, nearly without a proximal term; the higher one is used.
+    bound_weight_ratio = 1e-3
 
     # A conjugate that is finite at random points of these multiples of alpha counts as finite everywhere.
-    conjugate_probe_ratios: tuple[float, ...] = (3.0, 10.0, 100.0)
+    conjugate_probe_ratios = (3.0, 10.0, 100.0)
     # Differences of the gradient of a conjugate change v by this fraction of its largest entry.
-    hessian_difference_ratio: float = 1e-4
-    # A point just outside of the domain of R moves towards R's starting point by this fraction, times the growth below.
-    domain_shift_ratio: float = 1e-13
+    hessian_difference_ratio = 1e-4
+    # A point just outside the domain of R moves towards R's starting point by this fraction, times the growth below.
+    domain_shift_ratio = 1e-13
     # The shift is multiplied by this factor until R is finite.
-    domain_shift_growth: float = 10.0
+    domain_shift_growth = 10.0
     # A step that leaves the domain of R is multiplied by this factor until R is finite.
-    domain_backtrack_ratio: float = 0.5
+    domain_backtrack_ratio = 0.5
     # Backtracking into the domain ends when this fraction of the step is left.
-    min_domain_step_ratio: float = 1e-9
+    min_domain_step_ratio = 1e-9
     # A plane of R without weight is dropped after this many iterations.
-    max_idle_regularizer_plane_steps: int = 20
+    max_idle_regularizer_plane_steps = 20
 
     # The warm active-set method takes at most this many steps for each plane; a few are usual, because a new plane changes
     # little, and twice the number of planes are enough from a vertex.
-    active_set_steps_per_plane: int = 10
-    # A factor that has drifted is computed afresh: this many in all.
-    max_active_set_factors: int = 2
+    active_set_steps_per_plane = 10
+    # A factor that has drifted is recomputed, at most this many times in total.
+    max_active_set_factors = 2
     # The least square of a pivot of that factor, relative to the mean diagonal of the Gram matrix.
-    face_ridge_ratio: float = 1e-13
+    face_ridge_ratio = 1e-13
     # An interior-point solution drops weights up to the first of these thresholds that leaves its gap as it is.
-    sparsity_thresholds: tuple[float, ...] = (1e-4, 1e-6, 1e-8)
+    sparsity_thresholds = (1e-4, 1e-6, 1e-8)
     # The interior-point method on one simplex takes at most this many steps.
-    max_interior_point_steps: int = 60
+    max_interior_point_steps = 60
     # The interior-point method on two simplices takes at most this many steps.
-    max_two_simplex_steps: int = 80
+    max_two_simplex_steps = 80
     # Interior points end with complementarity and residual of at most this fraction of the wanted gap.
-    interior_point_gap_ratio: float = 0.1
+    interior_point_gap_ratio = 0.1
     # A step goes this fraction of the way to the boundary, so that the next point is in the interior.
-    boundary_step_ratio: float = 0.995
+    boundary_step_ratio = 0.995
     # Weights on two simplices up to this value are zero, since interior points never reach zero themselves.
-    max_zero_weight: float = 1e-12
+    max_zero_weight = 1e-12
 
     # A smooth master problem takes at most this many Newton steps.
-    max_newton_steps: int = 50
+    max_newton_steps = 50
     # The quadratic program of a Newton step is solved to this fraction of the present gap.
-    newton_gap_ratio: float = 0.1
+    newton_gap_ratio = 0.1
     # The line search of a Newton step tries at most this many lengths.
-    max_search_trials: int = 50
+    max_search_trials = 50
     # The line search multiplies the step by this factor after a failure.
-    search_backtrack_ratio: float = 0.3
+    search_backtrack_ratio = 0.3
     # A sufficient decrease is this fraction of what the first derivative promises (Armijo).
-    armijo_ratio: float = 1e-4
+    armijo_ratio = 1e-4
     # A slope up to this fraction of the objective is rounding; the step then goes towards the best vertex.
-    rounding_ratio: float = 1e-15
+    rounding_ratio = 1e-15
     # A change of the objective up to this many such fractions is rounding; the gap then decides about the step.
-    unchanged_objective_roundings: int = 4
+    unchanged_objective_roundings = 4
 
 
 SETTINGS = Settings()

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -56,13 +56,13 @@ class Bundle(Solver):
     line_search: bool = False
     patience: int | None = None
     level: bool = True
-    cost: ClassVar[str] = "one pass over the data and a small quadratic program that grows with the iterations"
-    convergence: ClassVar[str] = (
+    cost = "one pass over the data and a small quadratic program that grows with the iterations"
+    convergence = (
         "gap O(1/(alpha iterations)) for strongly convex penalties; geometric if the loss is differentiable, too"
     )
-    kinds: ClassVar[tuple[str, ...]] = (*EVERY_KIND, "own vector")
-    needs: ClassVar[Needs] = Needs(regularizer=("penalised",))
-    remote: ClassVar[tuple[str, ...]] = EVERY_KIND
+    kinds = (*EVERY_KIND, "own vector")
+    needs = Needs(regularizer=("penalised",))
+    remote = kinds
 
     def __post_init__(self) -> None:
         if self.line_search:

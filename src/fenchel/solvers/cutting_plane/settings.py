@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fenchel.solvers.tuning import Tuning
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Tuning):
     """Fields in the order in which a round meets them."""
 
     # The weights of the known labels are optimized until the gap over these labels is this fraction of the gap over all.
-    inner_gap_ratio: float = 0.1
+    inner_gap_ratio = 0.1
     # A round takes at most this many epochs of steps on the known labels.
-    max_epochs_per_round: int = 100
+    max_epochs_per_round = 100
 
 
 SETTINGS = Settings()

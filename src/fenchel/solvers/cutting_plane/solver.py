@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,13 +38,13 @@ class CuttingPlane(Solver):
     """
 
     seed: int = 0
-    at_home: ClassVar[str] = (
+    local_reason = (
         "the method needs the rows in this process; Bundle is its regularized form, and needs only sums over rows"
     )
-    cost: ClassVar[str] = "one call of the max-oracle per example, and a dual problem in the labels found so far"
-    convergence: ClassVar[str] = "gap <= eps after O(1/(alpha eps^2)) new labels per example at most"
-    kinds: ClassVar[tuple[str, ...]] = ("structured",)
-    needs: ClassVar[Needs] = Needs(regularizer=("l2",))
+    cost = "one call of the max-oracle per example, and a dual problem in the labels found so far"
+    convergence = "gap <= eps after O(1/(alpha eps^2)) new labels per example at most"
+    kinds = ("structured",)
+    needs = Needs(regularizer=("l2",))
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         state, rng = LabelState(oracle, start), np.random.default_rng(self.seed)

@@ -7,7 +7,7 @@ They visit a copy of the rows in random order, its columns by decreasing frequen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from fenchel.data.dense import Dense
 from fenchel.data.mapped import is_mapped
 from fenchel.kernels.dual_phase import REPEAT_RULE, phase
 from fenchel.mirror_maps.coordinatewise import Identity
-from fenchel.oracles.scalar import Oracle, SomeRows
+from fenchel.oracles.scalar import Oracle
+from fenchel.problems.some_rows import RowProblem, SomeRows
 from fenchel.regularizers import L2
 from fenchel.solvers.dual_ascent.active_rows import Columns, Unchanged, Workspace, columns_of, take_rows
 from fenchel.solvers.dual_ascent.settings import SETTINGS
@@ -35,7 +36,7 @@ def dual_start_pays(problem: Problem) -> bool:
 class Copied(NamedTuple):
     """The same problem, its rows in the order `number`, its columns renumbered, which L2 allows."""
 
-    sample: Any
+    sample: RowProblem
     number: np.ndarray
     columns: Columns | Unchanged
 
@@ -64,7 +65,7 @@ class DualEpochs:
     w = 0.
     """
 
-    def __init__(self, oracle: Oracle, sample: SomeRows | Problem, rng: np.random.Generator):
+    def __init__(self, oracle: Oracle, sample: RowProblem, rng: np.random.Generator):
         self.oracle, self.sample, self.inner = oracle, sample, Oracle(sample, oracle.engine)
         self.strength, norms = sample.regularizer.alpha, self.inner.norms()
         self.u = feasible(sample, np.zeros(sample.n))

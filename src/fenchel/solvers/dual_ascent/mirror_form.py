@@ -13,6 +13,7 @@ from fenchel.kernels.dual_rules import Closed, Exact, Explicit, Implicit, Majori
 from fenchel.losses import Hinge
 from fenchel.mirror_maps.coordinatewise import Identity, Soft
 from fenchel.mirror_maps.entropic import BalancedWinnow, Winnow
+from fenchel.mirror_maps.kinds import MirrorMap
 from fenchel.mirror_maps.q_norm import Power
 from fenchel.regularizers import (
     L2,
@@ -45,7 +46,7 @@ class Form(NamedTuple):
 
     change: whitening.Identity | whitening.Whitening
     strength: float
-    transfer: Any
+    transfer: Any  # a MirrorMap; which one, the step rules know
     bounds: np.ndarray
     typical: float
     steps: tuple[str, ...] = STEPS
@@ -63,7 +64,7 @@ def has_form(regularizer: Regularizer) -> bool:
 
 
 def _quadratic(
-    oracle: Oracle, change: whitening.Identity | whitening.Whitening, strength: float, transfer: Any
+    oracle: Oracle, change: whitening.Identity | whitening.Whitening, strength: float, transfer: MirrorMap
 ) -> Form:
     norms = change.norms(oracle)
     return Form(change, strength, transfer, norms, float(oracle.problem.weights @ norms))

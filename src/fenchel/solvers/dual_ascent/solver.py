@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -77,11 +77,11 @@ class DualAscent(Solver):
     rate: float | None = None
     order: str = "blocks"
     damping: float = 1.0
-    cost: ClassVar[str] = "an epoch of steps on single rows, each at the cost of its nonzeros: one pass over the data"
-    convergence: ClassVar[str] = "expected gap O(1/(alpha epochs)); geometric for differentiable losses"
-    # With a free intercept and a nonsmooth loss the gap was seen to rest for 180 iterations before it fell to 1e-8.
-    waits: ClassVar[int] = 400
-    needs: ClassVar[Needs] = Needs(regularizer=("transfer",))
+    cost = "an epoch of steps on single rows, each at the cost of its nonzeros: one pass over the data"
+    convergence = "expected gap O(1/(alpha epochs)); geometric for differentiable losses"
+    # With a free intercept and a nonsmooth loss, a gap stayed constant for 180 iterations before it decreased to 1e-8.
+    waits = 400
+    needs = Needs(regularizer=("transfer",))
 
     def __post_init__(self) -> None:
         if self.step is not None and self.step not in STEPS:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fenchel.solvers.tuning import Tuning
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Tuning):
     """One field: when the gap is evaluated."""
 
     # P and D, which cost passes, are evaluated at iteration k, and again k divided by this number of iterations later.
-    evaluation_interval_divisor: int = 10
+    evaluation_interval_divisor = 10
 
 
 SETTINGS = Settings()

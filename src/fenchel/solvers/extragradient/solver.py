@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -53,16 +53,14 @@ class Extragradient(Solver):
 
     prox: str = "euclidean"
     balance: float = 10.0
-    at_home: ClassVar[str] = (
-        "the method needs the rows in this process: it keeps a point of the label polytope for each"
-    )
-    cost: ClassVar[str] = "two passes, each with a projection or the marginals of every example"
-    convergence: ClassVar[str] = "gap of the average O(1/iterations)"
-    slow: ClassVar[bool] = True
-    kinds: ClassVar[tuple[str, ...]] = ("structured",)
-    waits: ClassVar[int] = 2000
-    segment_growth: ClassVar[float] = 2.0
-    needs: ClassVar[Needs] = Needs(regularizer=("l2",), problem=("marginals",))
+    local_reason = "the method needs the rows in this process: it keeps a point of the label polytope for each"
+    cost = "two passes, each with a projection or the marginals of every example"
+    convergence = "gap of the average O(1/iterations)"
+    slow = True
+    kinds = ("structured",)
+    waits = 2000
+    segment_growth = 2.0
+    needs = Needs(regularizer=("l2",), problem=("marginals",))
 
     def __post_init__(self) -> None:
         if self.prox not in PROXES:

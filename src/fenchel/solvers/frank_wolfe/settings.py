@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fenchel.solvers.tuning import Tuning
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Tuning):
     """Fields in the order: cutting planes, line search."""
 
     # For a loss that grows exponentially, tangents are taken within this distance of the best scores, because slopes farther
     # away grow exponentially as well.
-    max_score_distance: float = 2.0
+    max_score_distance = 2.0
     # The root of the slope along a step, which lies in [0, 1], is found to this absolute accuracy.
-    line_search_tolerance: float = 1e-15
+    line_search_tolerance = 1e-15
 
 
 SETTINGS = Settings()

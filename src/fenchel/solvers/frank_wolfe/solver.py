@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -41,7 +41,7 @@ STEPS, DIRECTIONS = ("line_search", "schedule"), ("slopes", "vertices")
 
 @dataclass(frozen=True)
 class FrankWolfe(Solver):
-    """The whole dual moves towards the slopes at w; step is "line_search" (LSFW) or "schedule" (StdFW).
+    """Steps of the whole dual point towards the slopes at w; step is "line_search" (LSFW) or "schedule" (StdFW).
 
     direction matters for `Moreau` losses of several scores only: "slopes" of the envelope, or "vertices", slopes of the
     inner loss, which is the published method and slower.
@@ -54,17 +54,19 @@ class FrankWolfe(Solver):
 
     step: str = "line_search"
     direction: str = "slopes"
-    at_home: ClassVar[str] = (
-        "the method needs the rows in this process: it keeps a dual point for each and moves all of them in every step"
+    remote = ("scalar", "set", "structured", "structured log")
+    local_reason = (
+        "with several scores per row, the method keeps the dual variables of all rows in this process where the loss is a "
+        "Moreau envelope"
     )
-    cost: ClassVar[str] = "one pass over the data"
-    convergence: ClassVar[str] = "gap O(1/(alpha iterations))"
-    slow: ClassVar[bool] = True
-    rebuilds: ClassVar[bool] = True
-    kinds: ClassVar[tuple[str, ...]] = EVERY_KIND
-    waits: ClassVar[int] = 2000
-    segment_growth: ClassVar[float] = 2.0
-    needs: ClassVar[Needs] = Needs(regularizer=("strongly_convex", "primal_from_dual"))
+    cost = "one pass over the data"
+    convergence = "gap O(1/(alpha iterations))"
+    slow = True
+    rebuilds = True
+    kinds = EVERY_KIND
+    waits = 2000
+    segment_growth = 2.0
+    needs = Needs(regularizer=("strongly_convex", "primal_from_dual"))
 
     def __post_init__(self) -> None:
         if self.step not in STEPS:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -47,11 +47,11 @@ class LBFGS(Solver):
     """
 
     memory: int = 20
-    cost: ClassVar[str] = "about one pass over the data, and O(memory d)"
-    convergence: ClassVar[str] = "geometric for strongly convex objectives"
-    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "own vector", "free vector", "set", "structured log")
-    needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("gradient",))
-    remote: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector", "structured log")
+    cost = "about one pass over the data, and O(memory d)"
+    convergence = "geometric for strongly convex objectives"
+    kinds = ("scalar", "vector", "own vector", "free vector", "set", "structured log")
+    needs = Needs(loss=("differentiable",), regularizer=("gradient",))
+    remote = kinds
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=self.memory)

@@ -17,8 +17,7 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Start
 from fenchel.solvers.dual_ascent.initial_epochs import DualEpochs, copied, dual_start_pays
 from fenchel.solvers.dual_estimates import dual_estimate
-from fenchel.solvers.newton_cg.passes import Passes, Point, any_sample, costs_of, samples
-from fenchel.solvers.newton_cg.remote_passes import RemotePasses
+from fenchel.solvers.newton_cg.passes import Passes, Point, sample_sizes, samples
 from fenchel.solvers.newton_cg.scalar_systems import Step, Systems, factor_is_inexpensive
 from fenchel.solvers.newton_cg.settings import SETTINGS
 
@@ -28,12 +27,11 @@ if TYPE_CHECKING:
 
 def newton_iterates(oracle: Oracle, start: Start) -> Iterator[Iterate]:
     """Iterates of `NewtonCG` for losses of one score."""
-    problem, systems = oracle.problem, Systems(oracle.problem)
-    fresh = start.dual_point is None and not start.coef.any() and start.intercept == 0.0 and not oracle.remote
-    if fresh and not any_sample(problem) and not factor_is_inexpensive(costs_of(problem)) and dual_start_pays(problem):
+    systems, passes = Systems(oracle.problem), Passes(oracle)
+    fresh = start.dual_point is None and not start.coef.any() and start.intercept == 0.0
+    if fresh and not sample_sizes(oracle) and begins_with_dual_epochs(oracle, passes):
         yield from copy_iterates(oracle, systems, start.tol)
         return
-    passes: Any = RemotePasses(oracle) if oracle.remote else Passes(oracle, problem)
     begin = StartingPoint(start.coef, start.intercept, np.inf)
     for begin in starting_points(oracle, systems, passes) if fresh else ():
         yield Iterate(begin.w.copy(), begin.b, None, np.nan)
@@ -41,25 +39,34 @@ def newton_iterates(oracle: Oracle, start: Start) -> Iterator[Iterate]:
     if not first.value <= begin.at_zero:  # Rows outside the sample can make its solution worse than 0.
         first = passes.evaluate(start.coef, start.intercept)
     for point, _ in descend(passes, first, systems):
-        yield Iterate(point.w.copy(), point.b, point.value, claim(oracle, point), point.u)
+        yield Iterate(point.w.copy(), point.b, point.value, claim(oracle, point), passes.slopes(point))
+
+
+def begins_with_dual_epochs(oracle: Oracle, passes: Passes) -> bool:
+    """Whether dual epochs on a copy of the rows, which must be in this process, gain more than Newton steps at first."""
+    return not oracle.remote and not factor_is_inexpensive(passes.costs) and dual_start_pays(oracle.problem)
 
 
 def copy_iterates(oracle: Oracle, systems: Systems, tol: float) -> Iterator[Iterate]:
     """Iterates on a copy of the rows, after dual epochs on it, which may reach the tolerance alone."""
     rng, problem = np.random.default_rng(0), oracle.problem
     copy = copied(oracle, rng)
-    epochs, passes = DualEpochs(oracle, copy.sample, rng), Passes(oracle, copy.sample)
+    epochs = DualEpochs(oracle, copy.sample, rng)
+    inner, passes = epochs.inner, Passes(epochs.inner)
     for good in epochs.evaluations(tol):
         w, b = copy.columns.original(epochs.v), epochs.centre
         primal = passes.evaluate(epochs.v.copy(), b).value if good else None
         dual = epochs.dual() if good else np.nan
+        oracle.count_sample(inner, problem.n)
         yield Iterate(w, b, primal, dual, copy.rows_back(epochs.u) if good else None)
     first = passes.evaluate(epochs.v, epochs.centre)
     if not first.value <= oracle.losses_at(problem.offset, 0.0)[0]:
         first = passes.evaluate(np.zeros(problem.d), 0.0)
     for point, _ in descend(passes, first, systems):
+        oracle.count_sample(inner, problem.n)
+        u = copy.rows_back(passes.slopes(point))  # type: ignore[arg-type]
         point = point._replace(w=copy.columns.original(point.w), g=copy.columns.original(point.g))
-        yield Iterate(point.w, point.b, point.value, claim(oracle, point), copy.rows_back(point.u))
+        yield Iterate(point.w, point.b, point.value, claim(oracle, point), u)
 
 
 def claim(oracle: Oracle, point: Point) -> float:
@@ -79,22 +86,27 @@ def starting_points(oracle: Oracle, systems: Systems, all_rows: Any) -> Iterator
     """Improving starting points, from growing samples of the rows; `all_rows` are the passes over all of them."""
     w, b, at_zero = np.zeros(oracle.problem.d), 0.0, None
     for sample in samples(oracle):
-        passes = Passes(oracle, sample)
+        passes = Passes(sample)
         here = passes.evaluate(w, b)
         at_zero = here.value if at_zero is None else at_zero
         for point, decrement in descend(passes, here, systems):
             w, b = point.w, point.b
+            oracle.count_sample(sample, sample.problem.n)
             yield StartingPoint(w, b, at_zero)
-            all_curved = bool(point.h.all())
-            ratio = SETTINGS.sample_decrement_ratio if all_curved else SETTINGS.flat_sample_decrement_ratio
-            if decrement <= ratio * w.size / sample.n * abs(point.value):
+            ratio = SETTINGS.sample_decrement_ratio
+            if not passes.all_curved(point):
+                ratio = SETTINGS.flat_sample_decrement_ratio
+            if decrement <= ratio * w.size / sample.problem.n * abs(point.value):
                 break
         systems.hand_on(passes, point, all_rows.costs)
+        oracle.count_sample(sample, sample.problem.n)
 
 
 def descend(passes: Any, point: Point, systems: Systems) -> Iterator[tuple[Point, float]]:
     """Points of Newton's method, each with the squared decrement of the step that led to it."""
-    decrement, secant_steps = np.inf, SETTINGS.max_secant_steps if np.isfinite(passes.problem.smoothness) else 0
+    smoothness = systems.problem.smoothness
+    bounded = smoothness is not None and np.isfinite(smoothness)
+    decrement, secant_steps = np.inf, SETTINGS.max_secant_steps if bounded else 0
     systems.begin()
     while True:
         yield point, decrement

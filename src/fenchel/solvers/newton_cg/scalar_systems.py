@@ -7,21 +7,18 @@ since then have cost about as much as a new factor would, one is made, and it so
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fenchel.kernels.gram import symmetric
 from fenchel.regularizers import L2
+from fenchel.solvers.linear_systems import Apply, factors
 from fenchel.solvers.newton_cg.passes import Costs, Passes, Point
 from fenchel.solvers.newton_cg.settings import SETTINGS
 from fenchel.solvers.newton_line_search.settings import SETTINGS as LINE_SEARCH
 
 if TYPE_CHECKING:
     from fenchel.problems.vector import VectorProblem
-
-Apply = Callable[[np.ndarray], np.ndarray]
 
 
 class Step(NamedTuple):
@@ -48,9 +45,8 @@ class Hessian(NamedTuple):
 
 def hessian_at(passes: Passes, point: Point) -> Hessian:
     """The Hessian at a point."""
-    total = passes.curvature_of(point) if passes.problem.fit_intercept else 0.0
-    mean = point.curvature_sum / total if total > 0.0 else np.zeros(point.w.size)
-    return Hessian(passes, point, mean, total, passes.costs)
+    mean = point.curvature_sum / point.total if point.total > 0.0 else np.zeros(point.w.size)
+    return Hessian(passes, point, mean, point.total, passes.costs)
 
 
 class Systems:
@@ -80,7 +76,7 @@ class Systems:
         if H.total > 0.0:
             db = -point.slopes / H.total - float(H.mean @ dw)
         else:  # No row has curvature: move the intercept far enough for the line search to find some.
-            db = -math.copysign(1.0 + passes.farthest(point), point.slopes) if point.slopes else 0.0
+            db = -math.copysign(1.0 + passes.magnitude(point), point.slopes) if point.slopes else 0.0
         decrement = -(float(point.gradient @ dw) + point.slopes * db)
         return Step(dw, db, decrement) if 0.0 < decrement < math.inf else None
 
@@ -139,7 +135,7 @@ class Systems:
         saved = SETTINGS.products_saved_by_factor * costs.product
         if costs.factor <= saved:
             self.factor = None
-        elif passes.costs.factor <= saved and not point.h.all():
+        elif passes.costs.factor <= saved and not passes.all_curved(point):
             self.renew(hessian_at(passes, point))
 
     def renew(self, H: Hessian) -> bool:
@@ -166,8 +162,6 @@ def aim(gap: float, value: float) -> float:
 
 def cholesky(H: Hessian) -> Apply | None:
     """v -> H^-1 v, or None if the factorization fails."""
-    from scipy.linalg.lapack import dpotrf, dpotrs
-
     d, regularizer = H.mean.size, H.passes.problem.regularizer
     matrix = H.passes.gram(H.point)
     if H.total > 0.0:
@@ -178,12 +172,5 @@ def cholesky(H: Hessian) -> Apply | None:
         matrix += regularizer.hessian(d)
     if not np.isfinite(matrix).all():
         return None
-    symmetric(matrix)  # The factor overwrites the upper triangle; the lower one is kept for another ridge.
     diagonal = np.diag(matrix).copy()
-    for ridge in LINE_SEARCH.relative_ridges:
-        matrix.flat[:: d + 1] = diagonal * (1.0 + ridge)
-        root, wrong = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)  # In LAPACK's order this is the upper triangle.
-        if wrong == 0:
-            return lambda v: dpotrs(root, v, lower=1)[0]
-        symmetric(matrix.T)
-    return None
+    return next(factors(matrix, (diagonal * (1.0 + ridge) for ridge in LINE_SEARCH.relative_ridges)), None)

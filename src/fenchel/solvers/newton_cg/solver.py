@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -30,13 +30,15 @@ from fenchel.result import Iterate
 from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.block_ascent.solver import BlockState
 from fenchel.solvers.dual_estimates import dual_estimate
+from fenchel.solvers.linear_systems import conjugate_gradients
 from fenchel.solvers.newton_cg.measure_passes import measure_iterates
 from fenchel.solvers.newton_cg.scalar import newton_iterates
 from fenchel.solvers.newton_cg.settings import SETTINGS
-from fenchel.solvers.newton_cg.vector_system import System, conjugate_gradients, curvature, kronecker
+from fenchel.solvers.newton_cg.vector_system import System, curvature, kronecker
 from fenchel.solvers.subsampling.samples import strided
 
 if TYPE_CHECKING:
+    from fenchel.oracles.measure import SetOracle
     from fenchel.oracles.scalar import Oracle
     from fenchel.oracles.vector import VectorOracle
     from fenchel.problems.vector import VectorProblem
@@ -65,18 +67,21 @@ class NewtonCG(Solver):
     'CERTIFIED'
     """
 
-    cost: ClassVar[str] = "passes over the data for products with the Hessian, as many as conjugate gradients take"
-    convergence: ClassVar[str] = "superlinear near the optimum"
-    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector", "set")
-    halves: ClassVar[int] = 40
-    needs: ClassVar[Needs] = Needs(loss=("curvature",), regularizer=("quadratic",))
-    remote: ClassVar[tuple[str, ...]] = ("scalar",)
+    cost = "passes over the data for products with the Hessian, as many as conjugate gradients take"
+    convergence = "superlinear near the optimum"
+    kinds = ("scalar", "vector", "free vector", "set")
+    halves = 40
+    needs = Needs(loss=("curvature",), regularizer=("quadratic",))
+    remote = ("scalar", "set")
+    local_reason = (
+        "with several scores per row, the method keeps the scores and dual variables of all rows in this process"
+    )
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         if oracle.problem.family == "scalar":
             yield from newton_iterates(oracle, start)
         elif oracle.problem.is_measure:
-            yield from measure_iterates(oracle, start)
+            yield from measure_iterates(cast("SetOracle", oracle), start)
         else:
             yield from self.vector_iterates(cast("VectorOracle", oracle), start)
 
@@ -160,7 +165,14 @@ class Systems:
         if self.oracle.problem.free and gamma > 0.0:  # Without any curvature, intercepts move by about a margin.
             damping = float(np.abs(self.oracle.matrix(gradient)[-1]).max())
         system = System(self.oracle, *curvature(self.oracle.problem, U, gamma), damping)
-        v, steps = conjugate_gradients(system, self.precondition(system), -gradient, eta, SETTINGS.max_cg_steps)
+        goal = eta * float(np.linalg.norm(gradient))
+        v, steps = conjugate_gradients(
+            system,
+            self.precondition(system),
+            -gradient,
+            lambda r: float(np.linalg.norm(r)) <= goal,
+            SETTINGS.max_cg_steps,
+        )
         self.spent += steps * system.work
         return v, -float(gradient @ v)
 

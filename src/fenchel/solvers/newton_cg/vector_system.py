@@ -7,7 +7,6 @@ rows have Jacobians of the same shape. It is inverted through the eigenvectors o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +19,7 @@ from fenchel.kernels.vector_curvature import apply_curvature, curvature_product,
 from fenchel.kernels.vector_passes import vector_combine, vector_scores
 from fenchel.multiclass import CostHinge, MaxHinge, MoreauVector, MultivariateSquared, Softmax
 from fenchel.oracles.vector import CHUNK, dense_scores
+from fenchel.solvers.linear_systems import Apply
 from fenchel.solvers.newton_cg.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -166,9 +166,6 @@ def relative_eigenvectors(G: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.
     return values, root @ V
 
 
-Apply = Callable[[np.ndarray], np.ndarray]
-
-
 def kronecker(system: System) -> Apply:
     """v -> (R'' + G (x) C)^-1 v."""
     problem = system.problem
@@ -190,23 +187,3 @@ def kronecker(system: System) -> Apply:
         return (V @ ((V.T @ (R @ Q)) / divisor) @ Q.T).ravel()
 
     return apply
-
-
-def conjugate_gradients(H: Apply, M: Apply, b: np.ndarray, eta: float, max_steps: int) -> tuple[np.ndarray, int]:
-    """(x, steps taken) with |H x - b| <= eta |b|, or the best after `max_steps`."""
-    x, r = np.zeros(b.size), b.copy()
-    z = M(r)
-    direction, rz = z.copy(), float(r @ z)  # The copy is needed because M may return r itself.
-    goal, steps = eta * float(np.linalg.norm(b)), 0
-    while steps < max_steps and rz > 0.0 and float(np.linalg.norm(r)) > goal:
-        steps += 1
-        product = H(direction)
-        curved = float(direction @ product)
-        if not curved > 0.0:
-            break
-        x += (rz / curved) * direction
-        r -= (rz / curved) * product
-        z = M(r)
-        new = float(r @ z)
-        direction, rz = z + (new / rz) * direction, new
-    return x, steps

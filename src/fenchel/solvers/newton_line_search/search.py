@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from fenchel.solvers.linear_systems import factors
 from fenchel.solvers.newton_line_search.settings import SETTINGS
 from fenchel.solvers.semismooth_newton.smoothed_rows import smoothed_line
 
 
-def newton_step(hessian: Callable[[], np.ndarray], gradient: np.ndarray) -> np.ndarray | None:
-    """-H^-1 gradient by Cholesky, with a ridge where rounding left H indefinite; None if it overflows."""
-    from scipy.linalg.lapack import dpotrf, dpotrs
-
-    for ridge in SETTINGS.relative_ridges:
-        H = hessian()
-        diagonal = H.flat[:: gradient.size + 1]
-        H.flat[:: gradient.size + 1] = (1.0 + ridge) * diagonal
-        factor, failed = dpotrf(H.T, lower=1, clean=0, overwrite_a=1)
-        if not failed:
-            step, failed = dpotrs(factor, -gradient, lower=1)
-            if not failed and np.isfinite(step).all():
-                return step
+def newton_step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
+    """-H^-1 gradient by Cholesky, with a ridge where rounding left H indefinite; None if it overflows. H is overwritten."""
+    diagonal = np.diag(H).copy()
+    for solve in factors(H, ((1.0 + ridge) * diagonal for ridge in SETTINGS.relative_ridges)):
+        step = solve(-gradient)
+        if np.isfinite(step).all():
+            return step
     step = -gradient / np.maximum(diagonal, 1e-300)
     return step if np.isfinite(step).all() else None
 
@@ -57,6 +51,9 @@ class Line:
     def search(self) -> float:
         """A step t at which the derivative of phi is small, by safeguarded Newton steps."""
         low, high, t, margin = 0.0, np.inf, 1.0, SETTINGS.min_bracket_fraction
+        # The change of the scores along a tiny step is mostly rounding, which a longer step would multiply.
+        tiny = np.abs(self.dz).max() <= SETTINGS.tiny_relative_change * np.abs(self.z).max()
+        longest = SETTINGS.max_tiny_step if tiny else np.inf
         for _ in range(SETTINGS.max_trials):
             value, slope, curvature = self.at(t)
             if self.acceptable(value, slope, SETTINGS.max_slope_ratio):
@@ -67,7 +64,11 @@ class Line:
                 high = t
             t = t - slope / curvature if curvature > 0.0 else np.nan
             if np.isinf(high):
-                t = _extrapolate(t, low)
+                if low >= longest:
+                    return low
+                t = min(_extrapolate(t, low), longest)
+            elif high - low <= SETTINGS.min_relative_bracket * high or high <= SETTINGS.min_step:
+                return low
             elif not low + margin * (high - low) <= t <= high - margin * (high - low):
                 t = 0.5 * (low + high) if low > 0.0 else SETTINGS.first_cut * high
         return low

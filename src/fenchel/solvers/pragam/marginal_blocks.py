@@ -27,6 +27,10 @@ class Cliques:
         self.parts = parts_of(oracle.problem.model)
         self.start, self.workspace_size = part_starts(self.parts), self.parts.workspace_size
 
+    def run(self, kernel: Any, *arguments: Any) -> Any:
+        """Call a kernel whose first argument is the parts, as plain Python if those of a custom model are."""
+        return (kernel if getattr(self.parts, "compiled", True) else kernel.py_func)(self.parts, *arguments)
+
     def _sum(self, directions: int, work: Callable[..., Any], *shapes: int) -> tuple[Any, ...]:
         """Sums over blocks, in block order, of what work(block, *zeros) returns and adds to arrays of these shapes."""
 
@@ -48,7 +52,7 @@ class Cliques:
         """(sum p <c, mu>, sum p (F mu - phi(gold)))."""
 
         def work(block: Block, out: np.ndarray) -> float:
-            return passes.marginal_pass(self.parts, block.p, block.start, self.workspace_size, self.start, values, out)
+            return self.run(passes.marginal_pass, block.p, block.start, self.workspace_size, self.start, values, out)
 
         return self._sum(1, work, self.problem.d)
 
@@ -57,9 +61,7 @@ class Cliques:
         values = np.empty(int(self.start[-1]))
 
         def work(block: Block) -> int:
-            passes.proximal_pass(
-                self.parts, block.p, block.start, self.workspace_size, w, q, self.start, centre, values
-            )
+            self.run(passes.proximal_pass, block.p, block.start, self.workspace_size, w, q, self.start, centre, values)
             return 0
 
         self._sum(1, work)
@@ -70,7 +72,7 @@ class Cliques:
         values = np.empty(int(self.start[-1]))
 
         def work(block: Block) -> int:
-            passes.uniform_pass(self.parts, block.p, block.start, self.start, values)
+            self.run(passes.uniform_pass, block.p, block.start, self.start, values)
             return 0
 
         self._sum(0, work)
@@ -80,7 +82,7 @@ class Cliques:
         """The square root of the largest eigenvalue of sum p F F', by power iteration, with a safety factor."""
 
         def work(block: Block, out: np.ndarray) -> int:
-            passes.square_pass(self.parts, block.p, block.start, self.workspace_size, w, out)
+            self.run(passes.square_pass, block.p, block.start, self.workspace_size, w, out)
             return 0
 
         w, last = np.random.default_rng(0).normal(size=self.problem.d), 0.0
@@ -95,7 +97,7 @@ class Cliques:
 
     def reach(self) -> float:
         """The square root of sum p (a bound on |phi(y) - phi(gold)|)^2."""
-        return float(np.sqrt(self._sum(0, lambda block: passes.reach_pass(self.parts, block.p, block.start))[0]))
+        return float(np.sqrt(self._sum(0, lambda block: self.run(passes.reach_pass, block.p, block.start))[0]))
 
     def extragradient(
         self,
@@ -110,8 +112,8 @@ class Cliques:
         keep = np.empty(0) if kept is None else kept
 
         def work(block: Block, rough: np.ndarray, fine: np.ndarray) -> float:
-            return passes.extragradient_pass(
-                self.parts,
+            return self.run(
+                passes.extragradient_pass,
                 block.p,
                 block.start,
                 self.workspace_size,

@@ -9,6 +9,7 @@ Update       F is smoothed: F_mu(w) = max over u of sum p (u z - loss*(u)) - mu 
              onto sum p u = 0. With L given: mu = 2 L, t = 2 / (k + 3), as in the paper. Otherwise L adapts: t solves
              t^2 = (1 - t)(mu + gamma) / L (gamma: strong convexity of loss*), and L doubles until the step s of u
              has |sum p s x|^2 <= alpha L sum p s^2, which is an exact test for a quadratic R; then it shrinks by 1.1.
+             Losses of several scores: the maps are the dual prox of every row.
              Structured hinge losses, on models whose labels are made of parts (max-margin Markov networks): u are marginals of
              the parts, both maps projections onto their polytope, d(u) = 1/2 sum p |u - uniform|^2. Its largest value for
              chains is at most sum p (T - 1)(1 - 1 / m^2) / 2
@@ -24,7 +25,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,15 +35,16 @@ from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.pragam.marginals import MarginalState
 from fenchel.solvers.pragam.settings import SETTINGS
 from fenchel.solvers.pragam.state import State
+from fenchel.solvers.pragam.vectors import VectorState
 
 if TYPE_CHECKING:
     from fenchel.oracles.scalar import Oracle
-    from fenchel.oracles.structured import StructuredOracle
 
 
 @dataclass(frozen=True)
 class Pragam(Solver):
-    """Gap minimisation in O(sqrt(1 / (alpha gap))) iterations for every loss with bounded slopes, structured ones among them.
+    """Gap minimisation in O(sqrt(1 / (alpha gap))) iterations for losses with bounded slopes: of one or several scores, or
+    structured.
 
     Parameters
     ----------
@@ -57,29 +59,33 @@ class Pragam(Solver):
     """
 
     L: float | None = None
-    at_home: ClassVar[str] = (
-        "the method needs the rows in this process: it keeps a dual variable for each and changes all of them in every step"
+    local_reason = (
+        "the method needs the rows in this process: "
+        "it keeps a dual variable for each and changes all of them in every step"
     )
-    cost: ClassVar[str] = "two passes over the data"
-    convergence: ClassVar[str] = "gap O(1/(alpha iterations^2)); geometric for differentiable losses"
-    waits: ClassVar[int] = 2000
-    segment_growth: ClassVar[float] = 2.0
-    kinds: ClassVar[tuple[str, ...]] = ("scalar", "structured")
-    needs: ClassVar[Needs] = Needs(loss=("bounded_slopes",), regularizer=("quadratic_part",), problem=("marginals",))
+    cost = "two passes over the data"
+    convergence = "gap O(1/(alpha iterations^2)); geometric for differentiable losses"
+    waits = 2000
+    segment_growth = 2.0
+    kinds = ("scalar", "vector", "structured")
+    needs = Needs(loss=("bounded_slopes", "prox"), regularizer=("quadratic_part",), problem=("marginals",))
 
     def __post_init__(self) -> None:
         if self.L is not None and not 0.0 < self.L < np.inf:
             raise InputError(f"L must be None or a finite number greater than 0, got {self.L!r}")
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
-        state = (
-            MarginalState(cast("StructuredOracle", oracle), start)
-            if oracle.problem.kind == "structured"
-            else State(oracle, start)
-        )
+        state = state_of(oracle, start)
         if start.dual_point is not None or start.coef.any():  # Otherwise the trace begins with the method's own k = 0.
             yield state.check()
         yield from adaptive(state) if self.L is None else fixed(state, self.L / oracle.problem.n)
+
+
+def state_of(oracle: Any, start: Start) -> State:
+    """The state for the family of the problem."""
+    if oracle.problem.is_structured:
+        return MarginalState(oracle, start)
+    return State(oracle, start) if oracle.problem.is_scalar else VectorState(oracle, start)
 
 
 def fixed(state: State, L: float) -> Iterator[Iterate]:

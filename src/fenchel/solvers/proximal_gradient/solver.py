@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,12 +40,12 @@ class ProximalGradient(Solver):
     'CERTIFIED'
     """
 
-    cost: ClassVar[str] = "about one pass over the data"
-    convergence: ClassVar[str] = "suboptimality O(1/iterations^2); geometric for strongly convex objectives"
-    kinds: ClassVar[tuple[str, ...]] = ("scalar", "vector", "own vector", "free vector")
-    needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("prox",))
-    waits: ClassVar[int] = 500  # with momentum, the gap rests for hundreds of iterations before it falls again
-    remote: ClassVar[tuple[str, ...]] = ("scalar", "vector", "free vector")
+    cost = "about one pass over the data"
+    convergence = "suboptimality O(1/iterations^2); geometric for strongly convex objectives"
+    kinds = ("scalar", "vector", "own vector", "free vector")
+    needs = Needs(loss=("differentiable",), regularizer=("prox",))
+    waits = 500  # with momentum, the gap can stay constant for hundreds of iterations before it decreases again
+    remote = kinds
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         regularizer, d, metric = oracle.problem.regularizer, oracle.problem.d, scales(oracle)

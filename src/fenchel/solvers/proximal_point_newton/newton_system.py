@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from fenchel.data.dense import Dense
 from fenchel.regularizers.jacobian import ProxJacobian
+from fenchel.solvers.linear_systems import conjugate_gradients
 from fenchel.solvers.newton_line_search.search import newton_step
 from fenchel.solvers.proximal_point_newton.settings import SETTINGS
 from fenchel.solvers.working_set.column_set import ColumnSet
@@ -113,7 +114,7 @@ class NewtonSystem:
             A = A - self.mean[active]
         H = A @ moved(metric, M, active, A.T) + metric.step_b
         H.flat[:: H.shape[0] + 1] += 1.0 / (p * moving)[counts]
-        found = newton_step(H.copy, -r[counts])
+        found = newton_step(H, -r[counts])
         if found is None:
             return None
         out = np.zeros(r.size)
@@ -133,42 +134,41 @@ class NewtonSystem:
             g = g - s * mean if free else g
             x[place] = moved(metric, M, active, g)
             shift = metric.step_b * s - float(mean @ x[place]) if free else 0.0
-            return columns.scores(x) + shift + np.where(counts, du / moving, 0.0)
+            return np.where(counts, columns.scores(x) + shift + du / moving, 0.0)
 
         squared = np.zeros(columns.size)
         squared[place] = np.broadcast_to(metric.step_w, M.diagonal.shape)[active] * M.diagonal[active]
-        du, residual = np.zeros(r.size), np.where(counts, r, 0.0)
         diagonal = p * (row_squares(columns, squared) + metric.step_b) + 1.0 / moving
-        enough = SETTINGS.cg_tolerance * float(np.sqrt(p @ (residual * residual)))
-        y = residual / diagonal
-        direction, rho = y.copy(), float(p @ (residual * y))
-        for _ in range(SETTINGS.max_cg_products):
-            q = product(direction)
-            curvature = float(p @ (direction * q))
-            if not curvature > 0.0:
-                break
-            du += (rho / curvature) * direction
-            residual = np.where(counts, residual - (rho / curvature) * q, 0.0)
-            if float(np.sqrt(p @ (residual * residual))) <= enough:
-                break
-            y = residual / diagonal
-            rho, before = float(p @ (residual * y)), rho
-            direction = y + (rho / before) * direction
-        return du
+        inner = lambda a, b: float(p @ (a * b))  # noqa: E731
+        right = np.where(counts, r, 0.0)
+        goal = SETTINGS.cg_tolerance * float(np.sqrt(inner(right, right)))
+        enough = lambda residual: float(np.sqrt(inner(residual, residual))) <= goal  # noqa: E731
+        return conjugate_gradients(
+            product, lambda residual: residual / diagonal, right, enough, SETTINGS.max_cg_products, inner
+        )[0]
 
 
-def woodbury(G: np.ndarray, side: np.ndarray, metric: Metric, M: ProxJacobian, active: np.ndarray) -> np.ndarray | None:
-    """-J (I + G J)^-1 side, with J = blockdiag(step_w M, step_b) on the active columns."""
+def woodbury(
+    G: np.ndarray,
+    side: np.ndarray,
+    metric: Metric,
+    M: ProxJacobian,
+    active: np.ndarray,
+    order: np.ndarray | None = None,
+) -> np.ndarray | None:
+    """-J (I + G J)^-1 side, with J = blockdiag(step_w M, step_b) on the active columns, in this order."""
     steps = np.broadcast_to(metric.step_w, M.diagonal.shape)[active]
     border = np.full(side.size - active.size, metric.step_b)
     if M.is_diagonal:
         root = np.sqrt(np.concatenate([steps * M.diagonal[active], border]))
+        root = root if order is None else root[order]
         C = root[:, None] * G * root
         C.flat[:: C.shape[0] + 1] += 1.0
-        c = newton_step(C.copy, root * side)
+        c = newton_step(C, root * side)
         return None if c is None else root * c
     J = np.diag(np.concatenate([np.zeros(active.size), border]))
     J[: active.size, : active.size] = M.restricted(active) * steps
+    J = J if order is None else J[order][:, order]
     C = G @ J
     C.flat[:: C.shape[0] + 1] += 1.0
     c = -J @ np.linalg.solve(C, side)

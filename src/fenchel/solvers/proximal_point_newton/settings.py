@@ -2,71 +2,86 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fenchel.solvers.tuning import Tuning
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Tuning):
     """The proximal steps, the Newton steps that solve each of them, and their linear systems."""
 
     # Proximal steps
     # --------------
     # The first step size is found with so many rows, because it only has to be right within a factor.
-    first_step_rows: int = 2000
+    first_step_rows = 2000
+    # With several scores fewer, because their Jacobians are measured score by score.
+    first_step_score_rows = 200
     # The first step size is searched between the mean of |scores| divided and multiplied by this.
-    first_step_range: float = 1e8
+    first_step_range = 1e8
     # With dual variables from a warm start, the first step is so many times larger.
-    warm_start_growth: float = 10.0
+    warm_start_growth = 10.0
     # A start with dual variables whose relative gap is above this is worse than none, and is not used.
-    max_warm_start_gap: float = 0.1
+    max_warm_start_gap = 0.1
     # The step size grows by this factor after an inner solve of at most `max_quick_systems` Newton systems.
-    quick_growth: float = 3.0
-    max_quick_systems: int = 6
+    quick_growth = 3.0
+    max_quick_systems = 6
     # The step size grows by this factor after an inner solve of at most `max_fair_systems` Newton systems.
-    fair_growth: float = 1.5
-    max_fair_systems: int = 12
+    fair_growth = 1.5
+    max_fair_systems = 24
     # An inner solve ends after so many Newton systems, and the step size is then multiplied by `slow_growth`.
-    max_systems: int = 25
-    slow_growth: float = 0.25
+    max_systems = 40
+    slow_growth = 0.25
+    # Steps in coefficients, times the variances of their columns, are larger than those in scores by the number of rows, but
+    # with several scores by at most this: larger ones cost dozens of systems in the first steps (softmax + L1 on digits).
+    score_step_ratio = 10.0
     # The step size never exceeds this multiple of the first one: rounding errors of the scores are proportional to it.
-    max_step_ratio: float = 1e8
+    max_step_ratio = 1e8
     # The weight of the squared distance to the last dual variables is this multiple of (first step size)^2 / step size: at the
     # first step a row reaches the end of its domain within about the change of its score that leads to a nonsmooth point.
-    dual_distance_ratio: float = 0.3
+    dual_distance_ratio = 0.3
     # That weight is at least this multiple of the step size, which bounds the condition number of the systems.
-    min_dual_distance_ratio: float = 1e-13
+    min_dual_distance_ratio = 1e-13
 
     # Newton steps of one proximal step
     # ---------------------------------
     # An inner solve ends when its residual is at most this fraction of the change of scores and coefficients ...
-    inner_error_ratio: float = 0.06
+    inner_error_ratio = 0.2
     # ... divided by the number of the proximal step to this power, so that the errors have a finite sum.
-    inner_error_power: float = 1.5
-    # An inner solve ends in any case at this residual, relative to the scores, where rounding dominates.
-    inner_rounding: float = 1e-14
+    inner_error_power = 1.5
+    # An inner solve ends in any case at this residual, relative to the scores and to gamma u, where rounding dominates.
+    inner_rounding = 1e-14
     # A full Newton step is accepted if the derivative at its end is at most this fraction of the one at its beginning.
-    max_full_step_slope_ratio: float = 0.3
+    max_full_step_slope_ratio = 0.3
+    # A line search ends in any case where the derivative is at most this fraction of the one at its beginning: a higher value
+    # is then rounding.
+    sure_slope_ratio = 0.01
     # The sum of u x is recomputed after so many Newton steps, because updating it accumulates rounding errors.
-    systems_per_refresh: int = 20
+    systems_per_refresh = 20
 
     # Linear systems
     # --------------
     # Unknowns up to which a system is factored; with more, conjugate gradients are used.
-    max_factored_unknowns: int = 3000
+    max_factored_unknowns = 3000
+    # With several scores, a factor is made of at most so many unknowns squared times rows ...
+    max_gram_products = 1e9
+    # ... and of a dense copy of the columns with at most so many values.
+    max_dense_values = 1 << 23
+    # Blocks of the preconditioner, one for each score, are inverted up to so many unknowns.
+    max_block_unknowns = 1000
     # Conjugate gradients end at this relative residual, or after so many products.
-    cg_tolerance: float = 1e-3
-    max_cg_products: int = 300
+    cg_tolerance = 1e-3
+    max_cg_products = 300
     # With at most so many columns the Gram matrix is that of all of them.
-    max_columns_without_selection: int = 300
+    max_columns_without_selection = 300
     # A copy of columns is kept while it has at most this multiple of the active ones.
-    max_copied_column_ratio: float = 2.0
+    max_copied_column_ratio = 2.0
 
     # Jacobians of proxes
     # -------------------
     # A Jacobian that is not diagonal is formed for at most so many features.
-    max_coupled_features: int = 1000
+    max_coupled_features = 1000
+    # Rates of the dual steps of several scores that are this close to 0 or 1 are 0 or 1: they are measured by differences.
+    jacobian_rounding = 1e-6
     # Differences of a prox are over this length, relative to the largest entry of its argument.
-    difference_length_ratio: float = 1e-6
+    difference_length_ratio = 1e-6
 
 
 SETTINGS = Settings()

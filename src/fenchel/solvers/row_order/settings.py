@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fenchel.solvers.tuning import Tuning
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Tuning):
     """How rows are shuffled in blocks."""
 
     # Consecutive rows that are shuffled together: with 16 there are 10-15 % more epochs, but each takes little more than half
     # the time.
-    rows_per_block: int = 16
+    rows_per_block = 16
     # With fewer blocks than this, rows are shuffled one by one.
-    min_blocks: int = 64
+    min_blocks = 64
 
 
 SETTINGS = Settings()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from fenchel.kernels.envelope import domain_excess
 from fenchel.solvers.dual_estimates import dual_estimate
 from fenchel.solvers.newton_line_search.search import Line, newton_step
 from fenchel.solvers.semismooth_newton.settings import SETTINGS
@@ -114,6 +115,20 @@ class SmoothedProblem:
         losses += share * self.sums.breakpoints - float(self.w @ self.g) - self.b * r
         return Claim(primal, self.dual(losses, g), residual, share)
 
+    def imbalance_cost(self, claim: Claim) -> float:
+        """How much too high the claimed dual value may be because u, balanced as `claim` assumes, leaves the domain of loss*.
+
+        What lies outside has to be balanced by other rows, each unit of it at the cost of about a score. While few rows have
+        curvature, that may be more than the gap.
+        """
+        if not self.free:
+            return 0.0
+        problem, rows = self.oracle.problem, self.rows
+        if self.sums.total_curvature <= 0.0:  # no row can make up for sum p u
+            return 0.0 if abs(self.slopes()) <= SETTINGS.max_imbalance else np.inf
+        excess = domain_excess(problem.compiled_loss, problem.y, problem.weights, rows.u, rows.t, claim.share)
+        return excess * (abs(self.b) + float(np.abs(rows.z).mean())) if excess > 0.0 else 0.0
+
     def dual(self, losses: float, g: np.ndarray) -> float:
         """D, where sum p u x is g: scaled into the domain of R*, which costs at most that share of the losses."""
         scale = self.regularizer.dual_scale(-g)
@@ -124,7 +139,7 @@ class SmoothedProblem:
         gradient = self.g + self.regular()[1]
         if self.free:
             gradient = np.append(gradient, self.slopes())
-        step = newton_step(self.hessian, gradient)
+        step = newton_step(self.hessian(), gradient)
         if step is None:
             return None
         return step[: self.d], float(step[self.d]) if self.free else 0.0, float(-(gradient @ step))
@@ -173,7 +188,7 @@ class SmoothedProblem:
     def go(self, line: Line, t: float) -> None:
         """Move to a point of the line."""
         self.w, self.b, self.rows.z = line.w + t * line.dw, line.b + t * line.db, line.z + t * line.dz
-        self.evaluate(fresh=False)
+        self.evaluate(fresh=t > SETTINGS.max_stored_step)  # a long step multiplies the rounding errors of dz
 
     def line_search_from(self, w: np.ndarray, b: float, z: np.ndarray) -> None:
         """Move to the best point between (w, b), whose scores are z, and the current one."""

@@ -45,7 +45,7 @@ class QuadraticPart:
         """Begin the next proximal step: nothing depends on it."""
 
     def point(self, w: np.ndarray) -> np.ndarray:
-        """The point to claim."""
+        """The coefficients to report."""
         return w
 
     def along(self, w: np.ndarray, dw: np.ndarray) -> Any:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,12 +47,13 @@ class SemismoothNewton(Solver):
     'CERTIFIED'
     """
 
-    at_home: ClassVar[str] = (
-        "the method needs the rows in this process: it picks those near a nonsmooth point and factors them"
+    local_reason = (
+        "the method needs the rows in this process: "
+        "it keeps a dual variable for each and copies those near a nonsmooth point"
     )
-    cost: ClassVar[str] = "a pass over the data, and a Cholesky factor of a d x d matrix"
-    convergence: ClassVar[str] = "superlinear near the optimum"
-    needs: ClassVar[Needs] = Needs(regularizer=("penalised", "few_features"), problem=("smoothed_by_parts",))
+    cost = "a pass over the data, and a Cholesky factor of a d x d matrix"
+    convergence = "superlinear near the optimum"
+    needs = Needs(regularizer=("penalised", "few_features"), problem=("smoothed_by_parts",))
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
@@ -148,13 +149,18 @@ def proximal_points(work: SmoothedProblem) -> Iterator[Iterate]:
 
 
 def iterate(work: SmoothedProblem, claim: Claim) -> Iterate:
-    """The iterate to claim when all rows were evaluated."""
+    """The iterate to report when all rows were evaluated; no lower bound where balancing u would cost more than the gap."""
     w, b, primal = work.part.point(work.w).copy(), work.b, claim.primal
+    cost = work.imbalance_cost(claim)
+    highest = max(
+        claim.gap, SETTINGS.max_imbalance * abs(claim.primal)
+    )  # rounding may leave a gap of 0, and a cost above it
+    dual = claim.dual - cost if cost <= highest else -np.inf
     if not np.array_equal(w, work.w):
         z = work.oracle.scores(w)
         b = work.oracle.best_intercept(z, b)
         primal = work.oracle.losses_at(z, b)[0] + work.regularizer.value(w)
-    return Iterate(w, b, primal, claim.dual, dual_point(work, claim))
+    return Iterate(w, b, primal, dual, dual_point(work, claim))
 
 
 def inner_problem_solved(claim: Claim) -> bool:
@@ -174,17 +180,23 @@ def dual_point(work: SmoothedProblem, claim: Claim) -> np.ndarray | Callable[[],
 
 
 def first_gamma(oracle: Oracle, w: np.ndarray, b: float) -> float:
-    """About twice the smallest gamma at which half of the rows have curvature: with none the first step would be a gradient
-    step."""
+    """About twice the smallest gamma at which half of the rows have curvature, of those that have any at a very large one: with
+    none the first step would be a gradient step. Rows with a score exactly at a nonsmooth point may have none at any gamma."""
     n = oracle.problem.n
     sample = oracle.take(strided(n, SETTINGS.first_gamma_rows)) if n > SETTINGS.first_gamma_rows else oracle
     problem = sample.problem
-    z, half = sample.scores(w) + b, 0.5 * float(problem.weights.sum())
+    z = sample.scores(w) + b
+    size = max(float(np.abs(z).mean()), float(np.abs(problem.y).mean())) or 1.0
+
+    def curved(gamma: float) -> float:
+        return curved_weight(problem.compiled_loss, problem.y, problem.weights, z, gamma)
+
+    half = 0.5 * curved(SETTINGS.large_gamma_ratio * size)
     if half == 0.0:
-        return 1.0
+        return size
 
     def is_curved(gamma: float) -> bool:
-        return curved_weight(problem.compiled_loss, problem.y, problem.weights, z, gamma) >= half
+        return curved(gamma) >= half
 
     gamma = 1.0
     while is_curved(gamma) and gamma > SETTINGS.min_first_gamma:

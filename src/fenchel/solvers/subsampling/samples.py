@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.data.mapped import is_mapped
+from fenchel.oracles.row_samples import in_order_of_length
 from fenchel.solvers.subsampling.settings import SETTINGS
 
 
@@ -29,14 +29,8 @@ def strided(n: int, m: int) -> np.ndarray:
 
 
 def drawn(rows: Any, n: int, m: int) -> np.ndarray:
-    """m row numbers as `strided` draws them; sparse rows in memory are ordered by length, so that the processor predicts where
-    each ends: mispredicted branches take a third of the time of short rows."""
-    chosen = strided(n, m)
-    if not hasattr(rows, "indptr") or is_mapped(rows):
-        return chosen
-    lengths = rows.indptr[chosen + 1] - rows.indptr[chosen]
-    key = np.minimum(lengths, SETTINGS.max_distinct_row_length).astype(np.uint16)
-    return chosen[np.argsort(key, kind="stable")]  # A stable sort of 16-bit numbers counts, in O(m).
+    """m row numbers as `strided` draws them; sparse rows in memory are ordered by length."""
+    return in_order_of_length(rows, strided(n, m))
 
 
 def smallest_gamma(d: int, m: int) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from fenchel.data.accept import size
 from fenchel.data.row_blocks import slices
 from fenchel.kernels.column_descent import column_descent, column_products, normal_product
+from fenchel.solvers.linear_systems import conjugate_gradients
 from fenchel.solvers.working_set.settings import SETTINGS
 from fenchel.solvers.working_set.sparse_quadratic import truncated, violation
 
@@ -60,7 +61,10 @@ class ColumnModel:
             normal_product(self.columns, support, v, self.ridge, self.work, out)
             return out
 
-        step = conjugate_gradients(product, self.diagonal[support], -slope, eta)
+        diagonal = self.diagonal[support]
+        step, _ = conjugate_gradients(
+            product, lambda r: r / diagonal, -slope, lambda r: np.abs(r).max() <= eta, SETTINGS.max_cg_steps
+        )
         step, complete = truncated(self.x[support], step, sign, slope, product)
         product(step)  # It also writes B step to `work`.
         self.residual += self.work
@@ -92,24 +96,3 @@ def minimise_columns(model: ColumnModel, eta: float, inexact: bool) -> np.ndarra
         if violation(model.x, model.gradient(), model.lam) <= eta * first:
             break
     return model.x
-
-
-def conjugate_gradients(product: Any, diagonal: np.ndarray, b: np.ndarray, tol: float) -> np.ndarray:
-    """x with max |product(x) - b| <= tol, approximately, by conjugate gradients preconditioned by the diagonal."""
-    x, r = np.zeros(b.size), b.copy()
-    s = r / diagonal
-    v, rs = s, float(r @ s)
-    for _ in range(SETTINGS.max_cg_steps):
-        if np.abs(r).max() <= tol:
-            break
-        Hv = product(v)
-        curve = float(v @ Hv)
-        if not curve > 0.0:
-            break
-        t = rs / curve
-        x += t * v
-        r -= t * Hv
-        s = r / diagonal
-        rs, old = float(r @ s), rs
-        v = s + (rs / old) * v
-    return x

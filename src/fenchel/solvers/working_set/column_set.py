@@ -45,18 +45,22 @@ def edges(rows: Any, n: int, chosen: int) -> list[int]:
 
 
 class ColumnSet:
-    """The columns `chosen` (increasing) of the oracle's data; None means all."""
+    """The columns `chosen` (increasing) of the oracle's data; None means all.
 
-    def __init__(self, oracle: Oracle, chosen: np.ndarray | None):
+    `d` is the number of all columns, if it is not that of the variables.
+    """
+
+    def __init__(self, oracle: Oracle, chosen: np.ndarray | None, d: int | None = None):
         self.oracle, problem = oracle, oracle.problem
+        d = problem.d if d is None else d
         self.chosen = chosen
         # The places of the columns in vectors of all columns.
         self.place: Any = slice(None) if chosen is None else chosen
-        self.size = problem.d if chosen is None else chosen.size
+        self.size = d if chosen is None else chosen.size
         parts = [Part(block(problem.rows, a, b), a, b) for a, b in pairwise(edges(problem.rows, problem.n, self.size))]
         self.dense = isinstance(problem.rows, Dense)
         if chosen is not None:
-            position = np.full(problem.d, chosen.size, dtype=np.uint32)
+            position = np.full(d, chosen.size, dtype=np.uint32)
             position[chosen] = np.arange(chosen.size, dtype=np.uint32)
             fraction = 1.0 if chosen.size else 0.0
             parts = oracle.map_blocks(lambda part: self._copied(part, position), parts, fraction, directions=1)

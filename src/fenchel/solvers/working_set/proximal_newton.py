@@ -113,7 +113,16 @@ class ProximalNewton:
         q = g + self.ridge * xb[: g.size]
         return np.append(q, float(self.problem.weights @ point.u)) if self.free else q
 
-    def model_step(self, columns, point, xb, q, lam, now, before):
+    def model_step(
+        self,
+        columns: ColumnSet,
+        point: Point,
+        xb: np.ndarray,
+        q: np.ndarray,
+        lam: np.ndarray,
+        now: float,
+        before: float,
+    ) -> np.ndarray:
         """The minimiser of the second-order model."""
         curvatures, self.model_tolerance = self.curvatures(point), 0.0
         inexact = self.unsolved < SETTINGS.max_unsolved_sets
@@ -176,7 +185,9 @@ class ProximalNewton:
             level *= np.minimum(weights / level, 1.0).sum() / rows
         return np.where(self.draws * level < weights, np.maximum(weights, level), 0.0)
 
-    def search(self, columns, point, xb, d, q, lam) -> Found | None:
+    def search(
+        self, columns: ColumnSet, point: Point, xb: np.ndarray, d: np.ndarray, q: np.ndarray, lam: np.ndarray
+    ) -> Found | None:
         """The point x + t d, t <= 1, where the derivative along d is small enough; None if the objective does not decrease."""
         s = SETTINGS
         slope = float(q @ d) + float(lam @ (np.abs(xb + d) - np.abs(xb)))

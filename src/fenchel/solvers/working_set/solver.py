@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,12 +42,12 @@ class WorkingSet(Solver):
     'CERTIFIED'
     """
 
-    at_home: ClassVar[str] = "the method needs the rows in this process: it copies the columns that it works on"
-    cost: ClassVar[str] = "a pass over all columns, then Newton steps on a few of them"
-    convergence: ClassVar[str] = "superlinear near the optimum, once the set holds the support"
-    halves: ClassVar[int] = 60
-    needs: ClassVar[Needs] = Needs(loss=("differentiable",), regularizer=("soft_threshold",))
-    waits: ClassVar[int] = 30
+    local_reason = "the method needs the rows in this process: it copies the columns that it works on"
+    cost = "a pass over all columns, then Newton steps on few of them"
+    convergence = "superlinear near the optimum, once the set holds the support"
+    halves = 60
+    needs = Needs(loss=("differentiable",), regularizer=("soft_threshold",))
+    waits = 30
 
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem

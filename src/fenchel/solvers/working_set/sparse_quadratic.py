@@ -8,10 +8,13 @@ first order in the gradient's error.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate, repeat
+from operator import mul
 
 import numpy as np
 
 from fenchel.kernels.column_descent import gram_descent, largest_violation
+from fenchel.solvers.linear_systems import factors
 from fenchel.solvers.working_set.settings import SETTINGS
 
 
@@ -91,14 +94,9 @@ def spread(values: np.ndarray, places: np.ndarray, size: int) -> np.ndarray:
 
 def solved(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     """A^-1 b, A symmetric, with as much ridge as its Cholesky factorization needs; None if there is none."""
-    from scipy.linalg.lapack import dpotrf, dpotrs
-
-    ridge = SETTINGS.factorization_ridge_ratio * float(np.diag(A).max())
-    for _ in range(SETTINGS.max_factorization_attempts):
-        ridged = A.copy()
-        ridged.flat[:: A.shape[0] + 1] += ridge
-        factor, failed = dpotrf(ridged.T, lower=1, clean=0, overwrite_a=1)  # LAPACK expects the order of the transpose.
-        if not failed:
-            return dpotrs(factor, b, lower=1)[0]
-        ridge *= SETTINGS.factorization_ridge_growth
-    return None
+    diagonal = np.diag(A)
+    first = SETTINGS.factorization_ridge_ratio * float(diagonal.max())
+    growths = repeat(SETTINGS.factorization_ridge_growth, SETTINGS.max_factorization_attempts - 1)
+    ridges = accumulate(growths, mul, initial=first)
+    solve = next(factors(A.copy(), (diagonal + ridge for ridge in ridges)), None)
+    return None if solve is None else solve(b)

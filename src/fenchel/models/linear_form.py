@@ -1,4 +1,4 @@
-"""A model as plain linear scores, for programs that know nothing else."""
+"""A model as weights and constants of linear scores, for export."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fenchel.errors import InputError
 
 
 class LinearForm(NamedTuple):
-    """scores = X weights' + always: one row of weights per score, or a single one for two labels and for regression."""
+    """scores = X weights' + constants: one row of weights per score, or a single row for two labels and for regression."""
 
     weights: np.ndarray  # (k, d)
     always: np.ndarray  # (k,)
 
 
 def linear_form(model: Any) -> LinearForm:
-    """The scores of a model's labels; two labels: the score above 0 means the second.
+    """The scores of a model's labels; with two labels, a score above 0 means the second one.
 
     >>> import fenchel
     >>> problem = fenchel.Problem([[0.0], [1.0], [2.0]], [-1, -1, 1], loss="hinge", alpha=0.1, fit_intercept=True)
@@ -32,11 +32,13 @@ def linear_form(model: Any) -> LinearForm:
     coef, always = np.atleast_2d(model.coef), np.atleast_1d(np.asarray(model.intercept, dtype=float))
     if model.constant is not None:
         coef, always = coef[:, :-1], always + model.constant * coef[:, -1]
-    if model.k > 1:  # scores of a tree's leaves are sums of its nodes'
+    if model.k > 1:  # the score of a leaf of a tree is the sum over its nodes
         coef, always = class_scores(model.loss, coef.T).T, class_scores(model.loss, always[None])[0]
     if model.thresholds is not None:
         if len(model.thresholds) > 1:
-            raise InputError("this form has no place for several thresholds between ordered labels")
+            raise InputError(
+                "this format cannot represent several thresholds between ordered labels: use --format json"
+            )
         always = always - model.thresholds[0]
     if len(model.labels or ()) == 2 and len(coef) == 2:
         coef, always = coef[1:] - coef[:1], always[1:] - always[:1]

@@ -2,19 +2,20 @@
 
     solver_type NAME / nr_class K / label ... / nr_feature D / bias B / w / one line of weights per feature
 
-Of two labels the first one is that of positive scores. Where the bias is not negative, it is one more feature, and its
-weights are the last line. Regression has no label line.
+With two labels, positive scores mean the first one. A bias that is not negative is one more feature, whose weights are in the
+last line. Regression models have no label line.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fenchel.cli.linear_form import linear_form
 from fenchel.errors import InputError
 from fenchel.losses import Logistic, Novelty, Poisson, SquaredHinge
+from fenchel.models.linear_form import linear_form
 from fenchel.multiclass import MaxHinge
 from fenchel.regularizers import L1
 
@@ -26,7 +27,7 @@ def liblinear_text(model: Model) -> str:
     """The model file."""
     if isinstance(model.loss, (Poisson, Novelty)):
         name = type(model.loss).__name__
-        raise InputError(f"liblinear has no model that predicts as {name} does; use --format json")
+        raise InputError(f"liblinear has no model that predicts as {name} does: use --format json")
     form = linear_form(model)
     lines = [f"solver_type {_solver_type(model)}", f"nr_class {max(2, len(model.labels or ()))}"]
     if model.labels is not None:
@@ -41,14 +42,16 @@ def liblinear_text(model: Model) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _labels(labels: Any) -> list[int]:
+def _labels(labels: Sequence[Any]) -> list[int]:
     if not all(isinstance(label, int) for label in labels):
-        raise InputError(f"liblinear's labels are whole numbers, those of the model are {list(labels)[:5]}: use json")
+        raise InputError(
+            f"liblinear's labels are integers, those of the model are {list(labels)[:5]}: use --format json"
+        )
     return list(labels[::-1]) if len(labels) == 2 else list(labels)
 
 
 def _solver_type(model: Model) -> str:
-    """The type of that loss; liblinear makes probabilities of scores only if it is a logistic one."""
+    """liblinear's solver type for that loss; only the logistic ones give probabilities."""
     if model.labels is None:
         return "L2R_L2LOSS_SVR"
     if isinstance(model.loss, Logistic):

@@ -1,6 +1,6 @@
-"""Models as ONNX graphs of plain operators, in double precision: X weights' + always, then the label.
+"""Models as ONNX graphs of basic operators, in double precision: X weights' + constant, then the label.
 
-LinearClassifier, the operator made for this, keeps its weights in single precision, which would change labels.
+The operator LinearClassifier is not used because it stores its weights in single precision, which would change labels.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fenchel.cli.linear_form import linear_form
 from fenchel.errors import InputError
 from fenchel.losses import Novelty
 from fenchel.losses.task import innermost, response_of
+from fenchel.models.linear_form import linear_form
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -29,7 +29,7 @@ def onnx_bytes(model: Scored) -> bytes:
     except ImportError:
         raise InputError("writing ONNX needs the package onnx: pip install 'fenchel[onnx]'") from None
     if isinstance(model.loss, Novelty):
-        raise InputError("a model of Novelty is written as json only")
+        raise InputError("a model with the loss Novelty can only be written as json")
     proto = onnx.helper.make_model(
         _graph(onnx, model), opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=8, producer_name="fenchel"
     )
@@ -80,7 +80,7 @@ def _label_constants(model: Any) -> dict[str, Any]:
 
 
 def _label(make: Any, two: bool) -> list[Any]:
-    """The place of the largest score (the first of equals), or whether the only one is above 0; then its label."""
+    """The position of the largest score (the first of ties), or whether the only score is above 0; then the label."""
     if two:
         places = [
             make.make_node("Greater", ["scores", "nothing"], ["above"]),
