@@ -28,7 +28,7 @@ for name, result in results.items():
     points = [point for point in result.trace if np.isfinite(point.gap)]
     gap = np.minimum.accumulate([p.primal for p in points]) - np.maximum.accumulate([p.dual for p in points])
     plt.semilogy([p.passes for p in points], np.maximum(gap, 1e-16), marker=".", label=name)
-plt.axhline(1e-6 * result.certificate.primal, color="grey", linestyle=":", label="asked for")
+plt.axhline(1e-6 * result.certificate.primal, color="grey", linestyle=":", label="tol")
 plt.xlabel("passes over the data")
 plt.ylabel("duality gap")
 plt.xscale("log")

@@ -17,14 +17,17 @@ LAYERS: list[tuple[str, list[str]]] = [
         "losses, regularizers, projections, data and its readers",
         [
             "data", "losses", "measures", "metrics", "mirror_maps", "multiclass", "projections", "readers", "regularizers",
-            "sequences", "structured",
+            "sequences", "structured", "tables",
         ],
     ),
     ("problems, compiled loops", ["kernels", "problems"]),
-    ("certificates; where rows live", ["certificates", "engines"]),
-    ("what solvers may ask of the data", ["oracles"]),
-    ("solvers, and which of them fits a problem", ["selection", "solvers"]),
-    ("the loop; kernel methods; the cluster", ["cluster", "instances", "kernel_methods", "solving"]),
+    ("certificates; engines, where rows are stored", ["certificates", "engines"]),
+    ("oracles: how solvers access the data", ["oracles"]),
+    ("solvers, and the selection of solvers", ["selection", "solvers"]),
+    (
+        "the loop; kernel methods; the cluster; what certificates prove",
+        ["cluster", "instances", "kernel_methods", "proofs", "solving"],
+    ),
     ("models and scikit-learn estimators", ["estimators", "models"]),
     ("command line and report", ["cli", "report"]),
 ]  # fmt: skip
@@ -34,8 +37,8 @@ WITHIN_A_LAYER = {
     ("cli", "report"), ("cluster", "solving"), ("compile", "deadline"), ("estimators", "models"),
     ("files", "errors"), ("kernel_methods", "solving"),
     ("measures", "data"), ("metrics", "data"), ("metrics", "sequences"), ("mirror_maps", "data"), ("multiclass", "data"),
-    ("multiclass", "losses"), ("readers", "data"), ("registry", "errors"), ("regularizers", "projections"),
-    ("result", "result_html"), ("selection", "solvers"),
+    ("multiclass", "losses"), ("proofs", "solving"), ("readers", "data"), ("readers", "tables"), ("registry", "errors"),
+    ("regularizers", "projections"), ("result", "extension_points"), ("result", "result_html"), ("selection", "solvers"),
     ("sequences", "data"), ("structured", "data"), ("structured", "projections"),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The directive `program-help`: what `fenchel --help` prints, from the program itself."""
+"""The directive `program-help`: what `fenchel --help-all` prints, from the program itself."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from fenchel.cli import main
 
 
 def help_text(*words: str) -> str:
-    """What `fenchel WORDS --help` prints, 100 columns wide."""
+    """What `fenchel WORDS --help-all` prints, or --help where that is all, 100 columns wide."""
     out = io.StringIO()
     with mock.patch.dict(os.environ, {"COLUMNS": "100"}), contextlib.redirect_stdout(out):
         main([*words, "--help"])
+        if "--help-all" in out.getvalue():
+            out.seek(0), out.truncate()
+            main([*words, "--help-all"])
     return out.getvalue()
 
 

@@ -19,7 +19,7 @@ KINDS = {
     "scalar": "one score",
     "vector": "several scores",
     "free vector": "several scores, free intercepts",
-    "own vector": "several scores, a loss of one's own",
+    "own vector": "several scores, a custom loss",
     "set": "measures",
     "structured": "structured hinge",
     "structured log": "structured log-loss",
@@ -114,12 +114,13 @@ def cost_rows() -> Rows:
 
 
 def solver_rows() -> Rows:
-    """Solver, kinds of problems, what it asks, the reference."""
-    rows = [["solver", "for", "asks of the loss", "asks of the regularizer", "reference"]]
+    """Solver, kinds of problems, those of them whose rows may be on a cluster, what it asks, the reference."""
+    rows = [["solver", "for", "rows on a cluster", "asks of the loss", "asks of the regularizer", "reference"]]
     for cls in solvers.SOLVERS.values():
         kinds = ", ".join(KINDS[kind] for kind in cls.kinds)
         asks = [", ".join(needs).replace("_", " ") or "nothing" for needs in (cls.needs.loss, cls.needs.regularizer)]
-        rows.append([link(cls, "fenchel.solvers"), kinds, *asks, reference(cls)])
+        away = "all of these" if cls.remote == cls.kinds else ", ".join(KINDS[kind] for kind in cls.remote) or "no"
+        rows.append([link(cls, "fenchel.solvers"), kinds, away, *asks, reference(cls)])
     return rows
 
 

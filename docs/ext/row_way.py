@@ -10,10 +10,10 @@ from layers import LAYER
 
 # The parts that a row passes, what happens there, and what leaves: (part, what, what goes on)
 STATIONS = [
-    ("readers", "a file is parsed, or an array accepted", "rows, dense or CSR"),
-    ("problems", "loss, regularizer and weights join; all is validated once", "a problem that never changes"),
-    ("engines", "rows are cut into blocks, which stay where they lie", "blocks"),
-    ("oracles", "a solver's question becomes a sum over blocks", "one pass over the data"),
+    ("readers", "a file is parsed, or an array validated", "rows, dense or CSR"),
+    ("problems", "loss, regularizer and weights are added; all is validated once", "an immutable problem"),
+    ("engines", "rows are divided into blocks, which stay where they are", "blocks"),
+    ("oracles", "an operation of a solver becomes a sum over blocks", "one pass over the data"),
     ("kernels", "the row is read once: score, loss, slope, gradient", "d + 1 numbers per block"),
     ("solvers", "the next iterate", "w, b, dual variables"),
     ("solving", "stops on gap, time, iterations", "the best iterate"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,13 @@ X = rng.standard_normal((ROWS, FEATURES))
 SIGNS = np.resize([-1.0, 1.0], ROWS)
 CLASS = np.arange(ROWS) % CLASSES
 CHAINS = [rng.standard_normal((2, FEATURES)) for _ in range(4)]
+GRAPHS = [(chain, [[0, 1]]) for chain in CHAINS]
 LEVELS = (np.arange(ROWS) % 3).astype(float)
 STRUCTURES: dict[str, Callable[[], tuple[Any, Any, dict[str, Any]]]] = {
+    "associative_graph": lambda: (GRAPHS, [[0, 1], [1, 0], [1, 1], [0, 0]], {}),
+    "candidates": lambda: (CHAINS, [0, 1, 1, 0], {}),
     "chain": lambda: (CHAINS, [[0, 1], [1, 0], [1, 1], [0, 0]], {}),
+    "graph": lambda: (GRAPHS, [[0, 1], [1, 0], [1, 1], [0, 0]], {}),
     "matching": lambda: ([rng.standard_normal((2, 2, FEATURES)) for _ in range(3)], [[0, 1], [1, 0], [0, 1]], {}),
     "multiclass": lambda: (X, CLASS, {}),
     "pairwise_labels": lambda: (X[:4], np.array([[0, 1], [1, 1], [1, 0], [0, 0]]), {}),
@@ -70,10 +75,13 @@ def whole_set(name: str, penalty: str) -> Any | None:
 
 def structure(name: str, penalty: str, loss: str = "hinge") -> Any | None:
     """Structured outputs; None if the model has no such loss, or no examples above, or coefficients would be free."""
-    if name not in STRUCTURES or (loss == "log" and name == "matching"):
+    if name not in STRUCTURES:
         return None
     examples, labels, options = STRUCTURES[name]()
-    model = structured.MODELS[name](**options, **({} if name == "matching" else {"loss": loss}))
+    has_log = "loss" in {field.name for field in fields(structured.MODELS[name])}
+    if loss == "log" and not has_log:
+        return None
+    model = structured.MODELS[name](**options, **({"loss": loss} if has_log else {}))
     d = fenchel.Problem(examples, labels, loss=model, alpha=0.1).d
     if regularizer(penalty, d).unpenalised(d) is not None:
         return None
