@@ -8,8 +8,8 @@ Errors   Hamming loss (wrong labels) and subset accuracy (whole sets right) on t
          log-loss with pairs, the most probable set and the labels with probability above 1/2 are both tried. alpha is chosen
          by each measure on a fifth of the training part, the same for all labels; relative gap 1e-3.
 Solvers  structured hinge with pair weights, alpha = 0.01 as in the paper: the relative gap after so many calls of each
-         example's max-oracle (passes) and seconds. The paper's figure shows BCFW alone. Its other method, dual extragradient,
-         needs projections on the polytope of labels, which Fenchel has for chains and classes only: see `ocr_letters`.
+         example's max-oracle (passes) and CPU seconds. The paper's figure shows BCFW alone. Methods that work on
+         distributions of label sets (extragradient, Pragam) are for up to 12 labels: scene.
 
     python -m experiments.label_sets [--small] [--data scene yeast] [--seconds 20] [--cached]
 """
@@ -23,25 +23,14 @@ import numpy as np
 
 import fenchel
 from experiments import common, structured_data
-from experiments.ocr_letters import reached
+from experiments.races import race, race_panels, race_table
 from experiments.structured_data import LabelSets
-from fenchel import solvers
 from fenchel.structured import PairwiseLabels
 
 SETS: dict[str, Callable[[], LabelSets]] = {"scene": structured_data.scene, "yeast": structured_data.yeast}
 ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 MODELS = ("independent, hinge", "independent, log", "pairs, hinge", "pairs, log", "pairs, log, label by label")
 RACE_ALPHA = 0.01
-SOLVERS: dict[str, Any] = {
-    "BCFW": solvers.BlockFrankWolfe("plain", sampling="uniform", cache=False),
-    "BCFW, averaged": solvers.BlockFrankWolfe("plain", sampling="uniform", cache=False, average=True),
-    "BCFW, pairwise": solvers.BlockFrankWolfe("pairwise", sampling="uniform", cache=False),
-    "BCFW, pairwise, gap sampling": solvers.BlockFrankWolfe("pairwise", sampling="gap", cache=False),
-    "BCFW, pairwise, gap sampling, cache": solvers.BlockFrankWolfe("pairwise", sampling="gap", cache=True),
-    "n-slack cutting planes": solvers.CuttingPlane(),
-    "1-slack cutting planes (bundle)": solvers.Bundle(level=False),
-    "Frank-Wolfe": solvers.FrankWolfe(),
-}
 
 
 def small_sets(seed: int = 0) -> LabelSets:
@@ -114,43 +103,6 @@ def examine(sets: LabelSets, model: str, seconds: float) -> dict[str, Any]:
         said = fits[alpha].predict(sets.X_test)
         found[measure] = {"value": certifier(sets.Y_test, said)[measure], "alpha": alpha, **fits[alpha].facts()}
     return found
-
-
-Curves = dict[str, list[tuple[float, float, float]]]
-
-
-def race(problem: Any, seconds: float) -> Curves:
-    """(passes, seconds, relative gap so far) of every solver."""
-    curves = {}
-    for name, solver in SOLVERS.items():
-        fenchel.solve(problem, solver=solver, max_iter=1)  # compiled
-        primal, dual, curve = np.inf, -np.inf, []
-        for point in fenchel.solve(problem, solver=solver, tol=1e-4, max_time=seconds).trace:
-            primal, dual = min(primal, point.primal), max(dual, point.dual)
-            if np.isfinite(dual):
-                curve.append((point.passes, point.seconds, (primal - dual) / primal))
-        curves[name] = curve
-    return curves
-
-
-def race_table(races: dict[str, Curves]) -> str:
-    """Passes and seconds of every solver to three gaps."""
-    rows = []
-    for name, curves in races.items():
-        for solver, curve in curves.items():
-            goals = [v for goal in (1e-1, 1e-2, 1e-3) for v in (reached(curve, goal, 0), reached(curve, goal, 1))]
-            rows.append([name, solver, *goals, curve[-1][2] if curve else None])
-    header = [f"{what} to {goal}" for goal in ("1e-1", "1e-2", "1e-3") for what in ("passes", "seconds")]
-    return common.markdown(["data", "solver", *header, "last gap"], rows)
-
-
-def race_panels(title: str, curves: Curves) -> list[common.Panel]:
-    """The gap by passes and by seconds."""
-    panels = []
-    for what, label in ((0, "passes"), (1, "seconds")):
-        lines = [common.Curve(k, [p[what] for p in c], [p[2] for p in c]) for k, c in curves.items() if c]
-        panels.append(common.Panel(title, lines, label, "relative gap", "xy"))
-    return panels
 
 
 def report(args: Any, found: dict[str, Any]) -> None:

@@ -21,22 +21,11 @@ import numpy as np
 
 import fenchel
 from experiments import common, structured_data
-from fenchel import solvers
+from experiments.races import race, race_panels, race_table
 from fenchel.structured import Chain
 
 ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 MODELS = ("letters", "hinge", "log")
-SOLVERS: dict[str, Any] = {
-    "BCFW": solvers.BlockFrankWolfe("plain", "uniform", cache=False),
-    "BCFW, averaged": solvers.BlockFrankWolfe("plain", "uniform", cache=False, average=True),
-    "BCFW, pairwise": solvers.BlockFrankWolfe("pairwise", "uniform", cache=False),
-    "BCFW, pairwise, gap sampling": solvers.BlockFrankWolfe("pairwise", "gap", cache=False),
-    "BCFW, pairwise, gap sampling, cache": solvers.BlockFrankWolfe("pairwise", "gap", cache=True),
-    "n-slack cutting planes": solvers.CuttingPlane(),
-    "1-slack cutting planes (bundle)": solvers.Bundle(level=False),
-    "Frank-Wolfe": solvers.FrankWolfe(),
-    "extragradient, entropic": solvers.Extragradient("entropic"),
-}
 
 
 def problem(words: structured_data.Words, chosen: np.ndarray, model: str, alpha: float) -> fenchel.Problem:
@@ -94,27 +83,6 @@ def errors(words: structured_data.Words, args: Any) -> dict[str, list[dict[str, 
     return found
 
 
-def race(words: structured_data.Words, alpha: float, seconds: float) -> dict[str, list[tuple[float, float, float]]]:
-    """(passes, seconds, relative gap so far) of every solver on fold 0."""
-    made = problem(words, np.flatnonzero(words.folds == 0), "hinge", alpha)
-    curves = {}
-    for name, solver in SOLVERS.items():
-        fenchel.solve(made, solver=solver, max_iter=1)  # compiled
-        found = fenchel.solve(made, solver=solver, tol=1e-4, max_time=seconds)
-        primal, dual, curve = np.inf, -np.inf, []
-        for point in found.trace:
-            primal, dual = min(primal, point.primal), max(dual, point.dual)
-            if np.isfinite(dual):
-                curve.append((point.passes, point.seconds, (primal - dual) / primal))
-        curves[name] = curve
-    return curves
-
-
-def reached(curve: list[tuple[float, float, float]], goal: float, what: int) -> float | None:
-    """Passes (0) or seconds (1) to a gap."""
-    return next((point[what] for point in curve if point[2] <= goal), None)
-
-
 def report(args: Any, found: dict[str, Any]) -> None:
     rows = []
     for key, runs in found["errors"].items():
@@ -125,22 +93,9 @@ def report(args: Any, found: dict[str, Any]) -> None:
         rows.append([protocol, model, spread, sorted({run["alpha"] for run in runs}), gap, seconds])
     text = "# Letters read wrongly, percent\n\n"
     text += common.markdown(["learned from", "model", "error %", "alphas", "largest gap", "seconds"], rows)
-    rows = []
-    for name, curve in found["race"].items():
-        goals = [value for goal in (1e-1, 1e-2, 1e-3) for value in (reached(curve, goal, 0), reached(curve, goal, 1))]
-        rows.append([name, *goals, curve[-1][2] if curve else None])
-    header = [f"{what} to {goal}" for goal in ("1e-1", "1e-2", "1e-3") for what in ("passes", "seconds")]
-    text += "\n\n# Solvers, max-margin, fold 0\n\n" + common.markdown(["solver", *header, "last gap"], rows)
+    text += "\n\n# Solvers, max-margin, fold 0\n\n" + race_table({"OCR": found["race"]})
     common.write(args.out, "ocr_letters", text)
-    panels = []
-    for what, label in ((0, "passes"), (1, "seconds")):
-        curves = [
-            common.Curve(name, [p[what] for p in curve], [p[2] for p in curve])
-            for name, curve in found["race"].items()
-            if curve
-        ]
-        panels.append(common.Panel("max-margin, fold 0", curves, label, "relative gap", "xy"))
-    common.plot(args.out, "ocr_letters", panels)
+    common.plot(args.out, "ocr_letters", race_panels("max-margin, fold 0", found["race"]))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -156,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.small:
         args.repeats, args.seconds = 1, 0.5
     for name, work in (
-        ("race", lambda: race(words, 1e-2, args.seconds)),
+        ("race", lambda: race(problem(words, np.flatnonzero(words.folds == 0), "hinge", 1e-2), args.seconds)),
         ("errors", lambda: errors(words, args)),
     ):
         if name not in found:

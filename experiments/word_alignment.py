@@ -33,7 +33,7 @@ import numpy as np
 import fenchel
 from experiments import common, structured_data
 from experiments.alignment_features import Associations, edges
-from experiments.label_sets import race, race_panels, race_table
+from experiments.races import race, race_panels, race_table
 from fenchel.metrics import alignment_error_rate
 from fenchel.structured import Matching
 

@@ -1,5 +1,6 @@
 """Dual extragradient: against CVXPY, against the method with everything kept, and its bound."""
 
+import copy
 import sys
 from itertools import islice
 from pathlib import Path
@@ -17,17 +18,21 @@ from fenchel import solvers
 from fenchel.errors import InputError
 from fenchel.oracles.structured import StructuredOracle
 from fenchel.projections import simplex
+from fenchel.solvers.extragradient.blocks import BlockState
 from fenchel.solvers.extragradient.solver import Field
-from fenchel.structured import Marginals
+from fenchel.structured import Marginals, Matching
 from marginal_problems import PROBLEMS, SOLVED, chain, optimum, planes
 
 
 @pytest.mark.parametrize("name", SOLVED)
-@pytest.mark.parametrize(("prox", "tol"), [("euclidean", 1e-5), ("entropic", 1e-4)])
-def test_agrees_with_cvxpy(name, prox, tol):
+@pytest.mark.parametrize(
+    ("prox", "blocks", "tol"),
+    [("euclidean", True, 1e-7), ("entropic", True, 1e-3), ("euclidean", False, 1e-5), ("entropic", False, 1e-4)],
+)
+def test_agrees_with_cvxpy(name, prox, blocks, tol):
     problem = PROBLEMS[name]
     best = optimum(problem)
-    result = fenchel.solve(problem, solver=solvers.Extragradient(prox), tol=tol)
+    result = fenchel.solve(problem, solver=solvers.Extragradient(prox, blocks), tol=tol)
     assert result.status.name == "CERTIFIED"
     assert isinstance(result.dual_point, Marginals)
     assert best * (1 - 1e-7) <= result.certificate.primal <= best * (1 + 1.1 * tol)
@@ -82,6 +87,68 @@ def test_the_average_keeps_the_bound(name, entropic):
         assert best - mean <= distance / (field.step * t) * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("name", ["chain", "classes", "weights"])
+@pytest.mark.parametrize("radius", [0.3, 2.0])
+def test_the_ball_form_agrees_with_cvxpy(name, radius):
+    """Form (8) of the paper: max-margin in a ball, without a penalty."""
+    made = PROBLEMS[name]
+    problem = replaced(made, fenchel.regularizers.L2Ball(radius))
+    w, terms = cp.Variable(problem.d), []
+    for i in range(problem.n):
+        costs, slopes = planes(problem, i)
+        terms.append(problem.weights[i] * cp.max(costs + slopes @ w))
+    best = float(cp.Problem(cp.Minimize(sum(terms)), [cp.norm2(w) <= radius]).solve(solver=cp.CLARABEL))
+    result = fenchel.solve(problem, solver="extragradient", tol=1e-4)
+    assert result.status.name == "CERTIFIED"
+    assert np.linalg.norm(result.coef) <= radius * (1 + 1e-12)
+    assert best * (1 - 1e-6) <= result.certificate.primal <= best * (1 + 1.1e-4)
+    assert result.certificate.dual <= best * (1 + 1e-6)
+
+
+def replaced(problem, regularizer):
+    """The same examples with another regularizer."""
+    other = copy.copy(problem)
+    object.__setattr__(other, "regularizer", regularizer)
+    other.__dict__.pop("digest", None)
+    return other
+
+
+@pytest.mark.parametrize("entropic", [False, True])
+def test_block_steps_never_decrease_the_dual(entropic):
+    problem = PROBLEMS["edges"]
+    state = BlockState(StructuredOracle(problem), None, entropic, 0)
+    values = [state.check().dual]
+    for _ in range(30):
+        state.sweep()
+        kept = state.w.copy()
+        values.append(state.check().dual)
+        np.testing.assert_allclose(kept, state.w, atol=1e-12)  # w follows the marginals
+    assert (np.diff(values) >= -1e-13).all()
+    assert values[-1] > values[0]
+
+
+def test_block_steps_solve_matchings_and_label_sets():
+    rng = np.random.default_rng(3)
+    sizes = [(2, 3), (3, 3), (1, 4), (4, 2)]
+    X = [rng.normal(size=(*size, 3)) for size in sizes]
+    Y = [np.array([c if c < size[1] else -1 for c in rng.permutation(max(size))[: size[0]]]) for size in sizes]
+    for partial in (True, False):
+        if not partial:
+            X, Y = X[:3], [np.array([1, 2]), np.array([2, 0, 1]), np.array([3])]
+        problem = fenchel.Problem(X, Y, loss=Matching(partial, 1.0, 2.0 if partial else 1.0), alpha=0.05)
+        again = fenchel.solve(problem, solver="bundle", tol=1e-7)
+        found = fenchel.solve(problem, solver="extragradient", tol=1e-6)
+        assert found.status.name == "CERTIFIED"
+        assert found.certificate.primal == pytest.approx(again.certificate.primal, rel=2e-6)
+    X, Y = rng.normal(size=(15, 3)), rng.integers(0, 2, size=(15, 4))
+    problem = fenchel.Problem(X, Y, loss=fenchel.structured.PairwiseLabels(), alpha=0.05)
+    found = fenchel.solve(problem, solver="extragradient", tol=1e-6)
+    assert found.status.name == "CERTIFIED"
+    assert found.certificate.primal == pytest.approx(
+        fenchel.solve(problem, solver="bundle", tol=1e-7).certificate.primal, rel=2e-6
+    )
+
+
 def test_starts_where_it_is_told():
     problem = PROBLEMS["chain"]
     first = fenchel.solve(problem, solver="extragradient", tol=1e-3)
@@ -92,6 +159,9 @@ def test_starts_where_it_is_told():
 def test_bad_parameters():
     with pytest.raises(InputError, match="prox must be one of"):
         solvers.Extragradient("quadratic")
+    problem = replaced(PROBLEMS["chain"], fenchel.regularizers.L2Ball(1.0))
+    with pytest.raises(fenchel.errors.FenchelError, match="blocks=True is for L2"):
+        fenchel.solve(problem, solver=solvers.Extragradient(blocks=True))
     with pytest.raises(InputError, match="balance must be"):
         solvers.Extragradient(balance=0.0)
 

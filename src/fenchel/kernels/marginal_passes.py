@@ -14,6 +14,8 @@ from fenchel.structured.parts import (
     project_cliques,
 )
 
+FAR = 100.0  # size of the largest cost of a part, relative to which probabilities are small
+
 
 @kernel
 def marginal_pass(parts, p, first, workspace_size, start, values, out):
@@ -47,6 +49,29 @@ def uniform_pass(parts, p, first, start, values):
         theta = values[start[i] : start[i + 1]]
         theta[:] = 0.0
         gibbs_cliques(parts, i, theta)
+
+
+@kernel
+def cheapest_pass(parts, p, first, workspace_size, w, start, values):
+    """values = the projection of -FAR c: a label of least cost, or a mixture of such labels."""
+    S = np.empty(workspace_size)
+    for k in range(p.size):
+        i = first + k
+        theta = values[start[i] : start[i + 1]]
+        clique_scores(parts, w, -1.0, i, S, theta)
+        top = np.max(np.abs(theta))
+        for r in range(theta.size):
+            theta[r] *= FAR / max(top, 1e-300)
+        project_cliques(parts, i, theta)
+
+
+@kernel
+def reaches_pass(parts, n):
+    """A bound on |phi(y) - phi(gold)| of every example."""
+    found = np.empty(n)
+    for i in range(n):
+        found[i] = label_reach(parts, i)
+    return found
 
 
 @kernel

@@ -11,7 +11,7 @@ from fenchel.compile.dispatch import is_ours
 from fenchel.errors import IncompatibleError, InputError
 from fenchel.losses import Hinge
 from fenchel.losses.protocol import dual_domain
-from fenchel.regularizers import L1, L2, ElasticNet, Quadratic
+from fenchel.regularizers import L1, L2, ElasticNet, L2Ball, Quadratic
 from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_ascent.mirror_form import has_form
 from fenchel.solvers.newton_cg.vector_system import has_curvature
@@ -105,6 +105,10 @@ REGULARIZER: dict[str, Requirement] = {
     "l2": Requirement(
         lambda problem: _is(problem.regularizer, L2),
         "regularizer `{name}` is not `L2` (the method's update is specific to it)",
+    ),
+    "l2_or_its_ball": Requirement(
+        lambda problem: _is(problem.regularizer, L2) or type(problem.regularizer) is L2Ball,
+        "regularizer `{name}` is neither `L2` nor `L2Ball` (the method's steps in w are specific to them)",
     ),
     "gradient": Requirement(
         lambda problem: hasattr(problem.regularizer, "gradient"),

@@ -78,6 +78,21 @@ class Cliques:
         self._sum(0, work)
         return values
 
+    def cheapest(self) -> np.ndarray:
+        """Marginals of the labels of least cost: those of the gold labels, unless others cost nothing, too."""
+        values, w = np.zeros(int(self.start[-1])), np.zeros(self.problem.d)
+
+        def work(block: Block) -> int:
+            self.run(passes.cheapest_pass, block.p, block.start, self.workspace_size, w, self.start, values)
+            return 0
+
+        self._sum(0, work)
+        return values
+
+    def reaches(self) -> np.ndarray:
+        """A bound on |phi(y) - phi(gold)| for every example."""
+        return np.array(self.run(passes.reaches_pass, self.problem.n))
+
     def norm(self) -> float:
         """The square root of the largest eigenvalue of sum p F F', by power iteration, with a safety factor."""
 
