@@ -253,6 +253,46 @@ def test_a_flat_tree_is_the_plain_softmax():
     assert loss.smoothness() == Softmax().smoothness() and loss.largest_slope() == Softmax().largest_slope()
 
 
+# The dual step of the softmax
+
+
+def prox_of(loss, t, g, y):
+    out = np.full(t.size, np.nan)
+    loss.dual_prox(t, g, y, out)
+    return out
+
+
+@every_shape
+def test_dual_prox_of_the_softmax_is_the_slope_at_the_proximal_point(shape):
+    # u belongs to the scores t - g u: the condition of optimality, without the conjugate
+    tree, loss = SHAPES[shape], HierarchicalSoftmax(SHAPES[shape])
+    rng = np.random.default_rng(12)
+    for g in (1e-8, 1e-3, 0.5, 3.0, 1e3, 1e6):
+        for size in (0.0, 1e-3, 1.0, 30.0, 1e4, g):
+            y, t = int(rng.integers(tree.classes)), size * rng.normal(size=tree.scores)
+            u = prox_of(loss, t, g, y)
+            assert np.isfinite(loss.conjugate(u, y))
+            rounding = 1e-14 * (1.0 + np.abs(t).max(initial=0.0) + g)
+            assert slopes_of(loss, t - g * u, y) == pytest.approx(u, abs=1e-13 + rounding)
+
+
+@every_shape
+def test_hessians_of_the_softmax_are_differences_of_slopes(shape):
+    tree, loss = SHAPES[shape], HierarchicalSoftmax(SHAPES[shape])
+    for z, y in cases(tree, seed=14):
+        u, h = slopes_of(loss, z, y), 1e-5
+        moves = h * np.eye(z.size)
+        expected = np.array([slopes_of(loss, z + e, y) - slopes_of(loss, z - e, y) for e in moves]) / (2.0 * h)
+        assert loss.hessians(np.array([y]), u[None])[0] == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("g", [1e-6, 0.1, 1.0, 40.0, 1e6])
+def test_dual_prox_of_a_flat_tree_is_that_of_the_plain_softmax(g):
+    for z, y in cases(SHAPES["flat"], seed=13):
+        expected = prox_of(Softmax(), z, g, y)
+        assert prox_of(HierarchicalSoftmax(SHAPES["flat"]), z, g, y) == pytest.approx(expected, abs=1e-12)
+
+
 # The dual step of the hinge
 
 

@@ -9,13 +9,25 @@ import numpy as np
 
 from fenchel.compile.dispatch import method
 from fenchel.losses.special import entropy_term
-from fenchel.multiclass.hierarchical_hinge import TreeLoss, are_flows
-from fenchel.multiclass.tree import Tree, diameter
+from fenchel.multiclass.hierarchical_hinge import TreeLoss, are_flows, into_flows
+from fenchel.multiclass.protocol import slopes
+from fenchel.multiclass.tree import Tree, class_scores, diameter
+from fenchel.multiclass.tree_softmax_step import tree_direction
+
+# After a Newton step of this length, or of this length relative to z or to g (as u = (t - z) / g), the error is rounding.
+SMALL_STEP, ROUNDING_STEP = 1e-8, 4e-15
+MAX_STEPS, MAX_TRIALS = 200, 60
+FLAT = 0.25  # a line search ends where the derivative is at most this fraction of the one at its beginning
 
 
 @method(inline=False)
 def sums_up(loss, z, up, high, rest):
     """The sums of exponentials below every node."""
+
+
+@method(inline=False)
+def newton_point(loss, t, g, y, z, d, u):
+    """d = the step of Newton's method for |z - t|^2 / (2 g) + loss(z); (the derivative at z along d, whether d is short)."""
 
 
 class _Fields(NamedTuple):
@@ -113,6 +125,50 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
             elif x > -1.0:
                 total += (1.0 + x) * math.log1p(x)
         return total
+
+    def newton_point(self, t, g, y, z, d, u):
+        n = self.parent.size
+        up, high, rest = np.empty(n), np.empty(n), np.empty(n)
+        sums_up(self, z, up, high, rest)
+        slopes(self, z, y, u)
+        G = (z - t) / g + u
+        tree_direction(self.parent, up, high, rest, G, g, d)
+        return np.dot(G, d), np.abs(d).max() <= max(SMALL_STEP, ROUNDING_STEP * max(g, np.abs(z).max()))
+
+    def dual_prox(self, t, g, y, out):
+        # out = (t - z) / g = the slopes at z, where z minimises |z - t|^2 / (2 g) + loss(z): Newton's method, whose steps are
+        # cut short to where the derivative along them is small.
+        z, d = t.copy(), np.empty(t.size)
+        for _ in range(MAX_STEPS):
+            first, short = newton_point(self, t, g, y, z, d, out)
+            step, low, high = 1.0, 0.0, 1.0
+            for _ in range(0 if short else MAX_TRIALS):
+                moved = z + step * d
+                slopes(self, moved, y, out)
+                slope = np.dot((moved - t) / g + out, d)
+                if abs(slope) <= -FLAT * first or (step == 1.0 and slope < 0.0):
+                    break
+                if slope > 0.0:
+                    high = step
+                else:
+                    low = step
+                step = 0.5 * (low + high)
+            z += step * d
+            if short:
+                break
+        slopes(self, z, y, out)
+        if g > 1.0:  # rounding errors of z matter less so
+            for j in range(t.size):
+                out[j] = (t[j] - z[j]) / g
+        into_flows(self.parent, self.leaf, out, y)
+
+    def hessians(self, y: np.ndarray, U: np.ndarray) -> np.ndarray:
+        """The matrix of second derivatives of every row, where its slopes are those in U, on arrays."""
+        A = class_scores(self.parent, self.leaf, np.eye(self.parent.size - 1)).T  # a row for each class: its path
+        P = np.maximum(U[:, self.leaf - 1] + np.eye(self.leaf.size)[y], 0.0)
+        mean = P @ A
+        both = (P @ (A[:, :, None] * A[:, None, :]).reshape(self.leaf.size, -1)).reshape(*U.shape, -1)
+        return np.asarray(both - mean[:, :, None] * mean[:, None, :])
 
     def smoothness(self):
         # v' (Hessian) v is the variance of <a_c, v> over classes c, a_c the indicator of the path. A variance is at most

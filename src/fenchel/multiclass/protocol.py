@@ -24,6 +24,7 @@ vertex_margins(z, y, c, s)     where u is a mixture of s_j (e_j - e_y) and 0: s,
 largest_slope()                the maximum of |u|_2 over the domain of loss* (inf: unbounded; Python only)
 even_transfer(m)               the largest t for which t (mean of e_j over j != y - e_y) is in the domain of loss* for every y,
                                for free intercepts; None: even t (e_j - e_y), t <= 1, is, for every j (optional; Python only)
+hessians(y, U)                 the second derivatives of all rows where their slopes are U, on arrays (optional; Python only)
 smoothness()                   Lipschitz constant of the slopes; None: they jump. By default tested numerically
 =============================  ====================================================================================
 

@@ -2,9 +2,9 @@
 
 omega_i = (gamma (I - gamma S_i) + sigma I)^-1 = least I + K_i,   least = 1 / (gamma + sigma),   K_i >= 0,
 
-with S_i the Jacobian of `dual_prox`. Rows that can move freely have S_i = 0 and K_i = 0. There are three kinds: where the dual
+with S_i the Jacobian of `dual_prox`. Rows that can move freely have S_i = 0 and K_i = 0. There are four kinds: where the dual
 variables lie in a simplex, S_i and K_i are of the form diag(s) - s s' / sum(s); S_i is the same for all rows of a quadratic
-loss; otherwise it is measured by differences.
+loss; a loss may tell its second derivatives (`hessians`); otherwise S_i is measured by differences.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class ConstantCurvature(ScoreCurvature):
 class MeasuredCurvature(ScoreCurvature):
     """K_i as a matrix for each of the rows `curved`; the others have none."""
 
-    def __init__(self, least: float, K: np.ndarray, curved: np.ndarray, shape: tuple[int, int]):
+    def __init__(self, least: float, K: np.ndarray, curved: np.ndarray, shape: tuple[int, ...]):
         super().__init__(least)
         self.K, self.curved, self.shape = K, curved, shape
 
@@ -153,6 +153,8 @@ def curvature_at(problem: Any, duals: ScoreDuals, gamma: float, sigma: float, T:
     inner, smoothing = (loss.loss, loss.gamma) if isinstance(loss, MoreauVector) else (loss, 0.0)
     if isinstance(inner, Softmax) or has_face(inner):
         return SimplexCurvature(least, shares(problem, inner, smoothing, gamma, sigma, s))
+    if hasattr(loss, "hessians"):
+        return from_hessians(loss.hessians(problem.y, s), gamma, sigma)
     return measured(duals, gamma, sigma, T, s)
 
 
@@ -178,6 +180,20 @@ def measured(duals: ScoreDuals, gamma: float, sigma: float, T: np.ndarray, s: np
     values, vectors = np.linalg.eigh(0.5 * (J[curved] + J[curved].transpose(0, 2, 1)))
     rates = 1.0 - values
     rates = np.where(rates < rounding, 0.0, np.where(rates > 1.0 - rounding, 1.0, rates))
+    return by_rates(rates, vectors, gamma, sigma, curved, s.shape)
+
+
+def from_hessians(hessians: np.ndarray, gamma: float, sigma: float) -> MeasuredCurvature:
+    """The curvature of a loss with these second derivatives at z: I - gamma S = (I + gamma hessian)^-1."""
+    values, vectors = np.linalg.eigh(hessians)
+    rates, every = 1.0 / (1.0 + gamma * np.maximum(values, 0.0)), np.arange(values.shape[0])
+    return by_rates(rates, vectors, gamma, sigma, every, values.shape)
+
+
+def by_rates(
+    rates: np.ndarray, vectors: np.ndarray, gamma: float, sigma: float, curved: np.ndarray, shape: tuple[int, ...]
+) -> MeasuredCurvature:
+    """K_i of the rows `curved`, from the eigenvalues `rates` and the eigenvectors of I - gamma S_i."""
     least = 1.0 / (gamma + sigma)
     sizes = 1.0 / (gamma * rates + sigma) - least
-    return MeasuredCurvature(least, (vectors * sizes[:, None, :]) @ vectors.transpose(0, 2, 1), curved, s.shape)
+    return MeasuredCurvature(least, (vectors * sizes[:, None, :]) @ vectors.transpose(0, 2, 1), curved, shape)
