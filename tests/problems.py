@@ -53,7 +53,7 @@ PENALTIES = {
     R.Shifted, R.Simplex, R.Slope, R.SparseGroupLasso, R.TotalVariation,
 }  # fmt: skip
 KNOWN = PENALTIES | set(map(type, REGULARIZERS.values()))
-REGULARIZERS |= {name: cls(0.05) for name, cls in R.REGULARIZERS.items() if cls not in KNOWN}
+REGULARIZERS |= {name: cls(0.05) for name, cls in R.REGULARIZERS.items() if cls not in KNOWN and cls.convex}
 MARGIN = (L.Hinge, L.SquaredHinge, L.PowerHinge, L.SmoothedHinge, L.Exponential, L.Logistic)
 
 

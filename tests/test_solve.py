@@ -62,6 +62,7 @@ CASES = {
     Status.MAX_ITER: {"max_iter": 2, "tol": 1e-12},
     Status.MAX_TIME: {"max_time": 0.05, "solver": Endless()},
     Status.STALLED: {"tol": 1e-18},
+    Status.BOUNDED: {},
     Status.DECIDED: {"until": fenchel.Decisions(10.0 * np.eye(P.d)), "tol": 1e-12},
     Status.NONFINITE: {"solver": NeverFinite()},
     Status.INTERRUPTED: {"callback": stop_at(2, KeyboardInterrupt()), "tol": 1e-12},
@@ -72,7 +73,8 @@ CASES = {
 @pytest.mark.xdist_group("logistic")
 @pytest.mark.parametrize("status", list(Status))
 def test_every_status(status):
-    result = fenchel.solve(P, **CASES[status])
+    p = problem(LOSSES["logistic"], fenchel.regularizers.L0(0.05, 0.05)) if status is Status.BOUNDED else P
+    result = fenchel.solve(p, **CASES[status])
     assert result.status is status
     assert result.converged == (status is Status.CERTIFIED)
     assert result.certificate.holds(result.tol) == (status is Status.CERTIFIED)
@@ -80,7 +82,7 @@ def test_every_status(status):
     assert np.isfinite(result.certificate.gap)  # every way to end has its proof
     assert result.status.advice == status.value
     assert status.value.endswith(".")
-    again = fenchel.certify(P, result.coef, result.intercept, result.dual_point)
+    again = fenchel.certify(p, result.coef, result.intercept, result.dual_point)
     assert again.gap == pytest.approx(result.certificate.gap, abs=2 * again.floor)
 
 
@@ -102,6 +104,7 @@ def test_a_tolerance_below_rounding_stalls_and_shows_the_floor(solver):
         (Status.MAX_ITER, "raise max_iter"),
         (Status.MAX_TIME, "raise max_time"),
         (Status.STALLED, "scale the features or raise alpha"),
+        (Status.BOUNDED, "larger ridge"),
         (Status.DECIDED, "start=result"),
         (Status.NONFINITE, "try another solver"),
         (Status.INTERRUPTED, "kept and certified"),

@@ -30,6 +30,10 @@ class Status(Enum):
         "The gap no longer shrinks: tol is below what rounding allows for these data (see certificate.floor), "
         "or the problem is too ill-conditioned for this solver; try another solver, scale the features or raise alpha."
     )
+    BOUNDED = (
+        "The penalty is not convex: the gap bounds the distance from the global optimum and need not close; a larger ridge "
+        "makes the bound tighter."
+    )
     DECIDED = (
         "No decision on the rows of `until` can change, although the gap is above tol: continue with start=result."
     )

@@ -28,7 +28,7 @@ from fenchel.estimators.plain_state import PlainState
 from fenchel.estimators.saving import M, Saving
 from fenchel.models.parts import linear_scores
 from fenchel.problems.scalar import Problem
-from fenchel.result import Result
+from fenchel.result import Result, Status
 from fenchel.solving.solve import solve
 
 if TYPE_CHECKING:
@@ -204,8 +204,8 @@ class SolvingEstimator(Saving[M], PlainState, CallbackSupportMixin, BaseEstimato
         return checkpoints(self.checkpoint, count)
 
     def _warn(self, results: Sequence[Result]) -> None:
-        """One ConvergenceWarning for the worst of the solves that are not certified."""
-        open_gaps = [result for result in results if not result.converged]
+        """One ConvergenceWarning for the worst of the solves that are not certified, though they could be."""
+        open_gaps = [result for result in results if not result.converged and result.status is not Status.BOUNDED]
         if not open_gaps:
             return
         worst = max(open_gaps, key=lambda result: result.certificate.relative_gap)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SEVERITY = [
     Status.CERTIFIED,
     Status.DECIDED,
+    Status.BOUNDED,
     Status.MAX_ITER,
     Status.MAX_TIME,
     Status.STALLED,

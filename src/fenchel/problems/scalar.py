@@ -173,6 +173,14 @@ class Problem:
         new.__dict__.pop("digest", None)
         return new
 
+    def with_loss(self, loss: Loss) -> Problem:
+        """The same rows with another loss that takes the same targets."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__ | {"loss": loss, "compiled_loss": compilable(loss)})
+        for cached in ("digest", "smoothness"):
+            new.__dict__.pop(cached, None)
+        return new
+
     def __getstate__(self) -> dict[str, Any]:
         X = self.X if self.folder is None or isinstance(self.X, StoredRows) else StoredRows(self.folder, 0, self.n)
         return self.__dict__ | {"X": X, "rows": None, "compiled_loss": None}

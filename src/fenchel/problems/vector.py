@@ -203,7 +203,7 @@ class Unpenalised:
 
     def __init__(self, inner: Regularizer, free: int):
         self.inner, self.free = inner, free
-        self.alpha, self.separable = inner.alpha, inner.separable
+        self.alpha, self.separable, self.convex = inner.alpha, inner.separable, inner.convex
         if hasattr(inner, "gradient"):
             self.gradient = self._gradient
         if hasattr(inner, "prox"):

@@ -21,6 +21,7 @@ from fenchel.certificates import scalar, vector
 from fenchel.certificates.unpenalised import split
 from fenchel.compile.dispatch import is_ours
 from fenchel.errors import InputError
+from fenchel.regularizers.base import is_convex
 
 if TYPE_CHECKING:
     from fenchel.result import Result
@@ -157,6 +158,11 @@ def require_strength(problem: Any) -> None:
             "Fenchel's own; pass a list of alphas instead: each is certified by itself"
         )
     regularizer = problem.penalty if problem.is_vector else problem.regularizer
+    if not is_convex(problem):
+        raise InputError(
+            f"regularizer {type(regularizer).__name__} is not convex: its gaps need not close, so no range of strengths can be "
+            "certified; pass a list of alphas instead: each solve has its own bound"
+        )
     if not is_ours(type(regularizer)) or np.ndim(getattr(regularizer, "alpha", None) or ()) or not _scales(regularizer):
         raise InputError(f"{regularizer!r} has no strength that could range: pass a regularizer with alpha")
 

@@ -13,6 +13,7 @@ from fenchel.errors import InputError
 from fenchel.proofs.ball import ball
 from fenchel.proofs.spaces import BLOCK, EPS, space_of
 from fenchel.regularizers import L1, ElasticNet
+from fenchel.regularizers.nonconvex import Nonconvex
 
 if TYPE_CHECKING:
     from fenchel.result import Result
@@ -44,7 +45,9 @@ def support(result: Result) -> Support:
 
         |v_j| + sqrt(2 beta gap sum_i p_i x_ij^2) < alpha c_j r,
 
-    because the dual is strongly concave. It is a statement about the optimum of this training problem.
+    because the dual is strongly concave. With L0, MCP and SCAD, which are not convex, w*_j = 0 is proven where the lower bound
+    of all coefficients with w_j != 0 is above the objective, and a sign where that of all others is; the bound is D plus the
+    change of R*(v_j). It is a statement about the optimum of this training problem.
 
     Reference: Ndiaye, Fercoq, Gramfort and Salmon (JMLR 2017), gap-safe rules.
 
@@ -61,6 +64,8 @@ def support(result: Result) -> Support:
             "the support is that of coefficients of features: kernel machines and structured outputs have none"
         )
     coef = np.asarray(result.coef)
+    if isinstance(problem.regularizer, Nonconvex):
+        return _without_convexity(result, problem.regularizer)
     zero, positive, negative = (np.zeros(coef.shape, dtype=bool) for _ in range(3))
     if space_of(problem).metric is not None:
         region = ball(result)
@@ -70,6 +75,17 @@ def support(result: Result) -> Support:
     if thresholds is not None:
         zero = _proven_zeros(result, thresholds)
     return Support(zero, positive & ~zero, negative & ~zero)
+
+
+def _without_convexity(result: Result, penalty: Nonconvex) -> Support:
+    """Where the dual value of the problem without w_j = 0, or with it and the other sign alone, exceeds the objective."""
+    problem, gap = result.problem, max(result.certificate.gap, 0.0) + result.certificate.floor
+    if result.dual_point is None or not np.isfinite(gap):
+        return Support(*(np.zeros(np.shape(result.coef), dtype=bool) for _ in range(3)))
+    v, spread = scalar.combined(problem, problem.weights, np.asarray(result.dual_point))
+    proven = penalty.proven(v, SAFETY * EPS * spread)
+    has_sign = proven.without_sign > gap
+    return Support(proven.without_zero > gap, has_sign & (v > 0.0), has_sign & (v < 0.0))
 
 
 def _thresholds(problem: Any) -> np.ndarray | None:

@@ -19,6 +19,7 @@ prox_jacobian(w, step)        an element J of the generalised Jacobian of `prox`
                               outer products, with J @ x, columns() and restricted(columns); differences of `prox`
 separable                     True if R is a sum of functions of one w_j each; `prox` and `prox_jacobian` then take a step for
                               each j, and J is diagonal. False is assumed
+convex                        False for a penalty that is not convex: R* still bounds the optimum; few solvers take it
 unpenalised(dim)              N with R(w + N t) = R(w) for all t, d x k, orthogonal columns; None where there are none. R*(v)
                               is inf unless N'v = 0, and the certificate moves dual points there
 perturbed(v, error)           points within `error` of v, one of them with about the largest R* there: for the rounding floor
@@ -105,6 +106,25 @@ def inner_regularizers(reg: Regularizer) -> list[Regularizer]:
     return [value for field in fields(reg) if isinstance(value := getattr(reg, field.name), Regularizer)]
 
 
+def is_convex(problem: Any) -> bool:
+    """Whether the regularizer of a problem is convex.
+
+    >>> from types import SimpleNamespace
+    >>> from fenchel.regularizers import L0, L1
+    >>> [is_convex(SimpleNamespace(regularizer=reg)) for reg in (L1(0.1), L0(0.1))]
+    [True, False]
+    """
+    return getattr(problem.regularizer, "convex", True)
+
+
+def require_convex(reg: Regularizer, use: str) -> None:
+    """Raise InputError for a regularizer that is not convex; `use` needs a convex one."""
+    if not reg.convex:
+        raise InputError(
+            f"{use} needs a convex regularizer, and {type(reg).__name__} is not: use L1, L2 or ElasticNet."
+        )
+
+
 def is_trusted(reg: Regularizer) -> bool:
     """Whether a regularizer and all its inner ones are built in; the R* of a custom one is checked."""
     return is_ours(type(reg)) and (not isinstance(reg, Regularizer) or all(map(is_trusted, inner_regularizers(reg))))
@@ -138,6 +158,7 @@ class Regularizer(ABC):
 
     formula: ClassVar[str] = ""
     omitted_if_none: ClassVar[tuple[str, ...]] = ("weights",)  # fields that files and fingerprints may omit
+    convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
     separable: ClassVar[bool] = False
     strongly_convex: ClassVar[bool] = False

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from fenchel.errors import InputError
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Regularizer, require_convex
 from fenchel.regularizers.bounded import Bounded
 from fenchel.regularizers.constraint_rows import (
     END_ROUNDING,
@@ -169,6 +169,7 @@ class LinearlyConstrained(Regularizer):
         inner = self.regularizer
         if not isinstance(inner, Regularizer):
             raise InputError(f"regularizer must be a Regularizer such as L2(alpha), got {inner!r}.")
+        require_convex(inner, "LinearlyConstrained")
         if not (hasattr(inner, "prox") and hasattr(inner, "prox_jacobian")):
             raise InputError(
                 f"LinearlyConstrained needs the prox of its regularizer and the prox's Jacobian, and {inner!r} has not both."

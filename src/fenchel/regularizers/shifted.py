@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from fenchel.errors import InputError
-from fenchel.regularizers.base import Regularizer, available_if
+from fenchel.regularizers.base import Regularizer, available_if, require_convex
 from fenchel.regularizers.feature_weights import checked_vector, fit_vector
 from fenchel.regularizers.jacobian import ProxJacobian
 from fenchel.regularizers.l2 import L2
@@ -54,6 +54,7 @@ class Shifted(Regularizer):
         if not isinstance(self.regularizer, Regularizer):
             raise InputError(f"regularizer must be a Regularizer such as L2(alpha), got {self.regularizer!r}.")
         inner = self.regularizer
+        require_convex(inner, "Shifted")
         self._set(alpha=inner.alpha, center=checked_vector("center", self.center))
         self._set(smooth=inner.smooth, strongly_convex=inner.strongly_convex, separable=inner.separable)
 

@@ -46,6 +46,7 @@ NEXT_STEPS = {
     Status.STALLED: "If the rounding floor is above tol, no smaller gap can be certified in double precision: "
     "raise tol. Otherwise scale the features, raise alpha or choose another solver.",
     Status.DECIDED: "The classes of the rows in question are those of the exact optimum; the gap above is proved.",
+    Status.BOUNDED: "The penalty is not convex: the gap bounds the distance from the global optimum and need not close.",
     Status.NONFINITE: "Look for very large values, scale the features, or choose another solver. Do not use these weights.",
     Status.INTERRUPTED: "Run it again, or continue from these weights; the gap above is proved.",
     Status.STOPPED_BY_CALLBACK: "The callback stopped the solve; the gap above is proved.",

@@ -12,6 +12,8 @@ from fenchel.errors import IncompatibleError, InputError
 from fenchel.losses import Hinge
 from fenchel.losses.protocol import dual_domain
 from fenchel.regularizers import L1, L2, ElasticNet, L2Ball, Quadratic
+from fenchel.regularizers.base import is_convex
+from fenchel.regularizers.nonconvex import Nonconvex
 from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_ascent.mirror_form import has_form
 from fenchel.solvers.newton_cg.vector_system import has_curvature
@@ -159,6 +161,11 @@ REGULARIZER: dict[str, Requirement] = {
         lambda problem: _is(problem.regularizer, L1, ElasticNet),
         "regularizer `{name}` is neither `L1` nor `ElasticNet` (the method works on the columns with nonzero coefficients)",
     ),
+    "nonconvex": Requirement(
+        lambda problem: isinstance(problem.regularizer, Nonconvex),
+        "regularizer `{name}` is none of `L0`, `MCP` and `SCAD` (the method is for these; convex ones have solvers that reach "
+        "the optimum)",
+    ),
     "quadratic_part": Requirement(
         lambda problem: _is(problem.regularizer, L2, Quadratic, ElasticNet),
         "regularizer `{name}` has no quadratic part (the method needs it to bound how a dual step changes the scores)",
@@ -198,6 +205,7 @@ KINDS = {
 }
 
 
+NONCONVEX = "regularizer `{name}` is not convex (the method assumes that it is)"
 REMOTE = "the rows are on a cluster ({why})"
 
 
@@ -211,6 +219,8 @@ def _lacks(solver: Solver | type[Solver], problem: Problem, remote: bool) -> Ite
     if problem.kind not in solver.kinds:
         yield KINDS[problem.kind], problem.loss
         return
+    if not solver.nonconvex and not is_convex(problem):
+        yield NONCONVEX, problem.regularizer
     if (remote or getattr(problem, "remote", False)) and problem.kind not in solver.remote:
         yield REMOTE.format(why=solver.local_reason), problem
     for words, table, thing in (

@@ -244,6 +244,9 @@ def _always(problem: Problem) -> bool:
 
 RULES: list[Rule] = [
     Rule(
+        "swap_descent", _always, "the penalty is not convex: local minima by swaps, and a bound of the global optimum"
+    ),
+    Rule(
         "proximal_point_newton",
         _flat_and_small,
         "the loss has no curvature on some rows, which slows down working sets of columns",

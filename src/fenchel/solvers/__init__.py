@@ -25,6 +25,7 @@ from fenchel.solvers.projected_subgradient import ProjectedSubgradient as Projec
 from fenchel.solvers.proximal_gradient.solver import ProximalGradient as ProximalGradient
 from fenchel.solvers.proximal_point_newton.solver import ProximalPointNewton as ProximalPointNewton
 from fenchel.solvers.semismooth_newton.solver import SemismoothNewton as SemismoothNewton
+from fenchel.solvers.swap_descent.solver import SwapDescent as SwapDescent
 from fenchel.solvers.working_set.solver import WorkingSet as WorkingSet
 
 SOLVERS: Registry[Solver] = Registry("solver", classes_in(globals(), Solver), base=Solver)

@@ -58,6 +58,9 @@ class Solver:
     # Why it needs the rows in this process for the other kinds.
     local_reason: ClassVar[str] = "the method reads them one by one"
     sparse_duals: ClassVar[bool] = False  # whether it accepts a CSR matrix as the dual point to start from
+    nonconvex: ClassVar[bool] = (
+        False  # whether it is for regularizers that are not convex; the others assume that they are
+    )
     slow: ClassVar[bool] = False  # a baseline whose rate does not reach small gaps in reasonable time
 
     # The growth of the segments of a solve with checkpoints: 2 where a restart loses much.

@@ -26,6 +26,7 @@ from fenchel.certificates.unpenalised import directions
 from fenchel.errors import NoMinimumError
 from fenchel.losses.protocol import dual_domain
 from fenchel.oracles.intercepts import reaches_0
+from fenchel.regularizers.base import is_convex
 from fenchel.regularizers.feature_weights import components
 
 EPS = 2.0**-52
@@ -52,7 +53,9 @@ class SeparationCheck:
 
     def __init__(self, problem: Any):
         self.problem = problem
-        self.N: Any = None if problem.remote or not problem.is_scalar else directions(problem)
+        # A penalty that is not convex may be bounded, which leaves no direction free of charge.
+        applies = problem.is_scalar and not problem.remote and is_convex(problem)
+        self.N: Any = directions(problem) if applies else None
         self.signs: Any = None if self.N is None else falling_signs(problem)
         self.active = self.signs is not None and bool(np.any(self.signs[problem.weights > 0.0] != 0.0))
         self.next, self.searched = 1, False

@@ -14,6 +14,7 @@ from fenchel import deadline
 from fenchel.certificates.scalar import certifier_of
 from fenchel.compile.clock import CLOCK
 from fenchel.errors import InputError, SolveError
+from fenchel.regularizers.base import is_convex
 from fenchel.result import Certificate, Iterate, Result, Status, TracePoint
 from fenchel.selection.progress import Pace
 from fenchel.solving.attainment import SeparationCheck
@@ -453,6 +454,8 @@ class Run:
         found = self.certified[0]
         if found.holds(self.tol):
             status = Status.CERTIFIED
+        elif status is Status.STALLED and np.isfinite(found.dual) and not is_convex(self.problem):
+            status = Status.BOUNDED
         result = self.made(status)
         log.info("%s", result)
         return result

@@ -1,0 +1,1 @@
+"""Coordinate descent with swaps, for penalties that are not convex."""
