@@ -27,8 +27,8 @@ class MCP(Nonconvex):
     (6.5, 0.883333333333)
     """
 
-    tex = r"\sum_j \int_0^{\lvert w_j \rvert} \max(\alpha - \frac{t}{\gamma}, 0)\, dt + \frac{\rho}{2} \sum_j w_j^2"
-    tex_where = "γ the width of the concave part, ρ the ridge"
+    tex = r"\sum_j m(\lvert w_j \rvert) + \frac{\rho}{2} \sum_j w_j^2"
+    tex_where = "m the minimax concave penalty of width γ, ρ the ridge"
     gamma: float = 3.0
     ridge: float = 0.0
     scales: Any = None

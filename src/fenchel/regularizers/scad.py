@@ -26,11 +26,8 @@ class SCAD(Nonconvex):
     (0.5, 2.35)
     """
 
-    tex = (
-        r"\sum_j \int_0^{\lvert w_j \rvert} \min(\alpha, \frac{\max(a \alpha - t, 0)}{a - 1})\, dt"
-        r" + \frac{\rho}{2} \sum_j w_j^2"
-    )
-    tex_where = "a the end of the concave part in units of α, ρ the ridge"
+    tex = r"\sum_j m(\lvert w_j \rvert) + \frac{\rho}{2} \sum_j w_j^2"
+    tex_where = "m the smoothly clipped absolute deviation, up to a α, ρ the ridge"
     a: float = 3.7
     ridge: float = 0.0
     scales: Any = None
