@@ -11,9 +11,11 @@ import fenchel
 from fenchel import solvers
 from fenchel.oracles.measure import SetOracle
 from fenchel.oracles.scalar import Oracle
+from fenchel.regularizers import GroupLasso
 from fenchel.solvers.base import Start
 from fenchel.solvers.bundle.level import LevelMaster
-from fenchel.solvers.bundle.model import Planes
+from fenchel.solvers.bundle.model import QuadraticModel
+from fenchel.solvers.bundle.planes import Planes
 from fenchel.solvers.bundle.settings import SETTINGS
 
 
@@ -45,6 +47,16 @@ def test_levels_save_most_iterations_at_a_small_alpha(loss):
     assert plain.certificate.dual <= level.certificate.primal  # both are bounds of the same optimum
 
 
+@pytest.mark.parametrize("loss", ["logistic", "exponential", "hinge", "roc_area", "squared_hinge"])
+@pytest.mark.parametrize("alpha", [1.0, 0.1])
+def test_levels_do_not_slow_down_what_minima_of_the_model_solve_quickly(loss, alpha):
+    level, plain = (
+        fenchel.solve(problem(alpha, loss), solver=solvers.Bundle(level=level), tol=1e-6) for level in (True, False)
+    )
+    assert level.status is plain.status is fenchel.Status.CERTIFIED
+    assert level.n_iter <= 1.3 * plain.n_iter + 2
+
+
 def test_both_agree_where_both_end():
     found = [fenchel.solve(problem(1e-2), solver=solvers.Bundle(level=level), tol=1e-6) for level in (True, False)]
     assert all(result.status is fenchel.Status.CERTIFIED for result in found)
@@ -59,11 +71,12 @@ def test_the_step_ends_at_the_level():
         w = rng.standard_normal(4)
         a = 2.0 * w  # planes of |w|^2
         planes._append(a, -float(w @ w), (0,))
-    master = LevelMaster(fenchel.regularizers.L2(1e-3))
+    penalty = fenchel.regularizers.L2(1e-3)
+    master = LevelMaster(penalty, QuadraticModel(penalty))
     centre = 3.0 * rng.standard_normal(4)
     value = float(centre @ centre) + 0.5e-3 * float(centre @ centre)
     planes._append(2.0 * centre, -float(centre @ centre), (0,))
-    for _ in range(3):  # the weight of the distance is far from right at first
+    for _ in range(8):  # minima of the model come first, and the weight of the distance is far from right
         point, weights, bound = master.next(planes, centre, value, value)
     model = max(0.0, float(np.max(planes.A.T @ point + planes.c))) + 0.5e-3 * float(point @ point)
     assert SETTINGS.min_level <= (model - bound) / (value - bound) <= SETTINGS.max_level
@@ -73,13 +86,20 @@ def test_the_step_ends_at_the_level():
     assert bound == pytest.approx(float(planes.c @ weights) - float(v @ v) / 2e-3)
 
 
-def test_a_run_goes_on_from_its_memory():
-    oracle, start = SetOracle(problem(1e-4)), Start(np.zeros(20))
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elastic_net", "group_lasso"])
+def test_a_run_goes_on_from_its_memory(penalty):
+    p = problem(1e-3)
+    groups = GroupLasso(1e-3, np.arange(20) // 4)
+    regularizer = groups if penalty == "group_lasso" else fenchel.regularizers.make(penalty, 1e-3)
+    oracle = SetOracle(fenchel.Problem(p.X, p.y, loss="roc_area", regularizer=regularizer))
+    start = Start(np.zeros(20))
     iterates = list(itertools.islice(solvers.Bundle().iterates(oracle, start), 20))
-    resumed = solvers.Bundle().iterates(oracle, start._replace(coef=iterates[9].coef, memory=iterates[9].memory()))
-    for expected, found in zip(iterates[9:], resumed, strict=False):
-        np.testing.assert_array_equal(found.coef, expected.coef)
-        assert found.dual == expected.dual
+    memory = iterates[9].memory()
+    for _ in range(2):  # what a run that was resumed adds to the planes does not change what it was resumed from
+        resumed = solvers.Bundle().iterates(oracle, start._replace(coef=iterates[9].coef, memory=memory))
+        for expected, found in zip(iterates[9:], resumed, strict=False):
+            np.testing.assert_array_equal(found.coef, expected.coef)
+            assert found.dual == expected.dual
 
 
 def test_planes_without_weight_are_dropped_after_a_while():

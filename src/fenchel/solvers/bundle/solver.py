@@ -3,11 +3,12 @@
 Problem      min over w of F(w) + R(w), F the risk with the intercept minimised out
 Update       F is bounded below by cutting planes <a_j, w> + c_j found at earlier points; the next w minimises their
              maximum plus R. In the dual: max over the simplex of c'a - R*(-A a), and w = grad R*(-A a).
-             L2: the next w is where this model falls to a level, near the best point (`level.py`); the bound is as above.
-             L1: R* is an indicator, and the plain method oscillates more the more features there are. The next w then
-             minimises the model plus mu/2 |w - centre|^2 (centre: the best point), and a linear program gives the bound.
-             A user's own R: as its methods allow. With `primal_from_dual`, or a conjugate that is finite everywhere
-             (differences are its gradient), as above; with `prox` the centred step; else R has cutting planes, too.
+             While that does not close the gap quickly, the next w is where the model falls to a level, near the best point
+             (`level.py`), for every R with a prox; the bound is as above. L1: R* is an indicator, and the maximum is that of
+             a linear program, solved by a simplex method that goes on from its last basis. Other R without a gradient of R*:
+             proximal points of the model, whose weights are scaled into the domain of R*.
+             A user's own R without `primal_from_dual` and `prox`: differences are the gradient of R* if R* is finite
+             everywhere, else R has cutting planes, too.
 Certificate  a combines the dual variables of the planes; they are rebuilt from the points where the planes were found
 Reference    Teo et al. (2007); Smola, Vishwanathan and Le (2007); Lemarechal, Nemirovskii and Nesterov (1995) for levels;
              ls-bmrm is Frank-Wolfe with line search on the dual
@@ -23,16 +24,19 @@ from typing import Any
 import numpy as np
 
 from fenchel.oracles.scalar import Oracle, Plane, PlaneRecipe
-from fenchel.regularizers import L2
 from fenchel.result import Iterate
 from fenchel.solvers.base import EVERY_KIND, Needs, Solver, Start
-from fenchel.solvers.bundle.level import LevelMaster
-from fenchel.solvers.bundle.model import Planes, master_of
-from fenchel.solvers.bundle.settings import SETTINGS
+from fenchel.solvers.bundle.masters import master_of
+from fenchel.solvers.bundle.planes import Planes
 from fenchel.solvers.frank_wolfe.cutting_planes import Tangents
 from fenchel.solvers.frank_wolfe.solver import FrankWolfe
 
-UNSAVED = ("oracle", "regularizer")  # These attributes of planes, masters and tangents are not part of their state.
+UNSAVED = (
+    "oracle",
+    "regularizer",
+    "model",
+    "rows",
+)  # These attributes of planes, masters and tangents are not part of their state.
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,10 @@ class Bundle(Solver):
     ----------
     line_search : keep a single aggregated plane and step by exact line search (ls-bmrm): O(d) per iteration, slower. It needs
         w = grad R*(v), which L1 does not have: such regularizers are refused.
-    patience : iterations after which a plane without weight is dropped; None: 30 with level steps, else 10.
-    level : with L2, steps to a level of the model near the best point. False: to its minimum, which is the method as it was
-        published; with a small alpha it takes many times more iterations.
+    patience : iterations after which a plane without weight is dropped; None: 30 if there are level steps, else 10.
+    level : steps to a level of the model near the best point, where its minima do not close the gap quickly. False: to its
+        minimum always, which is the method as it was published; with a small alpha it takes many times more iterations.
+        Penalties that are known by their prox alone take level steps in any case.
 
     >>> import fenchel
     >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="hinge", regularizer="l1", alpha=0.1)
@@ -73,20 +78,13 @@ class Bundle(Solver):
         """With line search the dual point is materialized as by `FrankWolfe`."""
         return self.line_search
 
-    def _master(self, problem: Any) -> Any:
-        if self.level and type(problem.regularizer) is L2 and problem.regularizer.weights is None:
-            return LevelMaster(problem.regularizer)
-        return master_of(problem.regularizer, problem.d)
-
     def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem = oracle.problem
         if self.line_search:
             yield from FrankWolfe().iterates(oracle, start)
             return
-        master = self._master(problem)
-        patience = self.patience
-        if patience is None:
-            patience = SETTINGS.level_patience if isinstance(master, LevelMaster) else SETTINGS.patience
+        master = master_of(problem.regularizer, problem.d, self.level)
+        patience = master.patience if self.patience is None else self.patience
         tangents = Tangents(oracle)
         w, best, dual = start.coef, np.inf, -np.inf
         parts: list[tuple[float, PlaneRecipe]] | None = None
@@ -95,11 +93,13 @@ class Bundle(Solver):
             plane = tangents.plane(w, start.intercept)
         else:
             planes = Planes(problem.d, np.inf)
-            plane, best, dual, parts = recall(start.memory, planes, master, tangents)
+            plane, best, dual, parts = recall(start.memory, planes, master, *master.inner, tangents)
+            planes.own()
         while True:
             primal = plane.value + problem.regularizer.value(w)
             best = min(best, primal)
-            memory = partial(remember, plane, best, dual, parts, snapshot(planes), snapshot(master), snapshot(tangents))
+            states = [snapshot(thing) for thing in (planes, master, *master.inner, tangents)]
+            memory = partial(remember, plane, best, dual, parts, *states)
             point = None if parts is None else partial(oracle.mix, parts)
             yield Iterate(w, plane.intercept, primal, dual, point, memory)
             planes.add(plane)
@@ -137,7 +137,7 @@ def remember(plane: Plane, best: float, dual: float, parts: Any, *snapshots: dic
 def recall(memory: dict[str, Any], *things: Any) -> tuple[Plane, float, float, list[tuple[float, PlaneRecipe]] | None]:
     """(plane, best, dual, parts); the state of planes, master and tangents is restored."""
     for thing, values in zip(things, memory["model"], strict=True):
-        vars(thing).update(values)
+        vars(thing).update({name: list(v) if isinstance(v, list) else v for name, v in values.items()})
     parts = memory["parts"]
     return (
         Plane(*memory["plane"]), memory["best"], memory["dual"],
