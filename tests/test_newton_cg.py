@@ -32,7 +32,7 @@ SMOOTH = [
 
 def system_at(p, w):
     oracle = VectorOracle(p)
-    return oracle, System(oracle, *curvature(p, oracle.value_and_slopes(w)[1], 0.0))
+    return oracle, System(oracle, *curvature(p, oracle.plane_and_dual(w, 0.0)[1], 0.0))
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])

@@ -34,7 +34,7 @@ LAYERS: list[tuple[str, list[str]]] = [
 
 # Imports within a layer, (importing part, imported part): no others.
 WITHIN_A_LAYER = {
-    ("cli", "report"), ("cluster", "solving"), ("compile", "deadline"), ("estimators", "models"),
+    ("cli", "report"), ("compile", "deadline"), ("estimators", "models"),
     ("files", "errors"), ("kernel_methods", "solving"),
     ("measures", "data"), ("metrics", "data"), ("metrics", "sequences"), ("mirror_maps", "data"), ("multiclass", "data"),
     ("multiclass", "losses"), ("proofs", "solving"), ("readers", "data"), ("readers", "tables"), ("registry", "errors"),

@@ -12,7 +12,7 @@ an array. The passes are defined in this file; it imports no kernel, engine or s
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ from fenchel.certificates.assemble import Share, assemble, lower_bound, none_lik
 from fenchel.certificates.scalar import CHUNK, WIDE, Certifier, DualValue, scaled_point
 from fenchel.compile.kernel import kernel
 from fenchel.data.accept import as_rows, block
+from fenchel.data.blas import one_blas_thread
+from fenchel.data.dense import Dense
 from fenchel.data.dual_matrix import DualMatrix, accept_dual_matrix, changed_rows, dense
 from fenchel.data.row_blocks import map_row_blocks, map_row_ranges
 from fenchel.data.rows import row_column, row_entry, row_span, row_vector, sqnorm
@@ -34,18 +36,18 @@ from fenchel.regularizers import L2
 from fenchel.result import Certificate
 
 SMOOTHINGS = 10.0 ** np.arange(-9, 1)
+ROWS_AT_ONCE = 512
 SWEEPS, ROUNDS = 20, 30
 GOOD = 1e-9  # relative gap at which the improvement of a dual point stops
 
 
 @kernel
-def vector_primal_pass(loss, rows, y, p, W, features, Z, size):
-    """Z, and size_i = |sum_j |x_ij W_j||_2; returns (sum p loss, sum p |loss|). Z may have one row, which is overwritten."""
-    total, correction, magnitude = 0.0, 0.0, 0.0
+def vector_scores_pass(rows, W, features, Z, size):
+    """Z_i = W'x_i, and size_i = |sum_j |x_ij W_j||_2."""
     m = W.shape[1]
     absolute = np.empty(m)
-    for i in range(np.uint64(p.size)):
-        z = Z[i if Z.shape[0] > 1 else np.uint64(0)]
+    for i in range(np.uint64(Z.shape[0])):
+        z = Z[i]
         z[:] = 0.0
         absolute[:] = 0.0
         if W.shape[0] > features:
@@ -60,10 +62,17 @@ def vector_primal_pass(loss, rows, y, p, W, features, Z, size):
                 z[c] += term
                 absolute[c] += abs(term)
         size[i] = np.sqrt(np.sum(absolute * absolute))
-        if not np.isfinite(size[i]):  # the loss may be finite although scores have overflowed
+
+
+@kernel
+def vector_value_pass(loss, y, p, Z, size):
+    """(sum p loss, sum p |loss|); infinite if scores have overflowed."""
+    total, correction, magnitude = 0.0, 0.0, 0.0
+    for i in range(Z.shape[0]):
+        if not np.isfinite(size[i]):  # the loss may be finite all the same
             return np.inf, np.inf
         if p[i] > 0.0:
-            term = p[i] * value(loss, z, y[i])
+            term = p[i] * value(loss, Z[i], y[i])
             magnitude += abs(term)
             total, correction = add(total, correction, term)
     return total + correction, magnitude
@@ -130,14 +139,33 @@ def combined(problem: VectorProblem, U: DualMatrix) -> tuple[np.ndarray, float]:
     chunk = max(CHUNK, int(problem.features * problem.n / (problem.X.size if problem.X.size else 1)))
 
     def work(span: slice, rows: Rows) -> tuple[np.ndarray, float]:
+        if isinstance(rows, Dense) and isinstance(duals, Dense):
+            return dense_combined(rows.values, p[span], duals.values[span])
         part, V = np.zeros(shape), np.empty(shape)
         return V, vector_combine_pass(rows, p[span], block(duals, span.start, span.stop), chunk, part, V)
 
     total, spread = np.zeros(shape), 0.0
-    for V, more in map_row_blocks(problem.rows, problem.n, work, least=WIDE * problem.d):
-        total += V
-        spread += more
+    with one_blas_thread():
+        for V, more in map_row_blocks(problem.rows, problem.n, work, least=WIDE * problem.d):
+            total += V
+            spread += more
     return total, spread
+
+
+def dense_combined(X: np.ndarray, p: np.ndarray, U: np.ndarray) -> tuple[np.ndarray, float]:
+    """(-sum_i p_i x_i u_i', sum_i p_i |u_i| |x_i|), some rows at a time by BLAS."""
+    V, spread = np.zeros((X.shape[1], U.shape[1])), 0.0
+    for at in portions(p.size):
+        x, weighted = np.asarray(X[at], dtype=np.float64), p[at, None] * U[at]
+        V -= x.T @ weighted
+        used = p[at] > 0.0
+        spread += float(norms(x)[used] @ norms(weighted)[used])
+    return V, spread
+
+
+def norms(A: np.ndarray) -> np.ndarray:
+    """The length of every row."""
+    return np.sqrt(np.einsum("ij,ij->i", A, A))
 
 
 def conjugates(problem: VectorProblem, U: DualMatrix) -> tuple[float, float]:
@@ -267,16 +295,46 @@ def primal_sums(problem: VectorProblem, w: np.ndarray, keep: bool = True) -> Pri
     """The risk at w with its rounding magnitudes; without `keep` the scores are not stored."""
     Z, size = np.empty(problem.dual_shape if keep else (0, 0)), np.empty(problem.n)
     W = np.ascontiguousarray(w.reshape(-1, problem.outputs))
+    absolute, features = np.abs(W), problem.features
 
-    def work(span: slice, rows: Rows) -> tuple[float, float]:
-        scores = (
-            Z[span] if keep else np.empty((1, problem.outputs))
-        )  # one per call, because several threads process blocks
-        arguments = (rows, problem.y[span], problem.weights[span], W, problem.features, scores, size[span])
-        return vector_primal_pass(problem.compiled_loss, *arguments)
+    def work(span: slice, rows: Rows) -> tuple[list[float], float]:
+        totals, magnitude = [], 0.0
+        for at in portions(span.stop - span.start):
+            here, part = slice(span.start + at.start, span.start + at.stop), block(rows, at.start, at.stop)
+            scores = Z[here] if keep else np.empty((at.stop - at.start, problem.outputs))
+            if isinstance(part, Dense):
+                dense_scores(part.values, W, absolute, features, scores, size[here])
+            else:
+                vector_scores_pass(part, W, features, scores, size[here])
+            arguments = (problem.y[here], problem.weights[here], scores, size[here])
+            total, more = vector_value_pass(problem.compiled_loss, *arguments)
+            totals.append(total)
+            magnitude += more
+        return totals, magnitude
 
-    found = list(map_row_blocks(problem.rows, problem.n, work))
-    return PrimalSums(sum_of([total for total, _ in found]), sum(magnitude for _, magnitude in found), Z, size)
+    with one_blas_thread():
+        found = list(map_row_blocks(problem.rows, problem.n, work))
+    totals = [total for some, _ in found for total in some]
+    return PrimalSums(sum_of(totals), sum(magnitude for _, magnitude in found), Z, size)
+
+
+def dense_scores(
+    X: np.ndarray, W: np.ndarray, absolute: np.ndarray, features: int, Z: np.ndarray, size: np.ndarray
+) -> None:
+    """Z_i = W'x_i, and size_i = |sum_j |x_ij W_j||_2, by BLAS."""
+    x = np.asarray(X, dtype=np.float64)
+    np.matmul(x, W[:features], out=Z)
+    sizes = np.abs(x) @ absolute[:features]
+    if W.shape[0] > features:
+        Z += W[features]
+        sizes += absolute[features]
+    size[:] = norms(sizes)
+
+
+def portions(n: int) -> Iterator[slice]:
+    """n rows, some at a time: what is computed of them stays in the cache."""
+    for k in range(0, n, ROWS_AT_ONCE):
+        yield slice(k, min(k + ROWS_AT_ONCE, n))
 
 
 def share_of(

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 
 from fenchel.cluster.engine import Dask
 from fenchel.cluster.plan import BYTES, Machine
+from fenchel.data.blas import one_blas_thread
 from fenchel.engines import Local
 from fenchel.oracles.scalar import Oracle
 from fenchel.problems.scalar import Problem
-from fenchel.solving.solve import one_blas_thread
 
 ROWS, COLUMNS, WIDE = 40_000, 5_000, 400_000
 REPEATS = 30

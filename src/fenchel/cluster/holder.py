@@ -13,13 +13,13 @@ import numpy as np
 
 from fenchel.cluster import certificate_shares
 from fenchel.data import accept
+from fenchel.data.blas import one_blas_thread
 from fenchel.engines.local import Block
 from fenchel.engines.summation_tree import largest_nodes
 from fenchel.oracles import oracle_of
 from fenchel.oracles.blockwise import asked
 from fenchel.problems.scalar import Problem
 from fenchel.problems.structured import StructuredProblem
-from fenchel.solving.solve import one_blas_thread
 
 QUESTIONS: dict[str, Callable[..., Any]] = certificate_shares.QUESTIONS
 

@@ -15,10 +15,11 @@ import numpy as np
 
 from fenchel.certificates.scalar import certifier_of
 from fenchel.compile.clock import CLOCK
+from fenchel.data.blas import one_blas_thread
 from fenchel.estimators.held_out_errors import Bounds
 from fenchel.proofs.held_out import HeldOutScores, Point
 from fenchel.result import Certificate, Status
-from fenchel.solving.solve import one_blas_thread, solve
+from fenchel.solving.solve import solve
 
 PER_DECADE = 5  # strengths that are solved first
 GAP_SHARE = 4e-9  # gap to solve to, relative to the penalty's part of the objective: small against the width of cells

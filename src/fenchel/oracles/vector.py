@@ -55,22 +55,27 @@ class VectorOracle(Oracle):
         problem, W = self.problem, self.matrix(w)
 
         def work(block: Block) -> tuple[float, np.ndarray]:
-            gradient = np.zeros(W.shape)
-            value = 0.0
-            if not isinstance(block.rows, Dense):
-                for at, rows in self.pieces(block):
-                    arguments = (rows, block.y[at], block.p[at], W, problem.features, gradient)
-                    value += passes.vector_risk(problem.compiled_loss, *arguments)
-                return value, gradient
-            for k in range(0, block.p.size, CHUNK):
-                X, y, p = block.rows.values[k : k + CHUNK], block.y[k : k + CHUNK], block.p[k : k + CHUNK]
-                Z = dense_scores(X, W, problem.features)
-                value += passes.vector_losses(problem.compiled_loss, y, p, Z, Z)
-                add_dense(X, p, Z, problem.features, gradient)
+            if isinstance(block.rows, Dense):
+                return self.dense_pass(block, W, None)
+            gradient, value = np.zeros(W.shape), 0.0
+            for at, rows in self.pieces(block):
+                arguments = (rows, block.y[at], block.p[at], W, problem.features, gradient)
+                value += passes.vector_risk(problem.compiled_loss, *arguments)
             return value, gradient
 
         value, gradient = self.engine.sum(work, self.blocks)
         return value, gradient.ravel()
+
+    def dense_pass(self, block: Block, W: np.ndarray, U: np.ndarray | None) -> tuple[float, np.ndarray]:
+        """(sum p loss, its gradient) of a block of dense rows; the slopes are written into U, if it is given."""
+        problem, gradient, value = self.problem, np.zeros(W.shape), 0.0
+        for k in range(0, block.p.size, CHUNK):
+            X, y, p = block.rows.values[k : k + CHUNK], block.y[k : k + CHUNK], block.p[k : k + CHUNK]
+            Z = dense_scores(X, W, problem.features)
+            slopes = Z if U is None else U[k : k + CHUNK]
+            value += passes.vector_losses(problem.compiled_loss, y, p, Z, slopes)
+            add_dense(X, p, slopes, problem.features, gradient)
+        return value, gradient
 
     def middle_intercept(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
         """Move each intercept in turn to the middle of the optimal ones while the others are fixed; their mean becomes 0.
@@ -82,12 +87,16 @@ class VectorOracle(Oracle):
             return w, b
         Z, changed = self.score_matrix(w), np.zeros(problem.outputs)
         for _ in range(SWEEPS):
+            before = changed.copy()
             for c in range(problem.outputs):
-                size = float(np.max(np.abs(Z), initial=0.0))
+                size = max(-float(Z.min(initial=0.0)), float(Z.max(initial=0.0)))
                 rows = ClassSlopeSums(problem.compiled_loss, problem.y, problem.weights, Z, c)
                 step = middle(NarrowingSums(rows.at, problem.n), 0.0, size)
-                Z[:, c] += step
-                changed[c] += step
+                if step:
+                    Z[:, c] += step
+                    changed[c] += step
+            if np.array_equal(before, changed):
+                break
         if not changed.any():
             return w, b
         W = self.matrix(w).copy()
@@ -233,10 +242,15 @@ class VectorOracle(Oracle):
         """Not needed, because intercepts are among the variables."""
         return np.zeros(self.problem.d), 0.0
 
-    def value_and_slopes(self, w: np.ndarray) -> tuple[float, np.ndarray]:
-        """(sum p loss, the slopes of every row)."""
-        Z, problem = self.score_matrix(w), self.problem
-        return passes.vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, Z), Z
+    def slopes_at(self, Z: np.ndarray, U: np.ndarray, loss: Any = None) -> float:
+        """sum p loss at the scores Z, and the slopes of every row in U, which may be Z; `loss` is another compiled one."""
+        loss = self.problem.compiled_loss if loss is None else loss
+
+        def work(part: Block) -> tuple[float]:
+            rows = slice(part.start, part.stop)
+            return (passes.vector_losses(loss, part.y, part.p, Z[rows], U[rows]),)
+
+        return self.engine.sum(work, self.blocks)[0]
 
     def conjugates(self, u: DualMatrix) -> float:
         """sum p loss*(u): no pass over X; u may be a CSR matrix. It is unknown, inf, for a custom loss."""
@@ -246,7 +260,15 @@ class VectorOracle(Oracle):
         if sp.issparse(u):
             work = np.empty(problem.outputs)
             return sparse_conjugates(problem.compiled_loss, problem.y, problem.weights, as_rows(u), work)
-        return passes.vector_conjugates(problem.compiled_loss, problem.y, problem.weights, u)
+        return self.conjugates_of(problem.compiled_loss, u)
+
+    def conjugates_of(self, loss: Any, u: np.ndarray) -> float:
+        """sum p loss*(u) for a compiled loss of the same targets."""
+
+        def work(part: Block) -> tuple[float]:
+            return (passes.vector_conjugates(loss, part.y, part.p, u[part.start : part.stop]),)
+
+        return self.engine.sum(work, self.blocks)[0]
 
     def feasible(self, u: DualMatrix | None) -> Any:
         """A feasible dual point near u, or near 0; a CSR matrix if u is one."""
@@ -261,8 +283,16 @@ class VectorOracle(Oracle):
         self, w: np.ndarray, b: float, centre: Any = None, reach: float = np.inf
     ) -> tuple[Plane, np.ndarray]:
         """(the cutting plane, the slopes of every row), in one pass."""
-        value, U = self.value_and_slopes(w)
-        gradient = self.combine(U)
+        U, W = np.empty(self.problem.dual_shape), self.matrix(w)
+        if isinstance(self.problem.rows, Dense):
+            self.count(1.0)
+            value, gradient = self.engine.sum(
+                lambda part: self.dense_pass(part, W, U[part.start : part.stop]), self.blocks
+            )
+            gradient = gradient.ravel()
+        else:
+            value = self.slopes_at(self.score_matrix(w), U)
+            gradient = self.combine(U)
         recipe = PlaneRecipe(w, 0.0, 0.0, 0.0, None, np.inf)
         return Plane(value, gradient, value - float(gradient @ w), 0.0, recipe), U
 
@@ -278,7 +308,9 @@ class VectorOracle(Oracle):
 
     def plane_dual(self, recipe: PlaneRecipe) -> np.ndarray:
         """The dual variables of a plane: the slopes where it was found."""
-        return self.value_and_slopes(recipe.coef)[1]
+        Z = self.score_matrix(recipe.coef)
+        self.slopes_at(Z, Z)
+        return Z
 
 
 def dense_scores(X: np.ndarray, W: np.ndarray, features: int) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fenchel.certificates.scalar import certifier_of
 from fenchel.compile.kernel import kernel
+from fenchel.data.blas import one_blas_thread
 from fenchel.errors import InputError, NoMinimumError
 from fenchel.losses.protocol import slope, value
 from fenchel.proofs.ball import Interval, ball_at
@@ -19,7 +20,7 @@ from fenchel.proofs.removal import Pair, ball_regions, probed_intervals
 from fenchel.proofs.settings import SETTINGS, Settings
 from fenchel.proofs.spaces import KernelSpace, space_of
 from fenchel.proofs.without import without
-from fenchel.solving.solve import one_blas_thread, solve
+from fenchel.solving.solve import solve
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

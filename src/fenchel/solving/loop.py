@@ -375,7 +375,7 @@ class Run:
         """(certificate, its iterate, dual point), with the middle one of equally good intercepts, unless the certificate shows
         that it is worse. The solver itself continues with its own intercept."""
         certifier = certifier_of(self.problem)
-        coef, b = self.oracle.middle_intercept(best.coef, best.intercept)
+        coef, b = self.middle_intercept(best)
         if b == best.intercept and coef is best.coef:
             if self.source() is best and best.dual_point is None:
                 found, point = certifier.at_slopes(self.problem, coef, b)
@@ -390,6 +390,15 @@ class Run:
         if middle.primal <= found.primal + found.floor:
             return middle, best._replace(coef=coef, intercept=b), point
         return found, best, point
+
+    def middle_intercept(self, best: Iterate) -> tuple[np.ndarray, float]:
+        """(coefficients, the middle one of equally good intercepts); those of the solver if max_time is over before."""
+        end = max(self.began + self.max_time, CLOCK.other_time()) + GRACE
+        try:
+            with deadline.until(lambda: end - CLOCK.other_time()):
+                return self.oracle.middle_intercept(best.coef, best.intercept)
+        except deadline.OutOfTime:
+            return best.coef, best.intercept
 
     def off_border(self, found: Certificate, shown: Iterate, point: Any) -> tuple[Certificate, Iterate, Any]:
         """The same, with the dual point moved inwards where only its rounding error prevents a certificate at tol.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from fenchel.data.blas import one_blas_thread
 from fenchel.data.row_blocks import limit_threads
 from fenchel.errors import InputError
 from fenchel.oracles import oracle_of
@@ -124,18 +123,6 @@ def choices_of(problem: Problem, solver: str | Solver, remote: bool, tol: float)
     choices = rules.Choices(source)
     choices.get(0)  # raises now if no solver fits the problem
     return choices
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401  SciPy may load its own BLAS, which must be loaded to be found
-
-    return ThreadpoolController()
-
-
-def one_blas_thread() -> Any:
-    """Limit BLAS to one thread: small matrices gain nothing from more, and the cores are used for row blocks."""
-    return _controller().limit(limits=1, user_api="blas")
 
 
 def _validate(tol: float, max_iter: int | None, max_time: float | None, callback: object) -> None:

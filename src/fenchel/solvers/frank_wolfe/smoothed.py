@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fenchel.compile.dispatch import compilable
-from fenchel.kernels.vector_passes import vector_conjugates, vector_losses
 from fenchel.result import Iterate
 from fenchel.solvers.base import Start
 
 if TYPE_CHECKING:
-    from fenchel.oracles.scalar import Oracle
     from fenchel.oracles.vector import VectorOracle
 
 Target = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
@@ -27,7 +25,7 @@ Target = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 class Smoothed:
     """The parts of the dual of a Moreau envelope."""
 
-    def __init__(self, oracle: Oracle, direction: str):
+    def __init__(self, oracle: VectorOracle, direction: str):
         self.oracle, self.problem = oracle, oracle.problem
         self.gamma = self.problem.loss.gamma
         self.inner = compilable(self.problem.loss.loss)
@@ -35,19 +33,19 @@ class Smoothed:
 
     def _slopes(self, Z: np.ndarray, U: np.ndarray) -> tuple[float, np.ndarray]:
         """(risk, u' = the slopes of the envelope): where <z, u> - loss*(u) - gamma/2 |u|^2 is largest."""
-        problem, new = self.problem, np.empty_like(U)
-        return vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, new), new
+        new = np.empty_like(U)
+        return self.oracle.slopes_at(Z, new), new
 
     def _vertices(self, Z: np.ndarray, U: np.ndarray) -> tuple[float, np.ndarray]:
         """(risk, u' = slopes of the loss itself at z - gamma u): the square is linearised at u, too."""
-        problem, new = self.problem, np.empty_like(U)
-        risk = vector_losses(problem.compiled_loss, problem.y, problem.weights, Z, new)
-        vector_losses(self.inner, problem.y, problem.weights, Z - self.gamma * U, new)
+        new = np.empty_like(U)
+        risk = self.oracle.slopes_at(Z, new)
+        self.oracle.slopes_at(Z - self.gamma * U, new, self.inner)
         return risk, new
 
     def conjugates(self, U: np.ndarray) -> float:
         """sum p loss*(u), of the loss itself."""
-        return vector_conjugates(self.inner, self.problem.y, self.problem.weights, U)
+        return self.oracle.conjugates_of(self.inner, U)
 
     def product(self, A: np.ndarray, B: np.ndarray) -> float:
         """gamma sum p <a, b>."""
