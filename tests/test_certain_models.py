@@ -74,8 +74,10 @@ def test_estimators():
     certain = model.predict_certain(NEW)
     assert certain.any() and np.array_equal(model.predict(NEW)[certain], exact.predict(NEW)[certain])
     free = fenchel.Classifier("logistic", alpha=0.01).fit(IRIS, y)
-    with pytest.raises(InputError, match="interval of its free intercept"):
+    with pytest.raises(InputError, match="training rows bound the free intercept"):
         free.predict_certain(NEW)
+    with pytest.raises(InputError, match="training rows have the labels"):
+        free.predict_certain(NEW, training=(IRIS, SPECIES))
     with pytest.raises(InputError, match="not strongly convex"):
         fenchel.Classifier("logistic", "l1", alpha=0.01, fit_intercept=False).fit(IRIS, y).predict_certain(NEW)
     with pytest.raises(InputError, match="no decisions with a proof"):
@@ -133,3 +135,21 @@ def test_the_command_line_adds_a_column(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert run("predict", "n", "two", "--certain") == 1
     assert "not strongly convex" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_fitted_estimator_with_an_intercept_takes_the_training_rows(loss, classes):
+    y = np.array(["a", "b", "c"])[np.minimum(SPECIES, classes - 1)]
+    s = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    exact = fenchel.Classifier(loss, alpha=0.02, tol=1e-11, class_weight="balanced").fit(IRIS, y, s)
+    for tol in (1e-1, 1e-3, 1e-6):
+        model = fenchel.Classifier(loss, alpha=0.02, tol=tol, class_weight="balanced").fit(IRIS, y, s)
+        certain = model.predict_certain(NEW, training=(IRIS, y, s))
+        assert np.array_equal(model.predict(NEW)[certain], exact.predict(NEW)[certain])
+        # With other rows it is the optimum of those that is meant: this point is far from it, and proves little.
+        assert np.array_equal(certain, model.predict_certain(sp.csr_matrix(NEW), training=(sp.csr_matrix(IRIS), y, s)))
+        other = model.predict_certain(NEW, training=(IRIS[::-1] + 1.0, y, s))
+        optimum = fenchel.Classifier(loss, alpha=0.02, tol=1e-11, class_weight="balanced").fit(IRIS[::-1] + 1.0, y, s)
+        assert np.array_equal(model.predict(NEW)[other], optimum.predict(NEW)[other])
+    assert certain.mean() > 0.5

@@ -6,6 +6,7 @@ import pytest
 import fenchel
 from fenchel import regularizers as R
 from fenchel.errors import InputError
+from fenchel.kernel_methods import KernelProblem
 
 N, D, LOW, HIGH = 60, 6, 1e-4, 1.0
 GROUPS = [[0, 1, 2], [3, 4, 5]]
@@ -103,3 +104,33 @@ def test_what_cannot_be_certified_is_refused(problem, alphas, eps, words):
     found = fenchel.path(fenchel.Problem(X, target, "squared"), (0.1, 1.0), eps=0.1)
     with pytest.raises(InputError, match="between 0.1 and 1"):
         found.bound(2.0)
+
+
+@pytest.mark.parametrize("loss", ["squared", "hinge", "logistic"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_kernels(loss, intercept):
+    X, target = data()
+    y = target if loss == "squared" else np.sign(target)
+    problem = KernelProblem(X, y, loss, alpha=1.0, kernel="rbf", fit_intercept=intercept)
+    found = fenchel.path(problem, (1e-3, 1.0), eps=0.03)
+    assert found.converged and len(found) <= 1.3 * np.log(1e3) / (2.0 * np.sqrt(0.03)) + 1.0
+    for alpha in (0.7, 0.03, 0.0012):
+        there = found.at(alpha)
+        exact = fenchel.solve(KernelProblem(X, y, loss, alpha=alpha, kernel="rbf", fit_intercept=intercept), tol=1e-9)
+        excess = (there.certificate.primal - exact.certificate.primal) / there.certificate.primal
+        assert -1e-9 <= excess <= found.bound(alpha) + 1e-9 and found.bound(alpha) <= 0.03
+        assert there.certificate.relative_gap <= found.bound(alpha) + 1e-12
+        assert there.certificate.dual <= exact.certificate.primal
+
+
+@pytest.mark.parametrize("loss", ["softmax", "max_hinge", "roc_area", "hinge"])
+def test_lists_of_strengths_of_kernels_are_those_of_new_problems(loss):
+    """The certificate of a kernel with several scores was that of the first alpha, and a measure lost its kernel."""
+    X, target = data()
+    y = (target > 0.0).astype(int) if loss in ("softmax", "max_hinge") else np.sign(target)
+    path = fenchel.path(KernelProblem(X, y, loss, alpha=1.0, kernel="rbf"), [0.3, 0.01], tol=1e-5)
+    for alpha, found in zip(path.alphas, path, strict=True):
+        alone = fenchel.solve(KernelProblem(X, y, loss, alpha=alpha, kernel="rbf"), tol=1e-5)
+        assert found.problem.is_kernel and found.problem.alpha == alpha and found.converged
+        assert found.certificate.primal == pytest.approx(alone.certificate.primal, rel=3e-5)
+        assert found.problem.digest == alone.problem.digest

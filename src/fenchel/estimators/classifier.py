@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from fenchel import losses, multiclass
+from fenchel.certificates.scalar import certifier_of
 from fenchel.errors import InputError, UnknownNameError
 from fenchel.estimators.base import Along, accept_weights, total_weight
 from fenchel.estimators.callbacks import View
@@ -19,9 +21,11 @@ from fenchel.estimators.joint import JointEstimator, best, has_free_intercepts
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.path import Path, at_strengths, path
 from fenchel.estimators.probability import has_probability, probabilities
+from fenchel.models.certain import ends_of
 from fenchel.models.model import Model
 from fenchel.models.parts import class_scores, classes_known
 from fenchel.problems.scalar import Problem
+from fenchel.proofs.ball import ball_at
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -160,18 +164,42 @@ class Classifier(ClassifierMixin, JointEstimator):
         self._warn(found)
         return found
 
-    def predict_certain(self, X: MatrixLike) -> np.ndarray:
+    def predict_certain(self, X: MatrixLike, training: tuple[Any, ...] | None = None) -> np.ndarray:
         """Whether the exact optimum of the training problem predicts the same class: a boolean per row; True is a proof.
 
-        False means that it is not proven, not that the prediction is wrong. With a free intercept, a fitted estimator no longer
-        has the training rows that bound it: an error names the alternatives.
+        False means that it is not proven, not that the prediction is wrong. A free intercept is bounded by the training rows,
+        which the estimator does not keep: pass them, `training=(X, y)` or `(X, y, sample_weight)` as in `fit`. The certificate
+        is recomputed for these rows.
 
-        >>> model = Classifier("logistic", fit_intercept=False).fit([[1.0], [2.0], [-1.0]], ["a", "a", "b"])
-        >>> model.predict_certain([[1.0], [0.0], [-2.0]]).tolist()
-        [True, False, True]
+        >>> X, y = [[1.0], [2.0], [-1.0]], ["a", "a", "b"]
+        >>> model = Classifier("logistic", alpha=0.1).fit(X, y)
+        >>> model.predict_certain([[2.0], [0.5], [-2.0]], training=(X, y)).tolist()
+        [True, True, True]
         """
-        rows = self._new_rows(X)
-        return self.to_model().certain(rows)
+        rows, model = self._new_rows(X), self.to_model()
+        return (model if training is None else self._bounded_by(model, *training)).certain(rows)
+
+    def _bounded_by(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """The model with the certificates, and with the intervals of intercepts, that the training rows prove."""
+        X, labels, weights, classes = self._data(X, y, sample_weight)
+        if not np.array_equal(classes, self.classes_):
+            raise InputError(
+                f"the training rows have the labels {classes.tolist()[:10]}, and the model {self.classes_.tolist()[:10]}"
+            )
+        if self._is_joint() or not model.fit_intercept:
+            return model
+        problems = [self._problem(X, t, weights, self.regularizer_)() for t in self._targets(labels, classes)]
+        certifier, regions, certificates = certifier_of(problems[0]), [], []
+        for problem, w, b, u in zip(problems, self.coef_, np.atleast_1d(self.intercept_), self.dual_coef_, strict=True):
+            point = (
+                u
+                if u.shape == problem.dual_shape and np.isfinite(u).all()
+                else certifier.best_dual_point(problem, w, b)
+            )
+            certificate, point = certifier.certificate(problem, w, float(b), point)
+            certificates.append(certificate)
+            regions.append(ball_at(problem, w, float(b), certificate, point))
+        return replace(model, certificates=tuple(certificates), intercept_bounds=ends_of(regions))
 
     def _data(self, X, y, sample_weight) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray]:
         """(X, y, weights with class weights in them, classes)."""

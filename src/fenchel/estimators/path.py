@@ -218,6 +218,6 @@ def rescaled(problem: Problem) -> Callable[[float], Problem]:
 def at_strengths(problem: Problem, given: Any, make: Callable[[Any], Problem]) -> Callable[[float], Problem]:
     """A function alpha -> Problem with the regularizer `given` of that strength: `problem` with another regularizer, or, in
     families where that is not known, `make(regularizer)`."""
-    if not problem.remote and (problem.is_scalar or problem.is_vector):
+    if not problem.remote and (problem.is_scalar or problem.is_vector or problem.is_kernel):
         return lambda alpha: problem.with_regularizer(given.scaled(alpha))
     return lambda alpha: make(given.scaled(alpha))

@@ -103,12 +103,18 @@ class KernelVectorProblem(JointKernelProblem, VectorProblem):
         gram: Any = None, groups: ArrayLike | None = None,
     ):  # fmt: skip
         phi = self._embed(X, kernel, kernel_params or {}, cache_size, gram)
-        self.alpha = DEFAULT_ALPHA if alpha is None else alpha
+        self.alpha = L2(DEFAULT_ALPHA if alpha is None else alpha).alpha
         VectorProblem.__init__(self, phi, y, loss, L2(self.alpha), None, fit_intercept, sample_weight, None, groups)
         if self.own:
             raise InputError(
                 f"loss {type(self.loss).__name__} is a custom one of several scores: kernels do not support those"
             )
+
+    def with_regularizer(self, regularizer: Any) -> KernelVectorProblem:
+        """The same rows with an L2 of another strength."""
+        new = VectorProblem.with_regularizer(KernelProblem.with_regularizer(self, regularizer), regularizer)  # type: ignore[arg-type]
+        assert isinstance(new, KernelVectorProblem)
+        return new
 
     def present(self, w: np.ndarray, b: float) -> tuple[np.ndarray, Any]:
         """(C, a row for each f_c; intercepts) from a solver's variables."""
@@ -141,7 +147,7 @@ class KernelMeasureProblem(JointKernelProblem, SetProblem):
         gram: Any = None, groups: ArrayLike | None = None,
     ):  # fmt: skip
         phi = self._embed(X, kernel, kernel_params or {}, cache_size, gram)
-        self.alpha = DEFAULT_ALPHA if alpha is None else alpha
+        self.alpha = L2(DEFAULT_ALPHA if alpha is None else alpha).alpha
         SetProblem.__init__(self, phi, y, loss, L2(self.alpha), None, fit_intercept, sample_weight, None, groups)
 
     def present(self, w: np.ndarray, b: float) -> tuple[np.ndarray, Any]:

@@ -107,6 +107,17 @@ class KernelProblem(Problem):
 
         return kernel_choices(solver, remote)
 
+    def with_regularizer(self, regularizer: Any) -> KernelProblem:
+        """The same rows with an L2 of another strength; they share the columns of K."""
+        if type(regularizer) is not L2 or regularizer.weights is not None:
+            raise InputError(
+                f"the regularizer of a kernel problem is alpha/2 |f|^2, got {regularizer!r}: pass L2(alpha)"
+            )
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__ | {"regularizer": regularizer, "alpha": regularizer.alpha})
+        new.__dict__.pop("digest", None)
+        return new
+
     @cached_property
     def digest(self) -> str:
         """sha256 of the rows (or the given matrix), the targets, the weights and all names and parameters."""

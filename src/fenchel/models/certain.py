@@ -6,7 +6,7 @@ the regularizer is strongly convex, and, of models with a free intercept, an int
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,12 @@ def intercept_bounds(results: Sequence[Result]) -> tuple[float, ...] | None:
     known = problem.is_scalar and problem.fit_intercept and not problem.remote and task_of(problem.loss) == "binary"
     if not known or not is_ours(type(problem.regularizer)) or problem.regularizer.metric(problem.d) is None:
         return None
-    ends = tuple(float(end) for result in results for end in result.ball().intercept)
+    return ends_of(result.ball() for result in results)
+
+
+def ends_of(balls: Iterable[Any]) -> tuple[float, ...] | None:
+    """The ends of the intervals of intercepts, region by region; None if one of them is not known."""
+    ends = tuple(float(end) for ball in balls for end in ball.intercept)
     return ends if np.isfinite(ends).all() else None
 
 
@@ -89,6 +94,7 @@ def _require(model: Any) -> None:
         raise InputError("free intercepts of several scores are not bounded by a certificate, so no decision is proven")
     if model.fit_intercept and model.intercept_bounds is None:
         raise InputError(
-            "the model does not have the interval of its free intercept: it was saved from an estimator, or by an earlier "
-            "version. Use result.certain(X) of fenchel.solve, fenchel.Model.from_result, or the file of fenchel train"
+            "the training rows bound the free intercept, and an estimator does not keep them: call predict_certain(X, "
+            "training=(X_train, y_train)), or use result.certain(X) of fenchel.solve, fenchel.Model.from_result or the file of "
+            "fenchel train, which keep the interval"
         )

@@ -79,6 +79,8 @@ class HeldOutScores:
     def __init__(self, make: Callable[[float], Any], X: Any, offset: Any = None):
         problem = make(1.0)
         require_strength(problem)
+        if problem.is_kernel:
+            raise InputError("scores of held-out rows are bounded for linear models: use no kernel")
         if not problem.is_scalar:
             raise InputError(
                 "scores are bounded for losses of one score per row; use one with one class against the rest"

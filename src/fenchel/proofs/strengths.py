@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.certificates import scalar, vector
+from fenchel.certificates.kernel import products
 from fenchel.certificates.unpenalised import split
 from fenchel.compile.dispatch import is_ours
 from fenchel.errors import InputError
@@ -47,19 +48,39 @@ class Pair:
         self.result, self.u = result, result.dual_point
         self.regularizer = problem.penalty if problem.is_vector else problem.regularizer
         self.alpha = float(self.regularizer.alpha)
+        self.lower = result.certificate.dual - SLACK * result.certificate.floor
+        self.v, self.gain = np.zeros(0), -np.inf
+        known = self.u is not None and np.isfinite(self.lower)
+        if problem.is_kernel:
+            value, self.conjugate = self._squares(result)
+        else:
+            value, self.v = self._value_and_v(result, known)
+            self.conjugate = self.regularizer.conjugate(self.v)
+        self.risk, self.unit = result.certificate.primal - value, value / self.alpha
+        if known:
+            several = problem.is_vector
+            self.gain = -float(
+                vector.conjugates(problem, self.u)[0] if several else scalar.conjugates(problem, self.u).total
+            )
+
+    def _value_and_v(self, result: Result, known: bool) -> tuple[float, np.ndarray]:
+        """(R(w), v), v = 0 if there is no dual point."""
+        problem: Any = result.problem
         size = problem.features * problem.outputs if problem.is_vector else problem.d
         value = self.regularizer.value(problem.variables(result.coef, result.intercept)[0][:size])
-        self.risk, self.unit = result.certificate.primal - value, value / self.alpha
-        self.lower = result.certificate.dual - SLACK * result.certificate.floor
-        self.v, self.gain = np.zeros(size), -np.inf
-        if self.u is not None and np.isfinite(self.lower):
-            if problem.is_vector:
-                self.v = vector.combined(problem, self.u)[0].ravel()
-                self.gain = -float(vector.conjugates(problem, self.u)[0])
-            else:
-                self.v = split(problem, *scalar.combined(problem, problem.weights, self.u)).v
-                self.gain = -float(scalar.conjugates(problem, self.u).total)
-        self.conjugate = self.regularizer.conjugate(self.v)
+        if not known:
+            return value, np.zeros(size)
+        if problem.is_vector:
+            return value, vector.combined(problem, self.u)[0].ravel()
+        return value, split(problem, *scalar.combined(problem, problem.weights, self.u)).v
+
+    def _squares(self, result: Result) -> tuple[float, float]:
+        """(R, R*) of a kernel: alpha/2 c'Kc and (p u)'K(p u) / (2 alpha)."""
+        problem: Any = result.problem
+        a = np.zeros(problem.n) if self.u is None else problem.weights * self.u
+        both = np.column_stack([result.coef, a])
+        norm, dual_norm = np.einsum("ij,ij->j", both, products(problem.gram, both)[0])
+        return 0.5 * self.alpha * max(float(norm), 0.0), 0.5 * max(float(dual_norm), 0.0) / self.alpha
 
     def primal(self, alpha: float) -> float:
         """The objective of the coefficients at a strength."""
@@ -152,10 +173,12 @@ class Between:
 
 def require_strength(problem: Any) -> None:
     """Raise InputError unless a pair bounds the optimum at every strength."""
-    if problem.remote or problem.is_kernel or not (problem.is_scalar or (problem.is_vector and not problem.own)):
+    several = problem.is_vector and not problem.is_kernel and not problem.own
+    one = problem.is_scalar or (problem.is_kernel and not problem.is_vector and not problem.is_measure)
+    if problem.remote or not (one or several):
         raise InputError(
-            "a range of strengths is certified for rows in memory and losses of one score, or of several scores that are "
-            "Fenchel's own; pass a list of alphas instead: each is certified by itself"
+            "a range of strengths is certified for rows in memory and losses of one score, or, without a kernel, of several "
+            "scores that are Fenchel's own; pass a list of alphas instead: each is certified by itself"
         )
     regularizer = problem.penalty if problem.is_vector else problem.regularizer
     if not is_convex(problem):
