@@ -131,7 +131,8 @@ def test_a_free_intercept_is_balanced_exactly():
 def test_what_has_no_exact_formula_is_refused():
     rows, y = data("hinge")
     for problem, words in (
-        (fenchel.Problem(rows, np.arange(20) % 3, "softmax"), "not for Softmax"),
+        (fenchel.Problem(rows, np.arange(20) % 3, fenchel.multiclass.TopK(1)), "Softmax and MaxHinge, not for TopK"),
+        (fenchel.Problem(rows, y, "hinge", fenchel.regularizers.L0(0.1)), "ridge > 0"),
         (fenchel.Problem(rows, y, "hinge", fenchel.regularizers.QNorm(0.1, 1.5)), "need L2, L1 or ElasticNet"),
         (fenchel.Problem(rows, y, "hinge", fenchel.regularizers.L2(0.1, weights=[0.0, 1.0, 1.0])), "weight > 0"),
     ):
@@ -150,3 +151,60 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     assert "rounding floor 0, basis exact arithmetic" in shown and "HOLDS" in shown
     write_svmlight("other", X + 0.01, TWO)
     assert run("verify", "m", "other", "--rigorous") == 4
+
+
+@pytest.mark.parametrize("regularizer", ["l2", "l1", "elastic_net"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["softmax", "max_hinge"])
+def test_several_scores(loss, intercept, regularizer):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((24, 3))
+    y, s = np.argmax(X @ rng.standard_normal((3, 3)) + 0.5 * rng.standard_normal((24, 3)), axis=1), rng.random(24)
+    problem = fenchel.Problem(X, y, loss, regularizer, 0.05, fit_intercept=intercept, sample_weight=s)
+    result = fenchel.solve(problem, tol=1e-9, max_time=10.0)
+    arguments = problem, result.coef, result.intercept, result.dual_point
+    rounded, exact = (fenchel.check_proof(*arguments, rigorous=rigorous) for rigorous in (False, True))
+    assert (exact.basis, exact.floor) == ("exact arithmetic", 0.0)
+    assert (
+        abs(exact.primal - rounded.primal) <= rounded.floor and abs(exact.dual - rounded.dual) <= 10.0 * rounded.floor
+    )
+    assert exact.gap >= 0.0 and exact.holds(1e-6)
+    U = result.dual_point.toarray() if sp.issparse(result.dual_point) else np.asarray(result.dual_point)
+    for scale in (0.0, 1e-9, 1e-6, 0.1):  # no point is below the bound, and no dual point above the optimum
+        W = result.coef + scale * rng.standard_normal(result.coef.shape)
+        b = result.intercept + (scale * rng.standard_normal(3) if intercept else 0.0)
+        found = fenchel.check_proof(problem, W, b, U + scale * rng.standard_normal(U.shape), rigorous=True)
+        assert exact.dual <= found.primal and found.dual <= exact.primal and found.gap >= 0.0
+    slopes = fenchel.check_proof(problem, result.coef, result.intercept, rigorous=True)
+    assert slopes.dual <= exact.primal and (loss == "max_hinge" or slopes.holds(1e-3))
+    lie = fenchel.check_proof(problem, result.coef, result.intercept, 1.5 * U, rigorous=True)
+    assert lie.dual <= exact.primal
+
+
+def test_two_classes_of_softmax_are_the_logistic_loss():
+    """The same problem in another form: its bounds must overlap."""
+    X, y = data("logistic")
+    two = fenchel.Problem(X, (y > 0.0).astype(int), "softmax", alpha=0.1)
+    one = fenchel.Problem(X, y, "logistic", alpha=0.05)
+    intervals = []
+    for problem in (one, two):
+        found = fenchel.solve(problem, tol=1e-8)
+        intervals.append(fenchel.check_proof(problem, found.coef, found.intercept, found.dual_point, rigorous=True))
+    assert all(c.holds(1e-7) for c in intervals)
+    assert max(c.dual for c in intervals) <= min(c.primal for c in intervals)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+@pytest.mark.parametrize("scales", [None, [0.5, 1.0, 2.0]])
+def test_the_bound_of_best_subsets(loss, scales):
+    X, y = data(loss)
+    problem = fenchel.Problem(X, y, loss, fenchel.regularizers.L0(0.02, 0.1, scales), fit_intercept=True)
+    result = fenchel.solve(problem)
+    rounded = fenchel.check_proof(problem, result.coef, result.intercept, result.dual_point)
+    exact = fenchel.check_proof(problem, result.coef, result.intercept, result.dual_point, rigorous=True)
+    assert abs(exact.primal - rounded.primal) <= rounded.floor and abs(exact.dual - rounded.dual) <= rounded.floor
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        w = np.where(rng.random(3) < 0.5, result.coef + 0.1 * rng.standard_normal(3), 0.0)
+        other = fenchel.check_proof(problem, w, result.intercept, 1.1 * result.dual_point, rigorous=True)
+        assert exact.dual <= other.primal and other.dual <= exact.primal

@@ -44,6 +44,7 @@ from fenchel.certificates.independent_sums import (
     weighted_sum,
 )
 from fenchel.certificates.rigorous import rigorous_certificate
+from fenchel.certificates.rigorous_several import rigorous_several
 from fenchel.compile.dispatch import is_builtin
 from fenchel.compile.kernel import interpreted
 from fenchel.errors import InputError
@@ -71,7 +72,7 @@ def check_proof(
     coef, intercept : as in a `Result`.
     dual_point : as in a `Result`. None: the slopes of the losses at coef, which give a poor bound unless the loss is smooth.
     rigorous : bounds in real arithmetic, by exact rational numbers: P rounded up, D rounded down, and a floor of 0. For losses
-        of one score with L2, L1 or ElasticNet. The weights are the p_i as the problem holds them.
+        of one score, softmax and max hinge with L2, L1, ElasticNet or L0. The weights are the p_i as the problem holds them.
 
     Returns
     -------
@@ -98,7 +99,10 @@ def check_proof(
         w, b = problem.variables(coef, intercept)
     with interpreted(), np.errstate(all="ignore"):
         if rigorous:
-            return rigorous_certificate(problem, w, b, dual_point)
+            several = problem.is_vector and not problem.is_kernel
+            return (
+                rigorous_several(problem, w, dual_point) if several else rigorous_certificate(problem, w, b, dual_point)
+            )
         if problem.is_kernel:
             return _kernel_certificate(problem, w, b, dual_point)
         risk, plane = next(check for holds, check in FAMILIES if holds(problem))(problem, w, b, dual_point)

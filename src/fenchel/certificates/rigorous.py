@@ -7,8 +7,8 @@ sum p u = 0 if the intercept is free (one row takes the difference), and towards
 
     D <= min P <= P(w, b)
 
-holds for the problem with these numbers, without an assumption on rounding errors. Losses of one score with L2, L1 or
-ElasticNet; time grows with the stored values of X, about twenty seconds for a million.
+holds for the problem with these numbers, without an assumption on rounding errors. Losses of one score (`rigorous_several`:
+of several) with L2, L1, ElasticNet or L0; time grows with the stored values of X, about twenty seconds for a million.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fenchel.certificates.independent_sums import rows_of, scores
 from fenchel.certificates.rigorous_numbers import EXACT, ZERO, Exact
 from fenchel.errors import InputError
 from fenchel.losses.protocol import slope
-from fenchel.regularizers import L1, L2, ElasticNet
+from fenchel.regularizers import L0, L1, L2, ElasticNet
 from fenchel.result import Certificate
 
 BASIS = "exact arithmetic"
@@ -31,7 +31,7 @@ BASIS = "exact arithmetic"
 
 def rigorous_certificate(problem: Any, w: np.ndarray, b: float, u: Any = None) -> Certificate:
     """The certificate of (w, b) and the feasible dual point next to u (None: next to the slopes there)."""
-    _require(problem)
+    require_scalar(problem)
     if u is None:
         at_w = scores(problem.X, w[:, None], problem.offset[:, None] + b)[0][:, 0]
         u = [slope(problem.loss, float(t), target) for t, target in zip(at_w, problem.y.tolist(), strict=True)]
@@ -45,7 +45,7 @@ def rigorous_certificate(problem: Any, w: np.ndarray, b: float, u: Any = None) -
         z = sum((t * coef[j] for j, t in zip(at, x, strict=True)), fixed + constant)
         value = exact.value(loss, z, target) if q else ZERO
         risk = None if risk is None or value is None else risk + q * value
-    primal = math.inf if risk is None else _rounded(risk + _penalty(problem.regularizer, coef), up=True)
+    primal = math.inf if risk is None else rounded(risk + penalty_at(problem.regularizer, coef), up=True)
     return Certificate(primal, _dual(problem, exact, rows, (p, y, offset), u), BASIS, 0.0)
 
 
@@ -62,15 +62,15 @@ def _dual(problem: Any, exact: Exact, rows: list[Any], parts: tuple[list[Fractio
     for (at, x), q, t in zip(rows, p, point, strict=True):
         for j, entry in zip(at, x, strict=True):
             v[j] -= q * t * entry
-    scale = _scale(problem.regularizer, v)
-    total = _conjugate(problem.regularizer, [scale * t for t in v])
+    scale = scale_into_domain(problem.regularizer, v)
+    total = conjugate_at(problem.regularizer, [scale * t for t in v])
     for q, t, target, fixed in zip(p, point, y, offset, strict=True):
         if q:
             found = exact.conjugate(problem.loss, scale * t, target)
             if found is None:
                 return -math.inf
             total += q * (found - scale * t * fixed)
-    return _rounded(-total, up=False)
+    return rounded(-total, up=False)
 
 
 def _clipped(t: Fraction, low: Fraction | None, high: Fraction | None) -> Fraction:
@@ -97,24 +97,38 @@ def _room(t: Fraction, ends: Any, p: float, down: bool) -> float:
     return math.inf if end is None and p > 0.0 else 0.0 if end is None else p * float(abs(t - end))
 
 
-def _penalty(regularizer: Any, w: list[Fraction]) -> Fraction:
+def penalty_at(regularizer: Any, w: list[Fraction]) -> Fraction:
     """R(w)."""
+    if type(regularizer) is L0:
+        alpha, squares = Fraction(regularizer.alpha), _ridges(regularizer, len(w))
+        return sum((alpha + s * t * t / 2 for t, s in zip(w, squares, strict=True) if t), ZERO)
     absolute, square = _strengths(regularizer, len(w))
     pairs = zip(w, absolute, square, strict=True)
     return sum((a * abs(t) + s * t * t / 2 for t, a, s in pairs), ZERO)
 
 
-def _scale(regularizer: Any, v: list[Fraction]) -> Fraction:
+def scale_into_domain(regularizer: Any, v: list[Fraction]) -> Fraction:
     """The largest c <= 1 with R*(c v) < inf."""
+    if type(regularizer) is L0:
+        return Fraction(1)
     absolute, square = _strengths(regularizer, len(v))
     ratios = [a / abs(t) for t, a, s in zip(v, absolute, square, strict=True) if not s and abs(t) > a]
     return min(ratios, default=Fraction(1))
 
 
-def _conjugate(regularizer: Any, v: list[Fraction]) -> Fraction:
-    """R*(v) in its domain: sum max(|v_j| - a_j, 0)^2 / (2 s_j)."""
+def conjugate_at(regularizer: Any, v: list[Fraction]) -> Fraction:
+    """R*(v) in its domain: sum max(|v_j| - a_j, 0)^2 / (2 s_j), or of L0 sum max(v_j^2 / (2 s_j) - alpha, 0)."""
+    if type(regularizer) is L0:
+        alpha, squares = Fraction(regularizer.alpha), _ridges(regularizer, len(v))
+        return sum((max(t * t / (2 * s) - alpha, ZERO) for t, s in zip(v, squares, strict=True)), ZERO)
     absolute, square = _strengths(regularizer, len(v))
     return sum((max(abs(t) - a, ZERO) ** 2 / (2 * s) for t, a, s in zip(v, absolute, square, strict=True) if s), ZERO)
+
+
+def _ridges(regularizer: L0, d: int) -> list[Fraction]:
+    """s with R(w) = sum alpha [w_j != 0] + s_j/2 w_j^2."""
+    scales = [1.0] * d if regularizer.scales is None else regularizer.scales.tolist()
+    return [Fraction(regularizer.ridge) * Fraction(c) ** 2 for c in scales]
 
 
 def _strengths(regularizer: Any, d: int) -> tuple[list[Fraction], list[Fraction]]:
@@ -131,7 +145,7 @@ def _strengths(regularizer: Any, d: int) -> tuple[list[Fraction], list[Fraction]
     return [alpha * ratio * c for c in weights], [alpha * (1 - ratio) * c for c in square_weights]
 
 
-def _rounded(x: Fraction, up: bool) -> float:
+def rounded(x: Fraction, up: bool) -> float:
     """The nearest floating-point number that is not less, or not greater."""
     try:
         found = float(x)
@@ -142,14 +156,24 @@ def _rounded(x: Fraction, up: bool) -> float:
     return found
 
 
-def _require(problem: Any) -> None:
+def require_scalar(problem: Any) -> None:
     """Raise InputError for problems without exact formulas."""
     name = type(problem.loss).__name__
     if not problem.is_scalar or type(problem.loss) not in EXACT:
         known = ", ".join(sorted(cls.__name__ for cls in EXACT))
         raise InputError(f"bounds in exact arithmetic are known for {known} of one score per row, not for {name}")
-    regularizer = problem.regularizer
+    require_regularizer(problem.regularizer)
+
+
+def require_regularizer(regularizer: Any) -> None:
+    """Raise InputError for a regularizer without exact formulas."""
+    if type(regularizer) is L0:
+        if regularizer.ridge == 0.0:
+            raise InputError("bounds in exact arithmetic need a ridge > 0 in L0")
+        return
     if type(regularizer) not in (L1, L2, ElasticNet):
-        raise InputError(f"bounds in exact arithmetic need L2, L1 or ElasticNet, not {type(regularizer).__name__}")
+        raise InputError(
+            f"bounds in exact arithmetic need L2, L1 or ElasticNet, or L0, not {type(regularizer).__name__}"
+        )
     if regularizer.weights is not None and not np.all(regularizer.weights > 0.0):
         raise InputError("bounds in exact arithmetic need a weight > 0 for every feature")
