@@ -73,6 +73,10 @@ class ProxJacobian:
             return np.zeros((self.diagonal.size, 0)), np.zeros(0)
         return self.vectors.toarray(), self.scales
 
+    def factor(self) -> sp.csc_array | None:
+        """B with J = B B' and a column for all entries that move together; None if there is none with fewer columns than J."""
+        return None
+
     def root(self) -> ProxJacobian | None:
         """The symmetric root of J; None if it has no simple form.
 
@@ -126,6 +130,25 @@ class ClusterJacobian(ProxJacobian):
         if self.scales is None:
             return np.zeros((self.diagonal.size, 0)), np.zeros(0)
         return np.where(self.labels[:, None] == np.arange(self.scales.size), self.values[:, None], 0.0), self.scales
+
+    def factor(self) -> sp.csc_array | None:
+        """B with J = B B' and a column for all entries that move together; None if there is none with fewer columns than J.
+
+        >>> J = with_clusters(np.array([0.0, 0.0, 1.0]), np.array([0, 0, -1]), np.ones(3), np.array([0.25]))
+        >>> J.factor().toarray()
+        array([[0. , 0.5],
+               [0. , 0.5],
+               [1. , 0. ]])
+        """
+        inside = self.labels >= 0
+        if self.scales is None or self.is_diagonal or (self.diagonal[inside] != 0.0).any() or (self.scales < 0.0).any():
+            return None
+        alone, together = np.flatnonzero(self.diagonal != 0.0), np.flatnonzero(inside)
+        labels = self.labels[together]
+        values = np.append(np.sqrt(self.diagonal[alone]), np.sqrt(self.scales)[labels] * self.values[together])
+        places = np.append(np.arange(alone.size), alone.size + labels)
+        shape = (self.diagonal.size, alone.size + self.scales.size)
+        return sp.csc_array((values, (np.append(alone, together), places)), shape=shape)
 
     def root(self) -> ProxJacobian | None:
         """The symmetric root of J, where the diagonal is constant on each q_k: these are then eigenvectors.

@@ -56,7 +56,9 @@ class Shifted(Regularizer):
         inner = self.regularizer
         require_convex(inner, "Shifted")
         self._set(alpha=inner.alpha, center=checked_vector("center", self.center))
-        self._set(smooth=inner.smooth, strongly_convex=inner.strongly_convex, separable=inner.separable)
+        self._set(
+            smooth=inner.smooth, strongly_convex=inner.strongly_convex, separable=inner.separable, sorts=inner.sorts
+        )
 
     def scaled(self, alpha: float) -> Self:
         """The inner regularizer with another alpha, around the same centre."""

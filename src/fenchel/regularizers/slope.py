@@ -24,9 +24,7 @@ class Slope(Regularizer):
     """R(w) = alpha sum_j c_j |w|_(j),   R*(v) = 0 if |v|_(1) + ... + |v|_(k) <= alpha (c_1 + ... + c_k) for all k, else inf.
 
     |w|_(1) >= |w|_(2) >= ... are the sorted absolute values; c = weights >= 0 must not increase. Features that are
-    correlated get coefficients of equal size. Its prox has very many pieces: with losses that are not differentiable and some
-    tens of features, expect seconds to a minute, or a solve that stalls. Constant weights give L1, (1, 0, ..., 0) the largest
-    absolute value.
+    correlated get coefficients of equal size. Constant weights give L1, (1, 0, ..., 0) the largest absolute value.
 
     >>> reg = Slope(0.5, weights=[2.0, 1.0])
     >>> reg.value([3.0, -4.0]), reg.conjugate([0.5, -1.0]), reg.dual_scale([2.0, 2.0]), reg.prox([4.0, -3.5], 2.0)
@@ -39,6 +37,7 @@ class Slope(Regularizer):
 
     formula: ClassVar[str] = "alpha sum_j c_j |w|_(j), |w|_(1) >= |w|_(2) >= ..."
     degree = 1.0
+    sorts: ClassVar[bool] = True
 
     @classmethod
     def example(cls, dim: int) -> Self:

@@ -6,6 +6,11 @@ with Xc the rows, centred if the intercept is free. With few active columns, Woo
 
     dl = omega (r - B c),    (I + J B' diag(omega) B) c = J B' diag(omega) r.
 
+Where coefficients move together (sorted or fused ones), M = Q Q' with a column of Q for each set of them, and Woodbury's
+identity needs as many unknowns as there are sets:
+
+    dl = omega (r - A y),    (I + A' diag(omega) A) y = A' diag(omega) r,    A = [sqrt(step_w) Xc Q, sqrt(step_b) 1].
+
 Rows with D = 1 enter the Gram matrix through that of all rows, which is computed once; the others are added to it.
 """
 
@@ -51,9 +56,34 @@ class NewtonSystem:
             return moving * r
         if unknowns > n and n <= SETTINGS.max_factored_unknowns:
             return self.by_rows(metric, active, M, moving, r)
+        sets = self.few_sets(M, unknowns)
+        if sets is not None:
+            return self.by_sets(metric, sets, moving, r)
         if unknowns > SETTINGS.max_factored_unknowns:
             return self.by_products(metric, active, M, moving, r)
         return self.by_columns(metric, active, M, moving, r)
+
+    def few_sets(self, M: ProxJacobian, unknowns: int) -> sp.csc_array | None:
+        """Q with M = Q Q', if it has few columns."""
+        Q = M.factor() if not M.is_diagonal else None
+        if Q is None or Q.shape[1] > min(SETTINGS.max_set_ratio * unknowns, SETTINGS.max_factored_unknowns):
+            return None
+        return Q if self.problem.n * Q.shape[1] <= SETTINGS.max_dense_values else None
+
+    def by_sets(self, metric: Metric, Q: sp.csc_array, moving: np.ndarray, r: np.ndarray) -> np.ndarray | None:
+        """Woodbury's identity: as many unknowns as sets of coefficients that move together; the step in w is one number."""
+        p = self.problem.weights
+        A = np.empty((self.problem.n, Q.shape[1] + (metric.step_b > 0.0)), order="F")
+        A[:, : Q.shape[1]] = times_sets(self.problem.rows, Q)
+        if metric.step_b > 0.0:
+            A[:, : Q.shape[1]] -= self.mean @ Q
+            A[:, -1] = np.sqrt(metric.step_b)
+        A[:, : Q.shape[1]] *= np.sqrt(metric.step_w)
+        weighted = A * np.sqrt(p * moving)[:, None]
+        H = weighted.T @ weighted
+        H.flat[:: H.shape[0] + 1] += 1.0
+        y = newton_step(H, -(A.T @ (p * moving * r)))
+        return None if y is None else moving * (r - A @ y)
 
     def select(self, active: np.ndarray) -> ColumnSet:
         """A copy of columns that has the active ones, not many more."""
@@ -186,6 +216,14 @@ def moved(metric: Metric, M: ProxJacobian, active: np.ndarray, g: np.ndarray) ->
 def place_in(columns: ColumnSet, active: np.ndarray) -> np.ndarray:
     """Where the active columns are among those copied."""
     return active if columns.chosen is None else np.searchsorted(columns.chosen, active)
+
+
+def times_sets(rows: Any, Q: sp.csc_array) -> np.ndarray:
+    """X Q, dense."""
+    if isinstance(rows, Dense):
+        return np.asarray((Q.T @ rows.values.T).T, dtype=np.float64)
+    X = sp.csr_array((rows.values, rows.indices, rows.indptr), shape=(rows.indptr.size - 1, Q.shape[0]))
+    return np.asarray((X @ Q).toarray(), dtype=np.float64)
 
 
 def dense_columns(rows: Any, active: np.ndarray, d: int) -> np.ndarray:

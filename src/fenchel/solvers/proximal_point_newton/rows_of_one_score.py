@@ -28,7 +28,7 @@ class RowsOfOneScore:
         self.regularizer = problem.regularizer
         self.mean = oracle.means[0] if self.free else np.zeros(problem.d)
         self.first_step_rows = SETTINGS.first_step_rows
-        self.step_ratio = float(problem.n)
+        self.step_ratio = SETTINGS.sorted_step_ratio if problem.regularizer.sorts else float(problem.n)
         self.system = NewtonSystem(oracle, self.mean)
         self.slopes, self.z, self.rate = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
 
