@@ -19,11 +19,8 @@ prox_jacobian(w, step)        an element J of the generalised Jacobian of `prox`
                               outer products, with J @ x, columns() and restricted(columns); differences of `prox`
 separable                     True if R is a sum of functions of one w_j each; `prox` and `prox_jacobian` then take a step for
                               each j, and J is diagonal. False is assumed
-<<<<<<< HEAD
 convex                        False for a penalty that is not convex: R* still bounds the optimum; few solvers take it
-=======
 sorts                         True if R depends on the order of the |w_j|: its prox has very many pieces. False is assumed
->>>>>>> 71e477e (Slope: shorter steps and systems in sets of equal coefficients)
 unpenalised(dim)              N with R(w + N t) = R(w) for all t, d x k, orthogonal columns; None where there are none. R*(v)
                               is inf unless N'v = 0, and the certificate moves dual points there
 perturbed(v, error)           points within `error` of v, one of them with about the largest R* there: for the rounding floor
@@ -166,9 +163,7 @@ class Regularizer(ABC):
     smooth: ClassVar[bool] = False
     separable: ClassVar[bool] = False
     strongly_convex: ClassVar[bool] = False
-    sorts: ClassVar[bool] = (
-        False  # R depends on the order of the sizes of coefficients, so that its prox has very many pieces
-    )
+    sorts: ClassVar[bool] = False  # R depends on the order of the |w_j|: its prox has very many pieces
     degree: ClassVar[float | None] = None  # k with R(t w) = t^k R(w) for all t > 0, if there is one
 
     def __post_init__(self) -> None:
