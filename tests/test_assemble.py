@@ -102,7 +102,7 @@ def test_the_bound_holds_at_the_scale_that_the_domain_allows():
     assert found.scale == pytest.approx(0.5) and found.dual == pytest.approx(1.5) and found.conjugate == 0.0
     assert lower_bound(L2(0.5), share).dual == pytest.approx(3.0 - 1.16)
     assert lower_bound(L1(0.5), share, lambda scale: share.scaled(0.1)).dual == pytest.approx(0.3)
-    assert blur(L1(0.5), np.array([0.5, 0.0]), 1e-6, 7.0) == pytest.approx(7.0 * 1e-6 / 0.5, rel=1e-3)
+    assert blur(L1(0.5), np.array([0.5, 0.0]), 1e-6, 7.0, here=0.0) == pytest.approx(7.0 * 1e-6 / 0.5, rel=1e-3)
 
 
 class Squares(NamedTuple):

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-_HERE = threading.local()
 SHORTEST = 1e-3  # minimum number of seconds until `left()` is called again
 
 
@@ -42,14 +41,23 @@ class Limit:
         self.at = 0.0
 
 
+class _Here(threading.local):
+    """The limit of the thread that reads it."""
+
+    limit: Limit | None = None
+
+
+_HERE = _Here()
+
+
 def current() -> Limit | None:
     """The limit of this thread, if there is one."""
-    return getattr(_HERE, "limit", None)
+    return _HERE.limit
 
 
 def check() -> None:
     """Raise OutOfTime if this thread has a limit that has passed."""
-    limit = getattr(_HERE, "limit", None)
+    limit = _HERE.limit
     if limit is not None:
         limit.check()
 

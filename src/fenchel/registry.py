@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from fenchel.errors import InputError, UnknownNameError
 
@@ -151,9 +152,15 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-def required(cls: type) -> list[str]:
+_REQUIRED: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()  # because reading a signature takes long
+
+
+def required(cls: type) -> tuple[str, ...]:
     """The names of the parameters without a default."""
-    return [one.name for one in inspect.signature(cls).parameters.values() if one.default is one.empty]
+    if cls not in _REQUIRED:
+        parameters = inspect.signature(cls).parameters.values()
+        _REQUIRED[cls] = tuple(one.name for one in parameters if one.default is one.empty)
+    return _REQUIRED[cls]
 
 
 def call_of(cls: type) -> str:

@@ -71,7 +71,7 @@ def lower_bound(regularizer: Regularizer, share: Share, scaled: Callable[[float]
         if scale < 1.0:
             share = (scaled or share.scaled)(scale)
         gain = sum_of(share.gain)
-        if np.isfinite(gain) and np.isfinite(share.v).all():
+        if math.isfinite(gain) and (scale == 1.0 or np.isfinite(share.v).all()):
             conjugate = regularizer.conjugate(share.v)
             dual = gain - conjugate
             return Bound(dual if dual == dual else -np.inf, scale, share, conjugate)
@@ -109,30 +109,30 @@ def assemble(
         size_of, (share.risk_size, share.gain_size, share.score_size, share.spread)
     )
     sizes = risk_size + abs(regular) + (gain_size + abs(found.conjugate)) + score_size
-    hidden = blur(given, share.v, EPS * spread, gain_size) if found.dual > -np.inf else 0.0
+    hidden = blur(given, share.v, EPS * spread, gain_size, found.conjugate) if found.dual > -np.inf else 0.0
     if hasattr(given, "infeasibility") and found.dual > -np.inf:
         hidden += given.infeasibility(w, share.v)
     balance = float(np.abs(share.balance).max()) * max(1.0, intercept) if problem.has_intercept else 0.0
     floor = SAFETY * EPS * depth * sizes + SAFETY * hidden + balance + share.charge
-    primal, floor = (primal if primal == primal else np.inf), (floor if np.isfinite(floor) else np.inf)
+    primal, floor = (primal if primal == primal else np.inf), (floor if math.isfinite(floor) else np.inf)
     return Certificate(float(primal), float(found.dual), problem.basis, float(floor)), found.scale
 
 
-def blur(regularizer: Regularizer, v: np.ndarray, error: float, magnitude: float) -> float:
-    """The loss of D if every v_j has an error of `error`: through a larger R*, or through scaling into its domain."""
+def blur(regularizer: Regularizer, v: np.ndarray, error: float, magnitude: float, here: float) -> float:
+    """The loss of D if every v_j has an error of `error`: through a larger R*, or through scaling into its domain. R*(v) is
+    `here`."""
     worst = [penalised_part(regularizer, moved) for moved in regularizer.perturbed(v, error)]
-    here = regularizer.conjugate(v)
     rise = max(map(regularizer.conjugate, worst)) - here
-    if np.isfinite(rise):
+    if math.isfinite(rise):
         return max(rise, 0.0)
     scale = min(map(regularizer.dual_scale, worst))
     rise = max(regularizer.conjugate(scale * moved) for moved in worst) - here  # not 0 where R* is linear in its domain
-    return (1.0 - scale) * magnitude + max(rise, 0.0) if np.isfinite(rise) and scale < 1.0 else np.inf
+    return (1.0 - scale) * magnitude + max(rise, 0.0) if math.isfinite(rise) and scale < 1.0 else np.inf
 
 
 def sum_of(totals: Sequence[float]) -> float:
     """Their sum, rounded once; infinite or NaN if one of them is."""
-    return math.fsum(totals) if np.isfinite(totals).all() else float(np.sum(totals))
+    return math.fsum(totals) if all(map(math.isfinite, totals)) else float(np.sum(totals))
 
 
 def size_of(sizes: Terms) -> float:

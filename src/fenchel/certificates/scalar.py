@@ -270,11 +270,12 @@ def share_of(problem: Problem, coef: np.ndarray, intercept: float, u: np.ndarray
         risks.append(risk)
         conjugate_sums.append(conjugate)
     risk_sum, magnitude = risk_of(risks)
+    sums = conjugates_of(conjugate_sums)
     v, charge = split(problem, v, spread, coef)
-    share = Share(
-        v, spread=(spread,), risk=(risk_sum,), risk_size=(magnitude,), score_size=(through_all,), charge=charge
-    )
-    return with_conjugates(share, conjugates_of(conjugate_sums))
+    return Share(
+        v, (-sums.total,), (sums.magnitude,), (spread,), np.array([sums.imbalance]),
+        (risk_sum,), (magnitude,), (through_all,), charge,
+    )  # fmt: skip
 
 
 def certificate(problem: Problem, coef: np.ndarray, intercept: float, u: np.ndarray) -> tuple[Certificate, np.ndarray]:

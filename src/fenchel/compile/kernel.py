@@ -21,7 +21,15 @@ from fenchel.compile.clock import CLOCK
 # Not `True`, which would let the compiler drop tests for NaN and infinity: bounds of dual domains are infinite.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 _LOCK = threading.RLock()
-_HERE = threading.local()
+
+
+class _Here(threading.local):
+    """Whether kernels that the current thread calls run as plain Python."""
+
+    interpreted = False
+
+
+_HERE = _Here()
 
 
 @contextmanager
@@ -33,7 +41,7 @@ def interpreted() -> Iterator[None]:
     ...     add("no", " types")
     'no types'
     """
-    before = getattr(_HERE, "interpreted", False)
+    before = _HERE.interpreted
     _HERE.interpreted = True
     try:
         yield
@@ -74,7 +82,7 @@ class Kernel:
         return types.Dispatcher(self.dispatcher)
 
     def __call__(self, *args: Any) -> Any:
-        if getattr(_HERE, "interpreted", False):
+        if _HERE.interpreted:
             return self.py_func(*args)
         if dispatch.waiting():  # a module imported since then may define the methods of these arguments
             with _LOCK, CLOCK:

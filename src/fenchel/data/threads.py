@@ -67,16 +67,22 @@ if hasattr(os, "register_at_fork"):  # a forked child has none of the threads an
     os.register_at_fork(after_in_child=_job_queue.cache_clear)
 
 
-def map_in_threads(function: Callable[[Any], Any], items: Sequence[Any], threads: int) -> list[Any]:
-    """[function(item) for item in items] on so many threads; of several exceptions, that of the first item is raised.
+def map_in_threads(function: Callable[..., Any], items: Sequence[Any], threads: int, *arguments: Any) -> list[Any]:
+    """[function(item, *arguments) for item in items] on so many threads; of several exceptions, that of the first item is
+    raised. The limit of time is checked before every item, because not all functions do: BLAS does not.
 
     >>> map_in_threads(abs, [-1, 2, -3], threads=2)
     [1, 2, 3]
     """
-    threads = min(threads, len(items))
+    threads, limit = min(threads, len(items)), deadline.current()
+    results: list[Any] = []
     if threads <= 1:
-        return [function(item) for item in items]
-    results: list[Any] = [None] * len(items)
+        for item in items:
+            if limit is not None:
+                limit.check()
+            results.append(function(item, *arguments))
+        return results
+    results = [None] * len(items)
     failures: dict[int, BaseException] = {}
     left = deque(range(len(items)))
     reports: SimpleQueue[int] = SimpleQueue()
@@ -93,12 +99,11 @@ def map_in_threads(function: Callable[[Any], Any], items: Sequence[Any], threads
             if failures and min(list(failures)) < k:
                 continue  # the result will not be needed
             try:
-                results[k] = function(items[k])
+                deadline.check()
+                results[k] = function(items[k], *arguments)
             except BaseException as failure:
                 failures[k] = failure
         return count
-
-    limit = deadline.current()
 
     def helped() -> int:
         with deadline.held(limit):

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel import deadline
 from fenchel.data.accept import block, size
 from fenchel.data.csr import CSR
 from fenchel.data.mapped import fetch, is_mapped, release
@@ -132,15 +131,10 @@ class Local:
 
     def map(self, function: Callable[..., Any], blocks: list[Any], *arguments: Any) -> list[Any]:
         """function(block, *arguments) for every block, results in block order."""
-        threads = min(self.threads or cores(), len(blocks))
+        threads = self.threads or cores()
         if blocks and getattr(blocks[0], "mapped", False):
-            function = _streamed(function, blocks, threads)
-
-        def one(block: Any) -> Any:
-            deadline.check()  # BLAS, which many functions call, does not
-            return function(block, *arguments)
-
-        return map_in_threads(one, blocks, threads)
+            function = _streamed(function, blocks, min(threads, len(blocks)))
+        return map_in_threads(function, blocks, threads, *arguments)
 
     def sum(self, function: Callable[..., tuple], blocks: list[Any], *arguments: Any) -> tuple:
         """The sum of the results of all blocks, term by term, in the order of `summation_tree.py`."""

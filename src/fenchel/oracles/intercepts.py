@@ -15,7 +15,7 @@ finally the mean of all is subtracted if that does not change the losses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -74,7 +74,7 @@ class NarrowingSums:
         return MANY_AT_ONCE if self.rows * MANY_AT_ONCE <= max(LITTLE, usual * self.all) else usual
 
 
-def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> float:
+def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE, smooth: bool = False) -> float:
     """The middle of the interval of optimal intercepts, or b if it is one point.
 
     sums(array of intercepts) returns S and sum p |slope| at each of them, about `at_once` at a time (`NarrowingSums`: more if
@@ -85,7 +85,7 @@ def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> float:
     >>> round(middle(lambda bs: (slopes(bs).sum(axis=1), np.abs(slopes(bs)).sum(axis=1)), 1.0, 7.0), 9)
     2.0
     """
-    low, high = interval(sums, b, size, at_once)
+    low, high = interval(sums, b, size, at_once, smooth)
     if np.isfinite(low) and np.isfinite(high):
         return low + 0.5 * (high - low) if high - low > NARROW * _unit(b, size) else b
     if np.isfinite(low) or np.isfinite(high):
@@ -93,12 +93,18 @@ def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> float:
     return b
 
 
-def interval(sums: Sums, b: float, size: float, at_once: int = AT_ONCE) -> tuple[float, float]:
-    """The ends of the interval of optimal intercepts, possibly infinite; (b, b) if it is narrower than NARROW."""
+def interval(sums: Sums, b: float, size: float, at_once: int = AT_ONCE, smooth: bool = False) -> tuple[float, float]:
+    """The ends of the interval of optimal intercepts, possibly infinite; (b, b) if it is narrower than NARROW.
+
+    `smooth`: whether the losses are differentiable."""
     unit = _unit(b, size)
     narrow = NARROW * unit
     known = _Known(sums, at_once)
     near, far = narrow * 2.0**FIRST, narrow * 2.0 ** np.array(FARTHER)
+    if smooth:  # S is continuous and mostly increasing, so that b is nearly always the only minimiser
+        known.ask([b - 0.49 * narrow, b, b + 0.49 * narrow])
+        if known.behind - known.before <= narrow:
+            return b, b
     known.ask([b - near, b, b + near])
     if not known.is_bracketed():
         known.ask([*(b - far), *(b + far)])
@@ -130,15 +136,15 @@ class _Known:
         self.slopes = [-np.inf, np.inf]  # S before and after it
 
     def is_bracketed(self) -> bool:
-        return bool(np.isfinite(self.before) and np.isfinite(self.behind))
+        return self.before > -np.inf and self.behind < np.inf
 
-    def ask(self, bs: Iterable[float]) -> None:
-        points = np.asarray(list(bs), dtype=float)
-        points = np.unique(points[(points > self.before) & (points < self.behind)])
+    def ask(self, bs: Sequence[float] | np.ndarray) -> None:
+        points = np.asarray(bs, dtype=float)
+        points = np.sort(points[(points > self.before) & (points < self.behind)])
         if not points.size:
             return
         total, size = self.sums(points)
-        falling, rising = np.flatnonzero(total < -ROUNDING * size), np.flatnonzero(total > ROUNDING * size)
+        (falling,), (rising,) = (total < -ROUNDING * size).nonzero(), (total > ROUNDING * size).nonzero()
         if falling.size:
             self.before, self.slopes[0] = float(points[falling[-1]]), float(total[falling[-1]])
         if rising.size:
@@ -160,13 +166,10 @@ class _Known:
         root = self.before - low * (width / (high - low)) if np.isfinite(high - low) else self.before + 0.5 * width
         return np.append(points, root + width * np.array(SECANT))
 
-    def around(self, sharp: float) -> list[float]:
+    def around(self, sharp: float) -> np.ndarray:
         """Points between each known end of the interval and the next point outside."""
-        points: list[float] = []
-        for a, b in ((self.before, self.first), (self.last, self.behind)):
-            if np.isfinite(b - a) and b - a > sharp:
-                points.extend(_inner(a, b, self.count))
-        return points
+        sides = ((self.before, self.first), (self.last, self.behind))
+        return np.concatenate([np.zeros(0), *(_inner(a, b, self.count) for a, b in sides if sharp < b - a < np.inf)])
 
 
 def _inner(a: float, b: float, count: int) -> np.ndarray:

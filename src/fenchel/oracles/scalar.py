@@ -306,7 +306,7 @@ class Oracle(PassCount):
         else:
             z = self.scores(w)
             size, sums = self.score_size(z), self.slope_sums(z)
-        return w, middle(NarrowingSums(sums, self.problem.n), b, size)
+        return w, middle(NarrowingSums(sums, self.problem.n), b, size, smooth=self.problem.smooth_loss)
 
     @summed()
     def slopes_at_intercepts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from types import CodeType, FunctionType
@@ -242,9 +242,9 @@ class Problem:
             )
         return array, float(b.reshape(-1)[0])
 
-    def some_targets(self) -> list[float]:
+    def some_targets(self) -> Iterable[float]:
         """A few of the targets, including the smallest and the largest."""
-        return [float(self.y.min()), float(self.y.max()), *map(float, self.y[:16])]
+        yield from (float(self.y.min()), float(self.y.max()), *map(float, self.y[:16]))
 
     @property
     def smooth_loss(self) -> bool:

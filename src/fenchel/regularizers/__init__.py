@@ -87,7 +87,7 @@ def _without_strength(spec: str) -> Regularizer:
     kind = REGULARIZERS.lookup(spec)
     if (
         not has_strength(kind)
-        or required(kind) != ["alpha"]
+        or required(kind) != ("alpha",)
         or not all(np.isfinite(kind(1.0).value([x, x])) for x in (1e6, -1e6))
     ):
         raise InputError(f"alpha=0 leaves no penalty, and {spec!r} is more than a penalty: give it an alpha > 0.")

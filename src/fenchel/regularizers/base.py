@@ -39,7 +39,7 @@ import hashlib
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -102,9 +102,8 @@ def _content(value: Any) -> list[bytes]:
 
 def inner_regularizers(reg: Regularizer) -> list[Regularizer]:
     """The inner regularizers of this one."""
-    if not is_dataclass(reg):  # the squared norm of a kernel's space, which the certificate has computed
-        return []
-    return [value for field in fields(reg) if isinstance(value := getattr(reg, field.name), Regularizer)]
+    names = getattr(type(reg), "__dataclass_fields__", ())  # none: the squared norm of a kernel's space
+    return [value for name in names if isinstance(value := getattr(reg, name, None), Regularizer)]
 
 
 def is_convex(problem: Any) -> bool:

@@ -145,8 +145,12 @@ def _wide_and_flat(problem: Problem) -> bool:
 
 def _flat_ends(problem: Problem) -> bool:
     """Whether the loss has no curvature far from the target (squared hinge, Huber, ...)."""
-    ends = (curvature(problem.loss, z, float(y)) for y in problem.y[:SAMPLED_TARGETS] for z in (-FAR_SCORE, FAR_SCORE))
+    ends = (curvature(problem.loss, z, y) for y in _some_targets(problem) for z in (-FAR_SCORE, FAR_SCORE))
     return problem.smooth_loss and any(end == 0.0 for end in ends)
+
+
+def _some_targets(problem: Problem) -> set[float]:
+    return set(problem.y[:SAMPLED_TARGETS].tolist())
 
 
 def _wide_and_sparse(problem: Problem) -> bool:
@@ -185,7 +189,7 @@ def _flat_and_small(problem: Problem) -> bool:
 
 def _has_flat_rows(problem: Problem) -> bool:
     """Whether the loss has zero curvature at the target or far from it."""
-    at_targets = (curvature(problem.loss, float(y), float(y)) for y in problem.y[:SAMPLED_TARGETS])
+    at_targets = (curvature(problem.loss, y, y) for y in _some_targets(problem))
     return _flat_ends(problem) or any(middle == 0.0 for middle in at_targets)
 
 
@@ -420,19 +424,25 @@ def offers(problem: Problem, remote: bool = False, tol: float = 0.0) -> Iterator
 
     A solver with a limited number of passes may occur again. `remote`: the rows are on a cluster."""
     ended: set[str] = set()  # solvers that were offered without a limit
+    fitting: dict[str, bool] = {}  # solvers of which is known whether they support the problem
     found = False
+
+    def fits(name: str) -> bool:
+        if name not in fitting:
+            fitting[name] = requirements.fits(solvers.SOLVERS[name], problem, remote)
+        return fitting[name]
+
     for rule in RULES:
-        solver = solvers.SOLVERS[rule.name]
         away = remote or problem.remote
         if (rule.remote_only and not away) or (away and not rule.remote_when(problem)):
             continue
         if rule.rough_only and tol < ROUGH_TOL:
             continue
-        if rule.name not in ended and requirements.fits(solver, problem, remote) and rule.when(problem):
+        if rule.name not in ended and fits(rule.name) and rule.when(problem):
             passes, found = rule.passes(problem), True
             if math.isinf(passes):
                 ended.add(rule.name)
-            yield Choice(solver(), rule.reason, passes)
+            yield Choice(solvers.SOLVERS[rule.name](), rule.reason, passes)
     if not found:
         lacks = "; ".join(
             f"{cls.__name__}: {requirements.missing(cls, problem, remote)[0]}" for cls in solvers.SOLVERS.values()

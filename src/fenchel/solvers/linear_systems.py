@@ -47,10 +47,13 @@ def conjugate_gradients(
     return x, steps
 
 
-def factors(matrix: np.ndarray, diagonals: Iterable[np.ndarray]) -> Iterator[Apply]:
+def factors(
+    matrix: np.ndarray, diagonals: Iterable[np.ndarray], again: Callable[[], np.ndarray] | None = None
+) -> Iterator[Apply]:
     """b -> matrix^-1 b, for each of these diagonals with which the symmetric matrix has a Cholesky factor.
 
-    The upper triangle is read. The matrix is overwritten, and a solver is valid until the next one is asked for.
+    The upper triangle is read. The matrix is overwritten, and a solver is valid until the next one is asked for. `again`
+    computes the matrix once more for another diagonal; else its lower triangle is used to keep it.
 
     >>> H = np.array([[1.0, 1.0], [1.0, 1.0]])
     >>> solve = next(factors(H, (np.full(2, 1.0 + ridge) for ridge in (0.0, 0.5))))
@@ -59,7 +62,9 @@ def factors(matrix: np.ndarray, diagonals: Iterable[np.ndarray]) -> Iterator[App
     """
     from scipy.linalg.lapack import dpotrf, dpotrs
 
-    matrix = symmetric(np.ascontiguousarray(matrix))  # The lower triangle is kept for another diagonal.
+    matrix = np.ascontiguousarray(matrix)
+    if again is None:
+        symmetric(matrix)
     for diagonal in diagonals:
         matrix.flat[:: diagonal.size + 1] = diagonal
         root, failed = dpotrf(
@@ -67,7 +72,10 @@ def factors(matrix: np.ndarray, diagonals: Iterable[np.ndarray]) -> Iterator[App
         )  # In LAPACK's order this is the upper triangle.
         if not failed:
             yield partial(_back, dpotrs, root)
-        symmetric(matrix.T)
+        if again is None:
+            symmetric(matrix.T)
+        else:
+            matrix = np.ascontiguousarray(again())
 
 
 def _back(dpotrs: Callable[..., tuple[np.ndarray, int]], root: np.ndarray, b: np.ndarray) -> np.ndarray:

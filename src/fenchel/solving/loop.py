@@ -6,6 +6,7 @@ The values that a solver claims decide only *when* the certificate is recomputed
 from __future__ import annotations
 
 import logging
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -72,14 +73,14 @@ class Run:
         self.compiled = CLOCK.read()  # before this solve
         self.began = CLOCK.other_time()
         self.earlier = 0.0  # seconds of the solve that this one resumes
-        self.limit = deadline.Limit(self.left)
+        self.limit = None if max_time is None else deadline.Limit(self.left)
         self.trace: list[TracePoint] = []
         self.iteration = 0
         self.number = 0  # of the current solver
         self.best: Iterate | None = None  # the iterate with the lowest claimed primal value
         self.primal = np.inf
         self.latest: Iterate | None = None  # the last iterate that was evaluated, and its number
-        self.latest_at = 0
+        self.latest_at, self.is_sound = 0, False
         self.lower: Iterate | None = None  # the iterate with the highest claimed dual value
         self.certified: tuple[Certificate, Iterate, Any] | None = None
         self.certified_best: Iterate | None = None  # the best iterate when it was certified
@@ -145,7 +146,6 @@ class Run:
             if self.writer is not None:
                 self.writer.begin(self.iteration)
         try:
-            self.limit = deadline.Limit(self.left)
             with deadline.held(self.limit):
                 return self.run_segments(choice.solver, begin)
         except deadline.OutOfTime:
@@ -198,7 +198,8 @@ class Run:
                     return Status.STALLED
             if self.until is not None and self.is_decided(iterate):
                 return Status.DECIDED
-            self.limit.changed()  # it depends on the cost of the certificate
+            if self.limit is not None:
+                self.limit.changed()  # it depends on the cost of the certificate
             if self.callback is not None and self.stop_asked(iterate, name):
                 return Status.STOPPED_BY_CALLBACK
             if self.iteration >= self.max_iter:
@@ -219,7 +220,7 @@ class Run:
     def is_decided(self, iterate: Iterate) -> bool:
         """Whether `until` is satisfied; asked when the claimed gap has halved, or if a certificate takes little of the time."""
         gap = self.gap()
-        claimed = np.isfinite(gap) and not np.isnan(iterate.dual)
+        claimed = math.isfinite(gap) and not math.isnan(iterate.dual)
         due = gap <= 0.5 * self.asked_gap if claimed else self.since_certified() > 9.0 * self.certify_seconds
         if self.best is None or not due:
             return False
@@ -246,7 +247,7 @@ class Run:
         if self.certified is None:
             return False
         found = self.certified[0]  # without a finite dual value its floor says nothing about other dual points
-        return np.isfinite(found.dual) and found.gap <= found.floor and found.floor > self.tol * abs(found.primal)
+        return math.isfinite(found.dual) and found.gap <= found.floor and found.floor > self.tol * abs(found.primal)
 
     def is_overtaken(self) -> bool:
         """Whether there is another solver that would finish sooner."""
@@ -288,7 +289,7 @@ class Run:
     def should_time_certificate(self) -> bool:
         """Whether to compute a certificate at half of max_time, to measure its cost: an early one may have been cheaper."""
         half = self.earlier + 0.5 * self.max_time
-        return self.best is not None and self.certified_at < half < self.seconds
+        return half < np.inf and self.best is not None and self.certified_at < half < self.seconds
 
     def last_certificate(self) -> float:
         """Seconds to reserve for the last certificate and the last checkpoint."""
@@ -310,20 +311,22 @@ class Run:
             self.expected_certificate = min(CERTIFICATE_PASSES * pass_seconds, 0.25 * self.max_time)
         self.trace.append(TracePoint(self.iteration, self.oracle.passes, self.seconds, iterate.primal, iterate.dual))
         self.pace.record(self.iteration, self.oracle.passes, iterate.primal, iterate.dual)
-        if np.isfinite(iterate.primal) and iterate.primal < self.primal and self.sound(iterate):
+        self.is_sound = self.sound(iterate)
+        if math.isfinite(iterate.primal) and iterate.primal < self.primal and self.is_sound:
             self.best, self.primal = iterate, iterate.primal
         if self.lower is not None and self.lower.dual > self.primal + 1e-9 * abs(self.primal):
             self.lower = None  # a lower bound cannot exceed an attained value: that claim was false
-        if np.isfinite(iterate.dual) and (self.lower is None or iterate.dual > self.lower.dual):
+        if math.isfinite(iterate.dual) and (self.lower is None or iterate.dual > self.lower.dual):
             self.lower = iterate
 
     def usable(self, iterate: Iterate) -> bool:
-        return self.best is not None and self.sound(iterate) and iterate.primal == iterate.primal
+        """Whether the iterate that was recorded last is sound, and one before it or itself has a finite value."""
+        return self.best is not None and self.is_sound and iterate.primal == iterate.primal
 
     def sound(self, iterate: Iterate) -> bool:
         """Whether coefficients and intercept have the right shape and are finite."""
         coef = iterate.coef
-        return coef.shape == (self.problem.d,) and bool(np.isfinite(coef).all() and np.isfinite(iterate.intercept))
+        return coef.shape == (self.problem.d,) and bool(np.isfinite(coef).all()) and math.isfinite(iterate.intercept)
 
     def gap(self) -> float:
         if self.best is None or self.lower is None:
@@ -336,7 +339,7 @@ class Run:
         if self.best is None:
             return False
         gap, goal = self.gap(), self.tol * abs(self.primal)
-        if np.isfinite(gap) and not np.isnan(iterate.dual):
+        if math.isfinite(gap) and not math.isnan(iterate.dual):
             if gap > goal:
                 return False
             # After a claim has failed, the next one is checked only if it is much better, or after some time.
@@ -344,7 +347,7 @@ class Run:
         if iterate.primal is None:
             return False
         # A solver that claims no dual value yet, -inf, will: a certificate before would be in vain.
-        unknown = self.certified is None and not np.isnan(iterate.dual)
+        unknown = self.certified is None and not math.isnan(iterate.dual)
         return self.since_certified() > 9.0 * (self.expected_certificate if unknown else self.certify_seconds)
 
     def since_certified(self) -> float:
@@ -476,7 +479,7 @@ class Run:
         coef, intercept = self.problem.present(iterate.coef, iterate.intercept)
         return Result(
             coef=coef, intercept=intercept,
-            dual_point=point if np.isfinite(found.dual) else None,
+            dual_point=point if math.isfinite(found.dual) else None,
             certificate=found, status=status, tol=float(self.tol),
             n_iter=self.iteration, passes=self.oracle.passes, seconds=self.seconds, trace=tuple(self.trace),
             solver=" then ".join(self.names), reason="; then ".join(self.reasons), problem=self.problem,

@@ -111,7 +111,7 @@ class Reduction:
         work = self.work
         self.rows.z = np.empty(self.rows.u.size)
         work.oracle, work.rows, work.border = self.oracle, self.rows, work.border.copy()
-        work.fixed = Linear(0.0, np.zeros(work.d), 0.0)
+        work.fixed = work.nothing
         work.evaluate()
 
     def end(self) -> None:

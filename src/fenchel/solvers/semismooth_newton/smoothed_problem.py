@@ -54,7 +54,7 @@ class SmoothedProblem:
         self.d, self.free = oracle.problem.d, bool(oracle.problem.fit_intercept)
         self.part = part
         self.rows = RowState(u0, np.zeros(u0.size))
-        self.fixed = Linear(0.0, np.zeros(self.d), 0.0)
+        self.nothing = self.fixed = Linear(0.0, np.zeros(self.d), 0.0)
         self.g, self.border = np.zeros(self.d), np.zeros(self.d if self.free else 0)
         self.short_steps = 0  # The number of short steps in a row.
         self.regularizer_at: Any = None  # (w, R(w), its gradient), for the last w that was asked for.
@@ -87,6 +87,8 @@ class SmoothedProblem:
 
     def left_out(self) -> float:
         """The losses of the rows left out."""
+        if self.fixed is self.nothing:
+            return 0.0
         return self.fixed.constant + float(self.fixed.gradient @ self.w) + self.fixed.slope * self.b
 
     def regular(self) -> tuple[float, np.ndarray]:
@@ -105,7 +107,7 @@ class SmoothedProblem:
     def claim(self) -> Claim:
         """P and D here. loss*(u) = u x - loss(x), so the loss part of D is the risk, less <u, z>, less the residual."""
         risk, r = self.sums.risk + self.left_out(), self.slopes()
-        primal, losses = risk + self.regularizer.value(self.w), risk - self.sums.residual
+        primal, losses = risk + self.part.exact(self.w, self.regular()[0]), risk - self.sums.residual
         residual = self.sums.residual + self.part.residual(self.w)
         if not self.free or self.sums.total_curvature <= 0.0:
             return Claim(primal, dual_estimate(self.oracle, self.w, self.b, losses, self.g, r), residual, 0.0)
@@ -139,7 +141,7 @@ class SmoothedProblem:
         gradient = self.g + self.regular()[1]
         if self.free:
             gradient = np.append(gradient, self.slopes())
-        step = newton_step(self.hessian(), gradient)
+        step = newton_step(self.hessian(), gradient, self.hessian)
         if step is None:
             return None
         return step[: self.d], float(step[self.d]) if self.free else 0.0, float(-(gradient @ step))
@@ -181,7 +183,7 @@ class SmoothedProblem:
             self.go(line, t)
         self.searched = t != 1.0
         self.short_steps = self.short_steps + 1 if t < SETTINGS.short_step else 0
-        self.score_change = float(np.abs(line.dz).mean())
+        self.score_change = float(np.abs(line.dz).sum()) / line.dz.size
         self.total_score_change += t * self.score_change
         return t > 0.0
 

@@ -34,6 +34,10 @@ class QuadraticPart:
         """R and its gradient."""
         return self.regularizer.value(w), self.regularizer.gradient(w)
 
+    def exact(self, w: np.ndarray, value: float) -> float:
+        """R(w), where `evaluate` found `value`."""
+        return value
+
     def hessian(self, w: np.ndarray) -> np.ndarray:
         return self.matrix
 
@@ -75,6 +79,10 @@ class SmoothedPart:
         y = self.y0 + (w - m) / self.tau
         value = self.regularizer.value(m) + 0.5 * float(self.tau @ (y * y - self.y0 * self.y0))
         return value, y
+
+    def exact(self, w: np.ndarray, value: float) -> float:
+        """R(w), where `evaluate` found `value`."""
+        return self.regularizer.value(w)
 
     def hessian(self, w: np.ndarray) -> np.ndarray:
         J = self.regularizer.prox_jacobian(w + self.tau * self.y0, self.tau).diagonal

@@ -150,17 +150,17 @@ def proximal_points(work: SmoothedProblem) -> Iterator[Iterate]:
 
 def iterate(work: SmoothedProblem, claim: Claim) -> Iterate:
     """The iterate to report when all rows were evaluated; no lower bound where balancing u would cost more than the gap."""
-    w, b, primal = work.part.point(work.w).copy(), work.b, claim.primal
+    w, b, primal = work.part.point(work.w), work.b, claim.primal
     cost = work.imbalance_cost(claim)
     highest = max(
         claim.gap, SETTINGS.max_imbalance * abs(claim.primal)
     )  # rounding may leave a gap of 0, and a cost above it
     dual = claim.dual - cost if cost <= highest else -np.inf
-    if not np.array_equal(w, work.w):
+    if w is not work.w and not np.array_equal(w, work.w):
         z = work.oracle.scores(w)
         b = work.oracle.best_intercept(z, b)
         primal = work.oracle.losses_at(z, b)[0] + work.regularizer.value(w)
-    return Iterate(w, b, primal, dual, dual_point(work, claim))
+    return Iterate(w.copy(), b, primal, dual, dual_point(work, claim))
 
 
 def inner_problem_solved(claim: Claim) -> bool:
