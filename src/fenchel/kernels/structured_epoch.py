@@ -11,6 +11,7 @@ import numpy as np
 from fenchel.compile.dispatch import helper
 from fenchel.compile.kernel import kernel
 from fenchel.kernels.structured_passes import ROUNDING, plane_at
+from fenchel.kernels.thresholded_step import soft, thresholded_step
 from fenchel.structured.protocol import (
     add_label,
     best_label,
@@ -30,11 +31,12 @@ GOOD_SHARE, GOOD_PART = 0.25, 0.01
 
 @kernel
 def label_steps(
-    model, p, order, inverse_strength, workspace_size, kind, asks, gaps, w, scratch, average, steps_before, start, weights,
-    offsets, labels, used,
+    model, p, order, inverse_strength, workspace_size, kind, asks, gaps, w, v, threshold, shrink, scratch, average,
+    steps_before, start, weights, offsets, labels, used,
 ):  # fmt: skip
     """One step for every example of `order`; w, the pool, gaps and the average's correction are updated in place.
 
+    Unless v is empty, the sums are kept in v and w = shrink (v with all entries moved towards 0 by `threshold`).
     `average` (empty if not needed) sums T_(k-1) (change of w in step k), T_k = 1 + .. + k, from which sum_k k w_k follows.
     Returns (oracle calls, first example with a bad oracle or -1).
     """
@@ -73,7 +75,7 @@ def label_steps(
         slope, most = direction(kind, used[i], first, weights, gains, best, top, mean, rest, c)
         if slope > 0.0:
             move(
-                model, p[i] * inverse_strength, i, slope, most, used[i], first, c, w, scratch, average,
+                model, p[i] * inverse_strength, i, slope, most, used[i], first, c, w, v, threshold, shrink, scratch, average,
                 0.5 * step_number * (step_number - 1.0), weights, offsets, labels,
             )  # fmt: skip
     return calls, -1
@@ -136,28 +138,32 @@ def direction(kind, used, first, weights, gains, best, top, mean, rest, c):
 
 @helper
 def move(
-    model, pull, i, slope, most, used, first, c, w, scratch, average, triangle, weights, offsets, labels
+    model, pull, i, slope, most, used, first, c, w, v, threshold, shrink, scratch, average, triangle, weights, offsets, labels
 ):  # fmt: skip
     """Take the optimal step along c."""
     for k in range(used):
         if c[k] != 0.0:
             y = labels[offsets[first + k] : offsets[first + k + 1]]
             add_label(model, i, y, c[k] * plane_factor(model, label_cost(model, i, y)), scratch)
+    if v.size > 0:
+        most = thresholded_step(v, scratch, pull, threshold, shrink, slope, most)
     curvature = 0.0
     for k in range(used):
         if c[k] != 0.0:
             curvature += pop_square_norm(model, i, labels[offsets[first + k] : offsets[first + k + 1]], scratch)
-    curvature *= pull
+    curvature = 0.0 if v.size > 0 else curvature * pull
     step = most if slope >= most * curvature else slope / curvature
     for k in range(used):
         if c[k] != 0.0:
             y = labels[offsets[first + k] : offsets[first + k + 1]]
             a = -step * pull * c[k] * plane_factor(model, label_cost(model, i, y))
-            add_label(model, i, y, a, w)
+            add_label(model, i, y, a, w if v.size == 0 else v)
             if average.size > 0:
                 add_label(model, i, y, a * triangle, average)
             new = weights[first + k] + step * c[k]
             weights[first + k] = new if new > NEGLIGIBLE_WEIGHT else 0.0
+    for j in range(v.size):
+        w[j] = soft(v[j], threshold, shrink)
 
 
 @kernel

@@ -22,6 +22,7 @@ from fenchel.solvers.pairwise_ascent import PairwiseAscent as PairwiseAscent
 from fenchel.solvers.pegasos import Pegasos as Pegasos
 from fenchel.solvers.pragam.solver import Pragam as Pragam
 from fenchel.solvers.projected_subgradient import ProjectedSubgradient as ProjectedSubgradient
+from fenchel.solvers.proximal_frank_wolfe.solver import ProximalFrankWolfe as ProximalFrankWolfe
 from fenchel.solvers.proximal_gradient.solver import ProximalGradient as ProximalGradient
 from fenchel.solvers.proximal_point_newton.solver import ProximalPointNewton as ProximalPointNewton
 from fenchel.solvers.semismooth_newton.solver import SemismoothNewton as SemismoothNewton

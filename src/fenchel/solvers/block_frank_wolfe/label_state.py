@@ -50,12 +50,16 @@ class LabelState:
         for part in slices(order, SETTINGS.step_cost_per_model_work * problem.model.work / problem.n):
             calls, bad = problem.run(
                 label_steps, problem.weights, part, 1.0 / self.strength, problem.model.workspace_size, kind, asks, self.gaps,
-                self.w, self.scratch, self.average, self.steps, *self.pool, self.used,
+                self.w, *self.threshold(), self.scratch, self.average, self.steps, *self.pool, self.used,
             )  # fmt: skip
             if bad >= 0:
                 raise bad_example(problem, int(bad), self.w)
             self.steps += part.size
             self.oracle.count_rows(calls)
+
+    def threshold(self) -> tuple[np.ndarray, float, float]:
+        """The sums before the threshold of w, the threshold and the factor after it; there is none with L2."""
+        return np.empty(0), 0.0, 1.0
 
     def insert(self, flat: np.ndarray) -> None:
         """A label for every example, without weight."""

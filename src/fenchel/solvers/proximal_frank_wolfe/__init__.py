@@ -1,0 +1,1 @@
+"""Frank-Wolfe steps on the duals of proximal steps, for structured hinge losses with L1."""
