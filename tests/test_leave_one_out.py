@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.preprocessing import scale
 
 import fenchel
 from fenchel import regularizers as R
 from fenchel.errors import InputError
 from fenchel.kernel_methods import KernelProblem
-from fenchel.proofs import curvature, removal
+from fenchel.proofs import curvature, kink_step, removal
 from fenchel.proofs.settings import Settings
 
 N, D = 16, 3
@@ -31,7 +31,11 @@ CASES = [  # loss, regularizer, intercept, weights
     ("logistic", "shifted", False, False),
     ("hinge", "l2", False, True),
     ("hinge", "l2", True, False),
+    ("hinge", "weights", True, True),
     ("hinge", "elastic_net", True, False),
+    ("absolute", "l2", True, True),
+    ("absolute", "weights", False, False),
+    ("quantile", "l2", True, False),
     ("squared_hinge", "l2", True, False),
     ("squared_hinge", "dense", False, True),
     ("squared", "l2", True, True),
@@ -205,3 +209,41 @@ def test_what_cannot_be_left_out_is_refused_or_left_open():
     alone = np.where(np.arange(N) == 0, 1.0, -1.0)  # without row 0 there is one label, and no best intercept
     found = fenchel.leave_one_out(fenchel.solve(fenchel.Problem(X, alone, "logistic", alpha=0.1, fit_intercept=True)))
     assert found.lower[0] == -np.inf and found.error.high >= 1.0 / N and (found.upper[0] <= 0.0 or not found.decided[0])
+
+
+@pytest.mark.parametrize(
+    ("loss", "real"), [("hinge", "cancer"), ("hinge", "diabetes"), ("absolute", "diabetes"), ("quantile", "diabetes")]
+)
+def test_losses_of_two_linear_pieces_need_no_refits(loss, real):
+    """Predictions along the weight of a row that falls to 0: every solution without a row, certified without a refit."""
+    X, y = (load_breast_cancer if real == "cancer" else load_diabetes)(return_X_y=True)
+    X, y = scale(X), np.sign(y - np.median(y) - 0.25) if loss == "hinge" else scale(y)
+    if real == "cancer":
+        y = 2.0 * load_breast_cancer().target - 1.0
+    for storage in (np.asarray, sp.csr_matrix) if loss == "hinge" else (np.asarray,):
+        result = fenchel.solve(fenchel.Problem(storage(X), y, loss, alpha=0.1, fit_intercept=True), tol=1e-7)
+        found = fenchel.leave_one_out(result)
+        assert found.decided.all() and found.refits <= 0.02 * len(y) and found.predicted > 0
+        for i in (3, 77, 200):
+            z, refit = refitted(result.problem, [i])
+            slack = 1e-10 + 10.0 * np.sqrt(abs(refit.certificate.gap) + refit.certificate.floor)
+            assert found.lower[i] - slack <= z[0] <= found.upper[i] + slack
+
+
+@pytest.mark.parametrize("wrong", [0.5, 0.0, np.nan])
+def test_a_wrong_prediction_proves_nothing_false(wrong, monkeypatch):
+    problem = make("hinge", "l2", True, False)
+    honest = kink_step.KinkSteps.predict
+
+    def lie(self, reduced):
+        found = honest(self, reduced)
+        return (
+            None
+            if found is None
+            else kink_step.Predicted(wrong * found.coef + 1.0, found.intercept - 1.0, wrong * found.u)
+        )
+
+    monkeypatch.setattr(kink_step.KinkSteps, "predict", lie)
+    found = fenchel.leave_one_out(fenchel.solve(problem, tol=1e-7))
+    z = np.array([refitted(problem, [i])[0][0] for i in range(N)])
+    assert np.all((found.lower <= z + 1e-5) & (z - 1e-5 <= found.upper))

@@ -35,7 +35,7 @@ model is not refitted. Equal seeds give equal intervals.
 JSON: task, unit, count, status and relative_gap (of the model), resamples, seed, level,
 metrics: {name: {value, low, high}}; with labels confusion: {labels, counts (a list per true label)} and
 by_label: [{label, precision, recall, f1, rows}];
-with --loo: count, error: {low, high}, decided, at_once, refits.
+with --loo: count, error: {low, high}, decided, at_once, predicted, refits.
 
 exit status: 0 done, 1 error, 2 wrong usage
 

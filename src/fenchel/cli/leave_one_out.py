@@ -32,12 +32,21 @@ def run(model: Any, arguments: Namespace) -> int:
     found = leave_one_out(results[0])
     n, decided = len(found.decided), int(found.decided.sum())
     if arguments.json:
-        counts = {"count": n, "decided": decided, "at_once": found.at_once, "refits": found.refits}
+        counts = {
+            "count": n,
+            "decided": decided,
+            "at_once": found.at_once,
+            "predicted": found.predicted,
+            "refits": found.refits,
+        }
         print(as_json({**counts, "error": found.error._asdict()}))
         return 0
     what = "fraction of wrong labels" if model.labels is not None else "mean loss"
     low, high = found.error
     value = f"{low:.6g}" if high - low <= 1e-9 * abs(high) else f"{low:.6g} to {high:.6g}"
     print(clean(f"leave-one-out error ({what}): {value}"))
-    print(f"rows decided: {decided} of {n}; by bounds alone: {found.at_once}; refits: {found.refits}")
+    print(
+        f"rows decided: {decided} of {n}; by bounds alone: {found.at_once}; by predictions: {found.predicted}; "
+        f"refits: {found.refits}"
+    )
     return 0

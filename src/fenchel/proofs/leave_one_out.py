@@ -16,6 +16,7 @@ from fenchel.losses.protocol import slope, value
 from fenchel.proofs.ball import Interval, ball_at
 from fenchel.proofs.curvature import Ends, curvature_intervals
 from fenchel.proofs.decisions import classifies, largest_is_certain
+from fenchel.proofs.kink_step import kink_steps
 from fenchel.proofs.removal import Pair, ball_regions, probed_intervals
 from fenchel.proofs.settings import SETTINGS, Settings
 from fenchel.proofs.spaces import KernelSpace, space_of
@@ -39,7 +40,9 @@ class LeaveOneOut:
     error : Interval that holds the leave-one-out error: of classifiers the fraction of rows whose class is wrong, of all other
         models the mean loss of the held-out rows; rows count with their weights.
     refits : how many rows (or folds) were fitted again.
-    at_once : how many rows were decided before any refit.
+    at_once : how many rows were decided by bounds for all rows at once.
+    predicted : how many rows were decided by a predicted solution without them and its certificate (losses of two linear
+        pieces).
     """
 
     lower: np.ndarray
@@ -48,6 +51,7 @@ class LeaveOneOut:
     error: Interval
     refits: int
     at_once: int
+    predicted: int = 0
 
 
 def leave_one_out(
@@ -97,15 +101,20 @@ def _found(search: _Search, folds: ArrayLike | None, max_refits: int | None) -> 
         groups: Iterator[np.ndarray] = (np.array([i]) for i in np.flatnonzero(~search.decided))
     else:
         groups = iter(_folds(folds, search.problem))
-    at_once, refits = int(search.decided.sum()), 0
+    at_once, predicted, refits = int(search.decided.sum()), 0, 0
     for rows in groups:
         if folds is not None:
             search.bound_without(rows)
             at_once += int(search.decided[rows].sum())
+        if search.decided[rows].all():
+            continue
+        before = int(search.decided[rows].sum())
+        search.predict(rows)
+        predicted += int(search.decided[rows].sum()) - before
         if not search.decided[rows].all() and (max_refits is None or refits < max_refits):
             search.refit(rows)
             refits += 1
-    return LeaveOneOut(search.low, search.high, search.decided, search.error(), refits, at_once)
+    return LeaveOneOut(search.low, search.high, search.decided, search.error(), refits, at_once, predicted)
 
 
 class _Search:
@@ -122,6 +131,7 @@ class _Search:
         self.decided = np.zeros(problem.n, dtype=bool)
         self.best = np.zeros(problem.n, dtype=int)  # the class, where it is decided
         self.classifies = classifies(problem)
+        self.steps = kink_steps(result, tuning)
         self.width = tuning.width * float(np.std(z)) if width is None else width
 
     def bound_all(self) -> None:
@@ -161,6 +171,20 @@ class _Search:
         except InputError:  # no dual point is balanced without these rows
             return
         self._take_region(rows, ball_at(reduced, self.result.coef, self.result.intercept, certificate, point))
+
+    def predict(self, rows: np.ndarray) -> None:
+        """Bounds from a predicted solution without some rows."""
+        if self.steps is None or rows.size > self.tuning.max_kink_rows:
+            return
+        reduced = without(self.problem, rows, self.renormalise)
+        found = self.steps.predict(reduced)
+        if found is None or not np.isfinite(found.coef).all():
+            return
+        try:
+            certificate, point = certifier_of(reduced).certificate(reduced, found.coef, found.intercept, found.u)
+        except InputError:  # no dual point is balanced without these rows
+            return
+        self._take_region(rows, ball_at(reduced, found.coef, found.intercept, certificate, point))
 
     def refit(self, rows: np.ndarray) -> None:
         """Solve the problem without some rows, ever more accurately, until they are decided."""
