@@ -23,17 +23,19 @@ def kernel(A, B):
 CLIQUES = [(i, t, s, r) for i, x in enumerate(X) for t in range(len(x) - 1) for s in range(M) for r in range(M)]
 
 
-def owned(clique):
+def owned(clique, pairs):
     i, t, s, r = clique
-    return [(X[i][t], s)] + ([(X[i][t + 1], r)] if t == len(X[i]) - 2 else [])
+    return [(X[i][t], s)] + ([(X[i][t + 1], r)] if pairs == "both" or t == len(X[i]) - 2 else [])
 
 
-def gram():
+def gram(pairs):
     """K from its definition, entry by entry."""
     K = np.zeros((len(CLIQUES), len(CLIQUES)))
     for a, one in enumerate(CLIQUES):
         for b, two in enumerate(CLIQUES):
-            same = sum(kernel(x[None], z[None])[0, 0] for x, s in owned(one) for z, r in owned(two) if s == r)
+            same = sum(
+                kernel(x[None], z[None])[0, 0] for x, s in owned(one, pairs) for z, r in owned(two, pairs) if s == r
+            )
             K[a, b] = (one[2:] == two[2:]) + same
     return K
 
@@ -52,12 +54,13 @@ def distributions(u):
         yield logsumexp(scores), p @ rows, -np.sum(p * np.log(p))
 
 
-@pytest.mark.parametrize("factor", [0.5, 1.0])
-def test_the_optimum_is_that_of_the_definition(factor):
-    process = SequenceProcess(X, Y, kernel=kernel, factor=factor, classes=M)
+@pytest.mark.parametrize(("factor", "pairs"), [(0.5, "own"), (1.0, "own"), (1.0, "both")])
+def test_the_optimum_is_that_of_the_definition(factor, pairs):
+    """ "both" is the stationary kernel of appendix E.2: delta of pairs + k of all positions of both pairs with equal labels."""
+    process = SequenceProcess(X, Y, kernel=kernel, factor=factor, classes=M, pairs=pairs)
     result = fenchel.solve(process.problem, tol=1e-8)
     assert result.status.name == "CERTIFIED"
-    K, gold = gram(), sum(counts(i, y) for i, y in enumerate(Y))
+    K, gold = gram(pairs), sum(counts(i, y) for i, y in enumerate(Y))
     expected = np.zeros(len(CLIQUES))
     for i, x in enumerate(X):
         nodes, pairs = process.marginals(result.coef, x)
@@ -95,6 +98,7 @@ def test_repeated_positions_have_one_feature():
     ("options", "message"),
     [
         ({"factor": 0.0}, "factor must be"),
+        ({"pairs": "all"}, "pairs must be one of 'own', 'both'"),
         ({"kernel": "precomputed"}, "needs a kernel"),
         ({"kernel": lambda A, B: -A @ B.T}, "not positive semi-definite"),
         ({"kernel": lambda A, B: A @ B.T - 3.0 * np.eye(len(A), len(B))}, "not positive semi-definite"),

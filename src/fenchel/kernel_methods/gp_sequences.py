@@ -19,6 +19,7 @@ from fenchel.structured import Chain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+PAIRS = ("own", "both")
 RANK = 1e-12  # pivots below this fraction of the largest k(x, x) count as rounding errors
 
 
@@ -29,10 +30,12 @@ class SequenceProcess:
 
         K((i, t, s, r), (j, v, p, q)) = 1[s = p, r = q] + sum of k(x, x') 1[same label] over the positions that the pairs own
 
-    (a pair owns its first position, the last pair of a sequence both). With Phi Phi' = k over all positions, K is made of
-    the feature vectors of a chain on the rows of Phi: for w = sum a (feature vectors), u = <w, feature vectors> and
-    |w|^2 = a'Ka. So the process is `Chain(loss="log")` on Phi with alpha = 2 factor / n, exactly: its objective is n times
-    that of `problem`, and every solver and the certificate apply. factor 1/2 is the prior N(0, K); the paper has 1.
+    (with pairs="own" a pair owns its first position, the last pair of a sequence both; with pairs="both" every pair owns both:
+    the stationary kernel of Saha, Zhang and Vishwanathan, appendix E.2). With Phi Phi' = k over all positions, K is made of
+    the feature vectors of a chain on the rows of Phi, times the number of pairs that own them: for w = sum a (feature vectors),
+    u = <w, feature vectors> and |w|^2 = a'Ka. So the process is `Chain(loss="log")` on those rows with alpha = 2 factor / n,
+    exactly: its objective is n times that of `problem`, and every solver and the certificate apply. factor 1/2 is the prior
+    N(0, K); the paper has 1.
 
     Parameters
     ----------
@@ -40,6 +43,7 @@ class SequenceProcess:
     kernel, kernel_params : as in `KernelProblem`, of positions (not "precomputed"). The matrix of all positions is made.
     factor : of a'Ka.
     classes : m; default one more than the largest label.
+    pairs : "own" or "both".
 
     >>> import fenchel, numpy as np
     >>> x = [np.array([[0.0], [1.0], [2.0]]), np.array([[1.1], [0.1]])]
@@ -52,8 +56,11 @@ class SequenceProcess:
     def __init__(
         self, examples: Sequence[Any], labels: Sequence[Any], kernel: Any = "rbf",
         kernel_params: Mapping[str, Any] | None = None,
-        factor: float = 1.0, classes: int | None = None,
+        factor: float = 1.0, classes: int | None = None, pairs: str = "own",
     ):  # fmt: skip
+        if pairs not in PAIRS:
+            raise InputError(f"pairs must be one of {', '.join(map(repr, PAIRS))}, got {pairs!r}")
+        self.pairs = pairs
         if not 0.0 < factor < np.inf:
             raise InputError(f"factor must be a finite number greater than 0, got {factor!r}")
         if isinstance(kernel, str) and kernel == "precomputed":
@@ -69,7 +76,8 @@ class SequenceProcess:
         self.pivots = rows[self.pivots]
         ends = np.cumsum([len(x) for x in blocks])[:-1]
         self.model = Chain(classes=classes, loss="log", bias=False, ends=False)
-        self.problem = Problem(np.split(phi, ends), labels, loss=self.model, alpha=2.0 * self.factor / len(blocks))
+        rows_of = [self._owned(part) for part in np.split(phi, ends)]
+        self.problem = Problem(rows_of, labels, loss=self.model, alpha=2.0 * self.factor / len(blocks))
 
     def features(self, x: Sequence[Any]) -> np.ndarray:
         """Rows phi(x_t) with <phi(x), phi(x')> = k(x, x'), for x' among the training positions."""
@@ -78,11 +86,17 @@ class SequenceProcess:
 
     def predict(self, w: np.ndarray, x: Sequence[Any]) -> np.ndarray:
         """The most probable labels of a sequence."""
-        return self.model.predict(w, self.features(x))
+        return self.model.predict(w, self._owned(self.features(x)))
 
     def marginals(self, w: np.ndarray, x: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """(T, m) probabilities of labels, and (T - 1, m, m) of pairs of neighbours."""
-        return self.model.marginals(w, self.features(x))
+        return self.model.marginals(w, self._owned(self.features(x)))
+
+    def _owned(self, phi: np.ndarray) -> np.ndarray:
+        """Rows of a sequence, times the number of pairs that own the position."""
+        if self.pairs == "own" or len(phi) <= 2:
+            return phi
+        return np.concatenate([phi[:1], 2.0 * phi[1:-1], phi[-1:]])
 
 
 def _positions(x: Sequence[Any], i: int) -> np.ndarray:

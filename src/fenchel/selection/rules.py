@@ -73,7 +73,7 @@ PLANE_TRIAL_PASSES, GRADIENT_TRIAL_PASSES = 300.0, 3000.0
 # most 7 passes for each coefficient. On short labels both take milliseconds, and block steps can go on from an earlier solve.
 FEW_PLANES, PASSES_PER_PLANE, LONG_LABELS = 128, 30.0, 50
 # Structured hinge losses with L1: coefficients from which on steps on single examples come first, and numbers that a step may
-# threshold for each that it reads. With 4,030 coefficients (OCR letters) cutting planes took twice the time of these steps or
+# threshold for each that it reads. With 4,082 coefficients (OCR letters) cutting planes took twice the time of these steps or
 # more, with 1,800 (scene) half of it.
 MANY_COEFFICIENTS, THRESHOLD_SHARE = 2500, 100.0
 FLAT_PASSES = 100.0  # what the proximal point method takes, about, where some rows have no curvature

@@ -8,7 +8,7 @@ Update       w_(k+1) is near the minimum of the same + |w - w_k|^2 / (2 sigma). 
              step ends where it is nearly 0. sigma keeps two parts of the gap in balance: that of the steps on labels, which
              grows with sigma, and that of |g| > l1, which is |w_(k+1) - w_k| / sigma
 Certificate  the labels with their weights, scaled so that |g| <= l1 (the rest belongs to the gold labels); w, or an average of
-             the last ones
+             the last ones on the features of w
 Reference    Rockafellar (1976) for proximal steps with inexact minima; Lacoste-Julien et al. (2013), Osokin et al. (2016)
 """
 
@@ -74,7 +74,7 @@ class ProximalFrankWolfe(Solver):
             found = state.look()
             weight = 1.0 if number == 0 else SETTINGS.average_weight
             mean = (1.0 - weight) * mean + weight * found.coef
-            yield better(state, found, mean)
+            yield better(state, found, np.where(found.coef != 0.0, mean, 0.0))
             state.advance(found)
 
 
