@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, get_scorer, mean_squared_error
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 from sklearn.preprocessing import scale
@@ -170,3 +173,28 @@ def test_bad_input_is_named(options, fit, words):
 def test_a_gap_left_in_a_fold_is_a_warning():
     with pytest.warns(sklearn.exceptions.ConvergenceWarning, match="in 10 of 10 fits of folds"):
         REGRESSOR("absolute", alphas=[0.1, 0.01], max_iter=0, refit=False).fit(X, REAL)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -3e5, 1e-9])
+@pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])
+def test_constant_targets_have_a_grid(value, loss):
+    """The intercept fits them exactly, whatever alpha is."""
+    with warnings.catch_warnings():  # a relative gap of 0 is not certified for every value
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = fenchel.RegressorCV(loss, alphas=3, cv=3).fit(X, np.full(len(X), value))
+    assert np.isfinite(model.alpha_) and model.predict(X) == pytest.approx(
+        np.full(len(X), value), abs=1e-6 * abs(value)
+    )
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
+def test_a_fold_that_cannot_be_fitted_is_named(loss):
+    alone = np.where(np.arange(len(X)) == 4, 1, 0)
+    with (
+        pytest.warns(UserWarning, match="least populated class"),
+        pytest.raises(InputError, match="one of the folds leaves"),
+    ):
+        fenchel.ClassifierCV(loss, alphas=3, cv=3).fit(X, alone)
+    halves = [(np.arange(30, 60), np.arange(30))]
+    with pytest.raises(InputError, match="one of the folds leaves 30 of 60 rows"):
+        fenchel.ClassifierCV(loss, alphas=3, cv=halves).fit(X, SIGN, sample_weight=(np.arange(60) < 30) + 0.0)

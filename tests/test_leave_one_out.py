@@ -247,3 +247,27 @@ def test_a_wrong_prediction_proves_nothing_false(wrong, monkeypatch):
     found = fenchel.leave_one_out(fenchel.solve(problem, tol=1e-7))
     z = np.array([refitted(problem, [i])[0][0] for i in range(N)])
     assert np.all((found.lower <= z + 1e-5) & (z - 1e-5 <= found.upper))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_refits": -1}, "max_refits must be"),
+        ({"max_refits": 1.5}, "max_refits must be"),
+        ({"width": -1.0}, "width must be"),
+        ({"width": np.nan}, "width must be"),
+        ({"width": "wide"}, "width must be"),
+        ({"folds": np.where(np.arange(N) == 3, np.nan, 1.0)}, "NaN in row 3"),
+    ],
+)
+def test_wrong_arguments_are_refused(options, words):
+    X, y = data("logistic", 1)
+    result = fenchel.solve(fenchel.Problem(X, y, "logistic", alpha=0.1))
+    with pytest.raises(InputError, match=words):
+        fenchel.leave_one_out(result, **options)
+
+
+@pytest.mark.parametrize("given", [3, None, "result"])
+def test_what_is_no_result_is_refused(given):
+    with pytest.raises(InputError, match="takes a Result"):
+        fenchel.leave_one_out(given)

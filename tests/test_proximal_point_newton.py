@@ -307,3 +307,24 @@ def test_a_line_search_ends_where_rounding_hides_the_decrease():
     step = Derivative(lambda t: -1e-20 + 2e-20 * t, noise=1e-15)
     t, _ = DualLine(step, None, None, None, 1e-20).search()
     assert t == pytest.approx(0.5) and step.trials == 2
+
+
+@pytest.mark.parametrize("seed", [0, 3, 9])
+def test_an_intercept_that_is_far_away_for_a_moment_is_no_error(seed):
+    """Equal rows leave intercept and coefficients undetermined: a search may try an intercept whose square overflows."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 23))
+    X, y, weights = (
+        np.repeat(rng.standard_normal((1, 6)), n, axis=0),
+        rng.standard_normal(n),
+        rng.integers(0, 3, n) + 0.0,
+    )
+    weights[0] = 1.0
+    p = fenchel.Problem(X, y, "absolute", fenchel.regularizers.L1Ball(1e5), fit_intercept=True, sample_weight=weights)
+    result = fenchel.solve(p, solver="proximal_point_newton", max_time=20.0)
+    order = np.argsort(y)
+    median = y[order][np.searchsorted(np.cumsum(weights[order]), 0.5 * weights.sum())]
+    best = weights @ np.abs(y - median) / weights.sum()
+    c = result.certificate
+    assert c.dual - c.floor <= best <= c.primal + c.floor
+    assert c.primal == pytest.approx(best, rel=1e-4)

@@ -66,3 +66,14 @@ def test_a_tolerance_above_the_floor_is_not_given_up(alpha):
     X = rng.normal(size=(47, 5))
     problem = fenchel.Problem(X, 100.0 * X @ rng.normal(size=5), Quantile(0.5), "l1", alpha, fit_intercept=True)
     assert fenchel.solve(problem, tol=1e-7, max_time=LIMIT).converged
+
+
+@pytest.mark.parametrize("value", [1.0, -3e5, 1e-9])
+def test_an_objective_of_0_is_named(value):
+    """Constant targets are fitted exactly by the intercept: no tolerance could help."""
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    p = fenchel.Problem(X, np.full(60, value), loss="absolute", alpha=1.0, fit_intercept=True)
+    result = fenchel.solve(p, tol=1e-6, max_time=20.0)
+    assert result.certificate.primal <= result.certificate.floor
+    assert result.converged or "objective is 0 up to rounding" in result.advice
+    assert "Ask for tol" not in result.advice

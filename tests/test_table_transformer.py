@@ -292,3 +292,24 @@ def test_set_output_and_names():
 @parametrize_with_checks([TableTransformer()])
 def test_sklearn(estimator, check):
     check(estimator)
+
+
+def test_frames_whose_columns_are_numbers():
+    """As those that pandas makes of an array."""
+    pandas = pytest.importorskip("pandas")
+    values = np.random.default_rng(0).standard_normal((20, 3))
+    for frame in (pandas.DataFrame(values), pandas.DataFrame(values, columns=[7, "a", 2.5])):
+        made = TableTransformer().fit(frame)
+        assert made.get_feature_names_out().tolist() == [str(name) for name in frame.columns]
+        np.testing.assert_allclose(made.transform(frame), StandardScaler().fit_transform(values), rtol=1e-12)
+        assert made.transform(frame[frame.columns[::-1]]).tobytes() == made.transform(frame).tobytes()
+
+
+def test_columns_of_one_name_and_columns_without_any_spread_are_refused_with_words():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(InputError, match="(?s)different names.*'a' 2 times|several columns with the name"):
+        TableTransformer().fit(pandas.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]))
+    with pytest.raises(InputError, match="several columns with the name '1'"):
+        TableTransformer().fit(pandas.DataFrame([[1, 2], [3, 4]], columns=[1, "1"]))
+    with pytest.raises(InputError, match="a: constant"):  # its standard deviation underflows
+        TableTransformer().fit({"a": [1e-320, 2e-320, 3e-320]})

@@ -182,12 +182,17 @@ class Result:
 
     @property
     def advice(self) -> str:
-        """What to do: the advice of the status, with the rounding floor if tol is below it."""
+        """What to do: the advice of the status, with the rounding floor if tol, or the objective itself, is below it."""
         c = self.certificate
         asked = self.tol * abs(c.primal)
         if self.status is not Status.STALLED or not asked < c.floor < np.inf:
             return self.status.advice
-        enough = 1.1 * c.floor / abs(c.primal) if c.primal else np.inf
+        if abs(c.primal) <= c.floor:
+            return (
+                f"The objective is 0 up to rounding: {c.primal:.2g} is below {c.floor:.2g}, what rounding alone can contribute "
+                "for these data (certificate.floor). No relative gap can be certified there; no better coefficients are known."
+            )
+        enough = 1.1 * c.floor / abs(c.primal)
         return (
             f"The gap no longer shrinks: tol={self.tol:.3g} asks for a gap of {asked:.2g}, but rounding alone can contribute "
             f"{c.floor:.2g} for these data (certificate.floor). Ask for tol={enough:.1g} or more, or scale the features."

@@ -146,9 +146,14 @@ class CrossValidated(LinearEstimator):
     def _fold(self, X: Any, y: np.ndarray, rows: dict[str, np.ndarray], train: Any, test: Any) -> Fold:
         """The fold with those rows held out."""
         model = self._held_out_model({name: values[test] for name, values in rows.items()})
-        along = model._along(
-            _safe_indexing(X, train), y[train], **{name: values[train] for name, values in rows.items()}
-        )
+        kept = {name: values[train] for name, values in rows.items()}
+        try:
+            along = model._along(_safe_indexing(X, train), y[train], **kept)
+        except InputError as error:
+            raise InputError(
+                f"one of the folds leaves {len(y[train])} of {len(y)} rows to train on, which cannot be fitted: {error}. Use "
+                "fewer folds, or a cv that keeps some rows of every class in each"
+            ) from error
         held, truth = _safe_indexing(X, test), y[test]
         weights = _held_out_weights({name: values[test] for name, values in rows.items()})
 

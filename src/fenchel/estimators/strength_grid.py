@@ -16,6 +16,7 @@ FACTOR = 1e2  # between strengths in the search for one at which they have no in
 TRIALS = 12  # strengths in that search
 FARTHEST = 1e-12  # times the strength that was found is the smallest that is considered
 TOL = 1e-6  # of its solves
+ROUNDING = 8.0  # times the rounding floor: a gap that is none, where the losses can be 0 without the features
 
 
 def largest_alpha(make: Callable[[float], Any]) -> float:
@@ -32,7 +33,8 @@ def largest_alpha(make: Callable[[float], Any]) -> float:
     alpha, pair = 1.0, None
     for _ in range(TRIALS):
         pair = Pair(solve(make(alpha), tol=TOL, start=None if pair is None else pair.result))
-        if relative(pair.primal(alpha * FACTOR), pair.dual(alpha * FACTOR)) <= EPS:
+        high, low = pair.primal(alpha * FACTOR), pair.dual(alpha * FACTOR)
+        if relative(high, low) <= EPS or high - low <= ROUNDING * pair.result.certificate.floor:
             limit = pair.reach(alpha * FARTHEST, EPS)
             return limit if limit > alpha * FARTHEST else 1.0  # no alpha has an influence on constant targets
         alpha *= FACTOR

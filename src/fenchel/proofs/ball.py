@@ -144,7 +144,7 @@ def ball_at(problem: Any, coef: np.ndarray, intercept: Any, certificate: Any, u:
     if dual is None or not np.isfinite(dual.error):
         return Ball(np.asarray(coef), float(np.sqrt(2.0 * gap)) * WIDENING, space, intercept)
     apart = max(space.norm(coef - dual.coef) - dual.error, 0.0)
-    square = max(gap - 0.25 * apart**2, 0.0) + EPS * gap
+    square = max(gap - 0.25 * apart * apart, 0.0) + EPS * gap
     return Ball(0.5 * (coef + dual.coef), float(np.sqrt(square)) * WIDENING + 0.5 * dual.error, space, intercept)
 
 

@@ -135,7 +135,7 @@ class HeldOutScores:
             return 1.0, around
         s = point.alpha / end
         apart = max(abs(1.0 - s) * point.size - s * point.apart, 0.0)
-        at_end = np.sqrt(max(there - 0.25 * apart**2, 0.0) + EPS * there) + 0.5 * s * point.apart
+        at_end = np.sqrt(max(there - 0.25 * apart * apart, 0.0) + EPS * there) + 0.5 * s * point.apart
         at_point = 0.5 * abs(1.0 - s) * point.size * WIDENING + np.sqrt(here) + 0.5 * point.apart
         radius = float(max(at_end, at_point)) * WIDENING
         return (0.5 * (1.0 + s), radius) if radius < around else (1.0, around)
@@ -168,7 +168,7 @@ class HeldOutScores:
     ) -> tuple[float, float]:
         """From the slopes and curvatures at the centre; `small` is the rounding error of z."""
         problem, p = self.problem, self.problem.weights
-        second = 0.5 * M * self.spread * r**2
+        second = 0.5 * M * self.spread * r * r
         for k in range(NEWTON_STEPS):
             u = self._slopes(z + b)
             curvatures = curvature(u)
@@ -184,7 +184,7 @@ class HeldOutScores:
         change += (problem.n + 16) * EPS * (float(p @ np.abs(u)) + float(q @ self.q_train) * r) + 2.0 * float(q @ small)
         # At b + x the sum is at least h x - M/2 x^2 - M x r sum p q - change, the third term for the curvatures in `first`.
         slope = h - M * r * self.mean_reach
-        square = slope**2 - 2.0 * M * change
+        square = slope * slope - 2.0 * M * change
         if slope <= 0.0 or square <= 0.0:
             return b, np.inf
         return b, 2.0 * change / (slope + float(np.sqrt(square))) * (1.0 + 1e-6) + 4.0 * EPS * abs(b)

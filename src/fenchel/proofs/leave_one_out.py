@@ -21,12 +21,11 @@ from fenchel.proofs.removal import Pair, ball_regions, probed_intervals
 from fenchel.proofs.settings import SETTINGS, Settings
 from fenchel.proofs.spaces import KernelSpace, space_of
 from fenchel.proofs.without import without
+from fenchel.result import Result
 from fenchel.solving.solve import solve
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-    from fenchel.result import Result
 
 
 @dataclass(frozen=True)
@@ -91,6 +90,12 @@ def leave_one_out(
     >>> bool(found.lower[7] <= X[7] @ refit.coef <= found.upper[7]), bool(found.decided.all()), found.refits < 3
     (True, True, True)
     """
+    if not isinstance(result, Result):
+        raise InputError(f"leave_one_out takes a Result of fenchel.solve, got {type(result).__name__}")
+    if max_refits is not None and not (isinstance(max_refits, (int, np.integer)) and max_refits >= 0):
+        raise InputError(f"max_refits must be None or an integer of at least 0, got {max_refits!r}")
+    if width is not None and not (isinstance(width, (int, float, np.number)) and width >= 0.0):
+        raise InputError(f"width must be None or a number of at least 0, got {width!r}")
     with one_blas_thread(), np.errstate(all="ignore"):
         return _found(_Search(result, renormalise, width, SETTINGS), folds, max_refits)
 
@@ -285,6 +290,8 @@ def _folds(folds: ArrayLike, problem: Any) -> list[np.ndarray]:
     labels = np.asarray(folds)
     if labels.shape != (problem.n,):
         raise InputError(f"folds must have one label per row ({problem.n}), got shape {labels.shape}")
+    if (labels != labels).any():
+        raise InputError(f"folds contains NaN in row {int(np.argmax(labels != labels))}: every row needs a fold")
     groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     if len(groups) < 2:
         raise InputError("folds must have at least two different labels: nothing is left without the only fold")

@@ -79,7 +79,7 @@ class Pair:
     def _penalty(self, coef: np.ndarray) -> float:
         problem = self.problem
         if problem.is_kernel:
-            return 0.5 * self.space.norm(coef) ** 2
+            return 0.5 * np.square(self.space.norm(coef))
         if problem.is_vector:
             return float(problem.penalty.value(coef.T.ravel()))
         return float(problem.regularizer.value(coef))

@@ -147,11 +147,16 @@ def _of_frame(X: Any, missing: Collection[str]) -> dict[str, Column]:
         frame = frames.from_native(X, eager_only=True)
     except TypeError:
         raise InputError(f"X must be a data frame, a dict of columns or an array, got {type(X).__name__}") from None
+    except ValueError as error:  # pandas allows two columns of one name
+        raise InputError(f"X must be a data frame whose columns have different names: {error}") from None
     names = [str(name) for name in frame.columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"X has several columns with the name {twice!r}: every column needs its own")
-    return {name: _of_series(frames, frame[given], missing) for name, given in zip(names, frame.columns, strict=True)}
+    return {
+        name: _of_series(frames, frame.get_column(given), missing)
+        for name, given in zip(names, frame.columns, strict=True)
+    }
 
 
 def _of_series(frames: Any, series: Any, missing: Collection[str]) -> Column:

@@ -114,7 +114,7 @@ def _number(rule: Rule, values: np.ndarray, choices: Choices, may_be_id: bool) -
     mean, scale = float(known.mean()), float(known.std())
     if not np.isfinite(scale):
         raise InputError(f"column {rule.name!r} has numbers too large to be standardised: rescale it")
-    if known.min() == known.max():
+    if known.min() == known.max() or scale == 0.0:  # as of subnormal numbers
         mean, scale = float(known[0]), 0.0
         if not gone:
             return Rule(rule.name, LEFT_OUT, why=f"constant: {known[0]:g}")

@@ -126,7 +126,7 @@ class Augmented(State):
         """Whether the gap of the augmented problem is small beside the penalty term (b - s)^2 / (2 k) of its primal."""
         problem = self.oracle.problem
         w = self.coef
-        penalty = 0.5 * (self.b - self.centre) ** 2 / self.inverse_bias
+        penalty = 0.5 * (self.b - self.centre) * (self.b - self.centre) / self.inverse_bias
         primal = self.oracle.losses_at(self.oracle.scores(w), self.b)[0] + problem.regularizer.value(w) + penalty
         regular = problem.regularizer.conjugate(self.change.dual(self.v * self.strength))
         dual = -self.oracle.conjugates(self.u) - regular + self.centre * self.imbalance() - penalty

@@ -78,7 +78,7 @@ class ProximalStep:
         value += rows.regularizer.value(w) + float(g @ w) + 0.5 * float(np.sum(move * move / metric.step_w))
         slope += float(dg @ w)
         if metric.step_b > 0.0:
-            value += float(np.sum(b * s + 0.5 * (b - centre.b) ** 2 / metric.step_b))
+            value += float(np.sum(b * s + 0.5 * np.square(b - centre.b) / metric.step_b))
             slope += float(np.sum(b * ds))
         return -value, -slope
 
