@@ -126,7 +126,9 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return {"name": name} | {key: self._plain(value) for key, value in found.items()}
 
     def _plain(self, value: object) -> Any:
-        return value if self.name_of(value) is None else self.parameters(value)
+        if self.name_of(value) is None and not callable(getattr(value, "value", None)):
+            return value
+        return self.parameters(value)  # of a component of a user's own inside another one, an error
 
     def from_parameters(self, data: Mapping[str, Any]) -> T:
         """The inverse; raises an error if the data do not define a valid component."""

@@ -30,7 +30,8 @@ class CostHinge(ByContent, _Fields):
 
     beta = 0 rescales the margin, beta = 1 the slack. The loss is at least the cost of the class of the largest score.
     Conjugate: -sum of D_j^(1 - beta) u_j over j != y, where u_y = -sum of these u_j >= 0, and sum of u_j/D_j^beta <= 1.
-    Costs are nonnegative, 0 on the diagonal and, if beta > 0, positive off it.
+    Costs are nonnegative, 0 on the diagonal and, if beta > 0, positive off it. For costs of each row: a matrix of them as
+    targets of `MaxHinge` or, for slack rescaling or features of each class, `fenchel.structured.Candidates`.
 
     >>> import numpy as np
     >>> float(CostHinge([[0, 1, 4], [1, 0, 2], [4, 2, 0]]).value(np.array([1.0, 0.5, -1.0]), 0))

@@ -35,6 +35,7 @@ class MaxHinge(ByContent, _NoFields):
     nonnegative = True
     task = "classes"
     sparse_duals = True
+    unit_margins = True  # a function of 1 + z_j - z_y: `ExampleCosts` puts costs in place of the 1
     free_intercepts = True  # every t (e_j - e_y), t <= 1, is in the domain of loss*
 
     def outputs(self, y: ArrayLike) -> int:

@@ -67,6 +67,11 @@ class MoreauVector(ByContent, _Fields):
         return getattr(self.loss, "sparse_duals", False)
 
     @property
+    def several_targets(self) -> bool:
+        """Whether the target of a row is a vector, as for the loss itself."""
+        return getattr(self.loss, "several_targets", False)
+
+    @property
     def free_intercepts(self) -> bool:
         return getattr(self.loss, "free_intercepts", False)
 

@@ -27,6 +27,7 @@ class Ranked(ByContent):
     nonnegative = True
     task = "classes"
     sparse_duals = True
+    unit_margins = True  # as of `MaxHinge`
     free_intercepts = True  # by `even_transfer`
 
     def smoothness(self):

@@ -15,6 +15,7 @@ from fenchel.data.dtypes import is_number_or_bool
 from fenchel.data.dual_matrix import accept_dual_matrix
 from fenchel.data.stored import folder_of, targets_of
 from fenchel.errors import InputError
+from fenchel.multiclass.example_costs import with_costs
 from fenchel.problems.scalar import Problem
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.certified import resting_on
@@ -27,13 +28,19 @@ if TYPE_CHECKING:
     from fenchel.multiclass.protocol import VectorLoss
 
 
+def has_matrix_targets(loss: Any) -> bool:
+    """Whether the targets of a loss of Fenchel's own are vectors by themselves."""
+    return bool(getattr(loss, "several_targets", False))
+
+
 class VectorProblem(Problem):
     """min over W, b of (1/S) sum_i s_i loss(W x_i + b, y_i) + R(W), with one row of W and one entry of b per score.
 
     Created by `Problem` if the loss is one of `fenchel.multiclass`. Targets are classes 0 .. m - 1 (integers), or a matrix
-    with a row per row of X. The regularizer is applied to all entries of W: the sum of all squares for L2, the sum of w'Kw over
-    the rows w of W. Solvers see one vector of d = features * m variables (W transposed, row by row), followed by m free
-    intercepts, if there are any.
+    with a row per row of X: several targets or, for MaxHinge, TopK, Usunier, their weighted forms and Moreau envelopes of
+    these, the cost of every class for each row, 0 for its right class alone. The regularizer is applied to all entries of W:
+    the sum of all squares for L2, the sum of w'Kw over the rows w of W. Solvers see one vector of d = features * m variables
+    (W transposed, row by row), followed by m free intercepts, if there are any.
     """
 
     family = "vector"
@@ -55,6 +62,8 @@ class VectorProblem(Problem):
         self.X, self.rows = accept_matrix(X)
         self.folder = folder_of(X)
         self.n, self.features = self.X.shape
+        if np.ndim(y) == 2 and is_builtin(self.loss) and not has_matrix_targets(self.loss):
+            self.loss, y = with_costs(self.loss, y, self.n)
         self.y = read_only(self._accept_targets(y))
         self.outputs = multiclass.outputs(self.loss, self.y)
         self.own = not is_builtin(self.loss)

@@ -238,7 +238,7 @@ class BoxModel(SmoothModel):
     def _arrays(self, planes: Planes, basis: Any, zero: int, room: int) -> tuple[np.ndarray, ...] | None:
         """The basis with room to grow, planes by their places; without one, the plane 0 alone. None: a plane is gone."""
         places, tight = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
-        sides, inverse = np.zeros(room), np.zeros((room, room))
+        sides, inverse = np.zeros(room), np.empty((room, room))
         if basis is None:
             places[0], inverse[0, 0] = zero, 1.0
             return places, tight, sides, inverse
