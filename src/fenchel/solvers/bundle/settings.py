@@ -113,6 +113,8 @@ class Settings(Tuning):
     max_search_trials = 50
     # The line search multiplies the step by this factor after a failure.
     search_backtrack_ratio = 0.3
+    # After a full step the damping of the Hessian is multiplied by this factor.
+    damping_fall = 0.1
     # A sufficient decrease is this fraction of what the first derivative promises (Armijo).
     armijo_ratio = 1e-4
     # A slope up to this fraction of the objective is rounding; the step then goes towards the best vertex.

@@ -159,15 +159,24 @@ def _active_set(G: np.ndarray, c: np.ndarray, start: np.ndarray, tol: float) -> 
     return a, gap
 
 
+def damped(damping: float, step: float, slope: float, direction: np.ndarray) -> float:
+    """The multiple of I that is added to the next Hessian. Where few coordinates are active it is singular, and steps far too
+    long: after a step t along p, it is what would have made that step of length t for a Hessian of 0."""
+    if step == 1.0:
+        return SETTINGS.damping_fall * damping
+    return max(damping, -slope / (step * float(direction @ direction)))
+
+
 def convex(evaluate: Evaluate, hessian: Hessian, warm: np.ndarray, tol: float) -> np.ndarray:
     """argmin of a smooth convex f over the simplex; evaluate gives (f, gradient), hessian a semidefinite matrix."""
-    a = warm
+    a, damping = warm, 0.0
     value, gradient = evaluate(a)
     for _ in range(SETTINGS.max_newton_steps):
         gap = gap_of(a, gradient)
         if not gap > tol:
             break
         H = hessian(a)
+        H.flat[:: a.size + 1] += damping
         target = quadratic(H, H @ a - gradient, a, SETTINGS.newton_gap_ratio * gap)
         direction = target - a
         slope = float(gradient @ direction)
@@ -182,6 +191,7 @@ def convex(evaluate: Evaluate, hessian: Hessian, warm: np.ndarray, tol: float) -
             rounding = SETTINGS.unchanged_objective_roundings * SETTINGS.rounding_ratio * abs(value)
             flat = abs(new_value - value) <= rounding and gap_of(new, new_gradient) < gap
             if new_value <= value + SETTINGS.armijo_ratio * step * slope or flat:
+                damping = damped(damping, step, slope, direction)
                 a, value, gradient, improved = new, new_value, new_gradient, True
                 break
             step *= SETTINGS.search_backtrack_ratio
