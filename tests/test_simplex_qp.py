@@ -106,7 +106,7 @@ def test_the_factor_follows_coordinates_that_enter_and_leave():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_newton_steps_with_a_singular_hessian_are_damped(seed):
-    """Few coordinates of a prox of L1 move, so that most directions have no curvature; undamped, it takes 82 to 99 evaluations."""
+    """Few coordinates of a prox of L1 move, so that most directions have no curvature: 82 to 99 evaluations without damping."""
     rng = np.random.default_rng(seed)
     planes = Planes(30, 0.0)
     for _ in range(40):
