@@ -1,5 +1,6 @@
 """Compiled kernels: the same as Python, never confused between classes; a cache that is checked before it is used."""
 
+import ast
 import gc
 import os
 import pickle
@@ -559,7 +560,7 @@ X = rng.standard_normal((2000, 4))
 for weights in (None, rng.random(2000)):
     for storage in (np.asarray, sp.csr_matrix):
         p = fenchel.Problem(storage(X), np.sign(X[:, 0] + rng.standard_normal(2000)), loss="hinge", alpha=1e-3,
-                            sample_weight=weights)
+                            sample_weight=weights, fit_intercept=weights is None)
         for name, cls in solvers.SOLVERS.items():
             if compat.fits(cls, p) and not cls.slow:
                 fenchel.solve(p, solver=name, tol=1e-3, max_time=5)
@@ -573,6 +574,44 @@ def test_no_kernel_is_compiled_again_only_because_an_array_may_be_written_to(tmp
         [sys.executable, "-c", TWICE], capture_output=True, text=True, check=True, env=environment(tmp_path / "cache")
     )
     assert done.stdout.split() == []
+
+
+def compiled_functions(tree):
+    """The functions of a module that numba compiles: kernels, helpers, methods of NamedTuples and their defaults."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            if any(ast.unparse(d).startswith(("kernel", "helper", "method")) for d in node.decorator_list):
+                yield node
+        elif isinstance(node, ast.ClassDef) and any("NamedTuple" in ast.unparse(base) for base in node.bases):
+            yield from (part for part in node.body if isinstance(part, ast.FunctionDef))
+
+
+def array_slices_assigned(source):
+    """Lines of compiled functions that assign something other than a constant to a slice."""
+    for function in compiled_functions(ast.parse(source)):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign) and not is_constant(node.value):
+                targets = [part for t in node.targets for part in (t.elts if isinstance(t, ast.Tuple) else [t])]
+                slices = (s for t in targets if isinstance(t, ast.Subscript) for s in ast.walk(t.slice))
+                if any(isinstance(s, ast.Slice) for s in slices):
+                    yield node.lineno
+
+
+def is_constant(value):
+    if isinstance(value, ast.Tuple):
+        return all(map(is_constant, value.elts))
+    return ast.unparse(value) in ("np.inf", "-np.inf", "np.nan") or not any(
+        isinstance(part, (ast.Name, ast.Call)) for part in ast.walk(value)
+    )
+
+
+def test_no_kernel_assigns_arrays_to_slices():
+    """It makes numba compile the text of an error message about shapes, for 1.5 s: `compile.copy.copy` is there instead."""
+    assert list(array_slices_assigned("@kernel\ndef f(a, b):\n    a[:] = 0.0\n    a[1:], b[:] = b, a\n")) == [4]
+    found = {
+        f"{file.name}:{line}" for file in SOURCES.rglob("*.py") for line in array_slices_assigned(file.read_text())
+    }
+    assert found == set()
 
 
 CHAINS = """

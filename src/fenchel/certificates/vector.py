@@ -399,7 +399,8 @@ def vector_ascend(loss, rows, y, p, order, inverse_strength, V, U):
         if not q > 0.0:
             continue
         start, stop = row_span(rows, i)
-        t[:] = q * U[i]
+        for c in range(m):
+            t[c] = q * U[i, c]
         for e in range(start, stop):
             x, j = row_entry(rows, i, e), row_column(rows, e)
             for c in range(m):

@@ -3,10 +3,13 @@
 A kernel is compiled at its first call, in the middle of a solve; one that another process has compiled is read from disk
 instead, which takes some milliseconds and counts as well. Compilations may be nested (kernels that call kernels) and threads
 wait for each other to compile, but every second is counted once. The count belongs to the process: concurrent solves share it.
+
+Meanwhile Python's collection of reference cycles pauses: it took an eighth of the time of a compilation.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
@@ -40,6 +43,7 @@ class CompileClock:
         self._lock = threading.Lock()
         self._inside, self._began, self._seconds, self._kernels = 0, 0.0, 0.0, 0
         self._announced = -1.0
+        self._collects = True
         self._compiling = False
         self.watchers: list[Callable[[str], object]] = []  # called with the name of a kernel before it is compiled
 
@@ -47,6 +51,8 @@ class CompileClock:
         with self._lock:
             if self._inside == 0:
                 self._began = time.perf_counter()
+                self._collects = gc.isenabled()
+                gc.disable()
             self._inside += 1
         return self
 
@@ -54,6 +60,9 @@ class CompileClock:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
+                if self._collects:
+                    gc.collect(1)  # in the time of the compilation, not of what comes after it
+                    gc.enable()
                 now = time.perf_counter()
                 self._seconds += now - self._began
                 if self._compiling:

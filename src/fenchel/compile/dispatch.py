@@ -168,8 +168,9 @@ def _callable_type() -> type:
     from numba import njit
     from numba.core import types
     from numba.core.datamodel import models, register_default
+    from numba.types import unliteral
 
-    from fenchel.compile.private_linkage import BaselineCompiler
+    from fenchel.compile.pipeline import MethodCompiler
 
     class Found(types.Callable, types.Dummy):
         def __init__(self, function: Callable, find: Callable[[Any], Callable | None], options: dict[str, Any]):
@@ -189,12 +190,13 @@ def _callable_type() -> type:
             key = source, _reordering()
             if key not in self.compiled:
                 fast = set(key[1]) or False
-                self.compiled[key] = njit(fastmath=fast, pipeline_class=BaselineCompiler, **self.options)(source)
+                self.compiled[key] = njit(fastmath=fast, pipeline_class=MethodCompiler, **self.options)(source)
             return self.compiled[key]
 
         def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
             found = self.dispatcher(args[0]) if args else None
-            return None if found is None else types.Dispatcher(found).get_call_type(context, args, kws)
+            general = tuple(map(unliteral, args))  # one version, not one for every constant
+            return None if found is None else types.Dispatcher(found).get_call_type(context, general, kws)
 
         def get_call_signatures(self) -> tuple[list, bool]:
             return [], True

@@ -65,7 +65,7 @@ class Kernel:
             from numba import njit
 
             from fenchel.compile.disk_cache import DiskCache
-            from fenchel.compile.private_linkage import KernelCompiler
+            from fenchel.compile.pipeline import KernelCompiler
 
             dispatch.install()
             fast = set(FAST) if self.fastmath else False
@@ -111,13 +111,18 @@ class Kernel:
 
 
 def _timed(dispatcher: Any) -> Callable[[Any], Any]:
-    """The dispatcher's `compile`, which numba calls for every new signature, with its time counted by CLOCK."""
+    """The dispatcher's `compile`, which numba calls for every new signature, with its time counted by CLOCK.
+
+    A kernel that calls another one with a constant does not get a version of its own for it.
+    """
+    from numba.types import unliteral
+
     whole, cache = dispatcher.compile, dispatcher._cache
 
     def compile(signature: Any) -> Any:
         with CLOCK:
             before = cache.missed
-            found = whole(signature)
+            found = whole(tuple(map(unliteral, signature)))
         if cache.missed > before:
             CLOCK.count()
         return found

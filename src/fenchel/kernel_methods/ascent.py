@@ -19,6 +19,7 @@ import numpy as np
 
 from fenchel.certificates.kernel import own_dual, products, refuse_indefinite
 from fenchel.certificates.scalar import feasible
+from fenchel.data.accept import read_only
 from fenchel.errors import IncompatibleError
 from fenchel.kernel_methods.settings import SETTINGS
 from fenchel.kernels.working_set import FLAT, add_columns, balance, solve_block, violations
@@ -125,8 +126,8 @@ class State:
         max_steps, min_ratio = step_limits(chosen.size, complete)
         rows, change = np.arange(chosen.size), np.zeros(chosen.size)
         self.b, steps = solve_block(
-            problem.compiled_loss, problem.y[chosen], problem.weights[chosen], K, self.inverse_alpha, self.q[chosen],
-            z, u, self.b, problem.fit_intercept, min_ratio, max_steps, rows, change,
+            problem.compiled_loss, problem.y[chosen], read_only(problem.weights[chosen]), K, self.inverse_alpha,
+            self.q[chosen], z, u, self.b, problem.fit_intercept, min_ratio, max_steps, rows, change,
         )  # fmt: skip
         if steps < 0:
             refuse_indefinite("two rows have K_ii + K_jj - 2 K_ij < 0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.copy import copy
 from fenchel.compile.kernel import kernel
 from fenchel.structured.parts import (
     add_cliques,
@@ -127,5 +128,5 @@ def extragradient_pass(parts, p, first, workspace_size, w_bar, w, times, step, e
         add_cliques(parts, i, v, p[k], S, rough)
         total += p[k] * add_cliques(parts, i, theta, p[k], S, fine)
         if kept.size > 0:
-            kept[start[i] : start[i + 1]] = theta
+            copy(theta, kept[start[i] : start[i + 1]])
     return total

@@ -33,7 +33,7 @@ class VectorKernel(Kernel):
         from numba.core.errors import TypingError
         from numba.extending import intrinsic
 
-        from fenchel.compile.private_linkage import BaselineCompiler
+        from fenchel.compile.pipeline import BaselineCompiler
 
         build = self.build
 

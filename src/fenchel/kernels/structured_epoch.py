@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.copy import copy
 from fenchel.compile.dispatch import helper
 from fenchel.compile.kernel import kernel
 from fenchel.kernels.structured_passes import ROUNDING, plane_at
@@ -65,7 +66,7 @@ def label_steps(
             if value > top:
                 at = place_of(labels, offsets, first, used[i], y)
                 if at == used[i]:
-                    labels[offsets[first + at] : offsets[first + at + 1]] = y
+                    copy(y, labels[offsets[first + at] : offsets[first + at + 1]])
                     weights[first + at] = 0.0
                     used[i] += 1
                 best, top, gains[at] = at, value, value
@@ -173,5 +174,5 @@ def insert_labels(flat, first_of, start, offsets, labels, used):
         y, first = flat[first_of[i] : first_of[i + 1]], start[i]
         at = place_of(labels, offsets, first, used[i], y)
         if at == used[i]:
-            labels[offsets[first + at] : offsets[first + at + 1]] = y
+            copy(y, labels[offsets[first + at] : offsets[first + at + 1]])
             used[i] += 1

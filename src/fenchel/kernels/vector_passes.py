@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.copy import copy
 from fenchel.compile.kernel import kernel
 from fenchel.data.rows import apply, row_column, row_entry, row_parts, row_span, row_vector, sqnorm
 from fenchel.kernels.simd import LANES, add_to_rows, sum_rows
@@ -45,7 +46,7 @@ def class_intercept_sums(loss, y, p, Z, c, b, total, size):
     z, u = np.empty(Z.shape[1]), np.empty(Z.shape[1])
     for i in range(Z.shape[0]):
         if p[i] > 0.0:
-            z[:] = Z[i]
+            copy(Z[i], z)
             for k in range(b.size):
                 z[c] = Z[i, c] + b[k]
                 slopes(loss, z, y[i], u)
@@ -61,7 +62,7 @@ def changing_class_rows(loss, y, p, Z, c, low, high, out):
     z, u = np.empty(Z.shape[1]), np.empty(Z.shape[1])
     for i in range(Z.shape[0]):
         if p[i] > 0.0:
-            z[:] = Z[i]
+            copy(Z[i], z)
             z[c] = Z[i, c] + low
             slopes(loss, z, y[i], u)
             lower = u[c]
@@ -100,7 +101,7 @@ def vector_losses(loss, y, p, Z, U):
     """U_i = slopes at Z_i; U and Z may share memory. Returns sum p loss."""
     total, z = 0.0, np.empty(Z.shape[1])
     for i in range(Z.shape[0]):
-        z[:] = Z[i]
+        copy(Z[i], z)
         at = value_and_slopes(loss, z, y[i], U[i])
         if p[i] > 0.0:
             total += p[i] * at

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.copy import copy
 from fenchel.compile.kernel import kernel
 
 LONG = 200  # below this the fixed cost of the radix histograms does not pay
@@ -51,7 +52,8 @@ def merge_sort(keys, labels, spare_keys, spare_labels):
         swapped = not swapped
         width *= 2
     if swapped:
-        keys[:], labels[:] = spare_keys, spare_labels
+        copy(spare_keys, keys)
+        copy(spare_labels, labels)
 
 
 @kernel
@@ -99,7 +101,8 @@ def radix_sort(keys, labels, spare_keys, spare_labels):
             scatter(bits, labels, spare_bits, spare_labels, places, shift)
         swapped = not swapped
     if swapped:
-        bits[:], labels[:] = spare_bits, spare_labels
+        copy(spare_bits, bits)
+        copy(spare_labels, labels)
     for i in range(n):
         bits[i] ^= SIGN if bits[i] & SIGN else ALL
 

@@ -78,7 +78,7 @@ class SlopeSums:
         parts = list(map_row_ranges(self.rows[1].size, lambda span: self.part(span, low, high)))
         index = np.concatenate([part[2] for part in parts]) if parts else np.zeros(0, np.int64)
         total, size = (float(sum(part[k] for part in parts)) for k in range(2))
-        return Between(low, high, total, size, tuple(array[index] for array in self.rows))
+        return Between(low, high, total, size, tuple(_chosen(array, index) for array in self.rows))
 
     def part(self, span: slice, low: float, high: float) -> tuple[float, float, np.ndarray]:
         """(the two sums of the rows in `span` that do not change, the numbers of the others)."""
@@ -96,6 +96,13 @@ class SlopeSums:
     ) -> tuple[float, float, int]:
         """(sum p slope, sum p |slope| of those that do not change, how many others are written into `index`)."""
         return changing_rows(self.loss, *rows, low, high, index)
+
+
+def _chosen(array: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """array[index], read-only if the array is: numba would compile the sums a second time."""
+    found = array[index]
+    found.flags.writeable = array.flags.writeable
+    return found
 
 
 class ClassSlopeSums(SlopeSums):

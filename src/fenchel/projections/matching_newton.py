@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.copy import copy
 from fenchel.compile.kernel import kernel
 from fenchel.projections.chain_newton import simplex_threshold
 
@@ -150,8 +151,8 @@ def newton_step(theta, rows, columns, tight, a, b, g, x):
         if found <= value + DECREASE * min(fall, 0.0):
             return
         length *= 0.5
-    a[:] = old_a
-    b[:] = old_b
+    copy(old_a, a)
+    copy(old_b, b)
 
 
 @kernel

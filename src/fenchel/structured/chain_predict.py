@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.copy import copy
 from fenchel.compile.kernel import kernel
 from fenchel.structured.chain_encoded import unary_place
 from fenchel.structured.chain_paths import best_path
@@ -33,6 +34,6 @@ def path_marginals(model, w, workspace_size, nodes, pairs):
     scores = np.empty(max(T - 1, 1) * m * m)
     for t in range(T - 1):
         place = 2 + m * m * (1 + (t if model.edge_features > 0 else 0))
-        scores[t * m * m : (t + 1) * m * m] = S[place : place + m * m]
-    nodes[:] = S[at : at + T * m]
+        copy(S[place : place + m * m], scores[t * m * m : (t + 1) * m * m])
+    copy(S[at : at + T * m], nodes)
     log_sums(nodes, scores, m * m, m, np.empty(T * m), pairs)

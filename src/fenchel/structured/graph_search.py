@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.copy import copy
 from fenchel.compile.kernel import kernel
 from fenchel.compile.poll import poll
 from fenchel.structured.min_cut import head_of
@@ -101,7 +102,7 @@ def bounded(U, P, tails, heads, start, arcs, M, B, denied, goal, slack, y, out):
         value = improved(U, P, tails, heads, start, arcs, denied, y)
         if value > max(goal, found):
             found = value
-            out[:] = y
+            copy(y, out)
         fall, bound = bound - new, min(bound, new)
         open_part = bound - max(goal, found)
         if not open_part > slack or (k >= 2 and not fall > LOW_GAIN * open_part):  # `not`: NaN ends it

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.copy import copy
 from fenchel.compile.kernel import kernel
 from fenchel.compile.poll import poll
 from fenchel.structured.matching_assignment import heaviest
@@ -51,7 +52,7 @@ def best_rescaled_matching(S, rows, columns, gold, partial, positive, negative, 
             ceiling, slopes[0] = here, s
         if plane > best:
             best = plane
-            best_found[:] = found
+            copy(found, best_found)
     choice[0] = many if not ceiling > best else -2
     while depth >= 0:  # choices rise, and there are finitely many
         k = choice[depth]
@@ -80,7 +81,7 @@ def best_rescaled_matching(S, rows, columns, gold, partial, positive, negative, 
                 ceiling, slopes[depth] = here, s
             if plane > best:
                 best = plane
-                best_found[:] = found
+                copy(found, best_found)
             if not ceiling > best:
                 break
         if depth == few or not ceiling > best:

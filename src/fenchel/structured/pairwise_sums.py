@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.copy import copy
 from fenchel.compile.kernel import kernel
 from fenchel.compile.poll import poll
 
@@ -39,7 +40,7 @@ def sums_of_sets(u, Q, pairs):
         total += table[s]
     for i in range(m - 1, -1, -1):  # sets with label i lie in the upper half of what is left of the table
         count = 1 << i
-        half[:count] = table[count : 2 * count]
+        copy(table[count : 2 * count], half[:count])
         pairs[i, i] = np.sum(half[:count]) / total
         for j in range(i - 1, -1, -1):
             pairs[i, j] = fold(half, 1 << j) / total

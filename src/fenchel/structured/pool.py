@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from fenchel.compile.copy import copy
 from fenchel.compile.kernel import kernel
 
 
@@ -109,5 +110,5 @@ def pack(start, weights, offsets, labels, new_start, new_weights, new_offsets, n
         for k in range(start[i], start[i + 1]):
             if weights[k] > 0.0:
                 new_weights[to] = weights[k]
-                new_labels[new_offsets[to] : new_offsets[to + 1]] = labels[offsets[k] : offsets[k + 1]]
+                copy(labels[offsets[k] : offsets[k + 1]], new_labels[new_offsets[to] : new_offsets[to + 1]])
                 to += 1
