@@ -37,6 +37,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"Fenchel {version}"
 html_static_path = ["_static"]
 html_css_files = ["own.css"]
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system; the theme complains about none
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False

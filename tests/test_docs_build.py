@@ -21,6 +21,8 @@ import tiny_problems as tiny
 import fenchel
 from fenchel.errors import IncompatibleError
 from fenchel.selection import requirements
+from test_pages_fit import WIDTHS, opens_well
+from test_report_browser import browser  # noqa: F401
 
 ROOT = Path(__file__).parent.parent
 NEEDED = ("sphinx", "pydata_sphinx_theme", "myst_parser", "numpydoc", "sphinx_gallery", "matplotlib")
@@ -49,6 +51,19 @@ def site(tmp_path_factory):
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return place / "html"
+
+
+PAGES_TO_LOOK_AT = [
+    "index.html", "quickstart.html", "messy-table.html", "guide.html", "terminal.html", "theory.html", "benchmarks.html",
+    "architecture.html", "howto/proofs.html", "howto/migrate.html", "howto/own-loss.html", "howto/scale-out.html",
+    "howto/troubleshooting.html",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAGES_TO_LOOK_AT)
+def test_pages_fit_wide_and_narrow_windows(name, site, browser):  # noqa: F811
+    for width in WIDTHS:
+        opens_well(browser, site / name, width)
 
 
 def text_of(page: Path) -> str:

@@ -76,12 +76,16 @@ class Opened:
         self.page = self.context.new_page()
         self.errors: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda message: self.errors.append(message.text))
+        self.page.on("console", self._note)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("dialog", lambda dialog: self.errors.append("a dialog"))
         self.address = file.as_uri()
         self.page.goto(self.address)
+
+    def _note(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.errors.append(message.text)
 
     def __enter__(self):
         return self
