@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fenchel.compile.copy import copy
 from fenchel.compile.kernel import kernel
 from fenchel.structured.parts import add_cliques, clique_scores, gibbs_cliques, parts_size, project_cliques
 
@@ -53,9 +54,9 @@ def euclidean_steps(parts, p, order, inverse_strength, workspace_size, w, start,
             for r in range(size):
                 theta[r] = mu[r] + step * (d[r] - mu[r])
             exchange(parts, i, d, theta, pull, S, w)
-            mu[:] = theta
+            copy(theta, mu)
         else:
-            mu[:] = d
+            copy(d, mu)
 
 
 @kernel
