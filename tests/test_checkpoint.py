@@ -1,4 +1,4 @@
-"""Checkpoints: a solve that was stopped in any way goes on to the same bits; what is damaged is skipped aloud."""
+"""Checkpoints: a stopped solve continues with bit-identical results; damaged files are ignored with a warning."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fenchel.certificates.assemble import Share, assemble, none_like
-from fenchel.certificates.kernel import SquaredNorm, products, square
+from fenchel.certificates.kernel import SquaredNorm, loss_pass, products, square
 from fenchel.certificates.measure import plane_at, require_tangents, slopes_mixture
 from fenchel.certificates.mixtures import accept_mixture, mixed_plane, usable_mixture
 from fenchel.certificates.scalar import Certifier
@@ -27,27 +27,12 @@ from fenchel.certificates.vector import (
     slopes_of,
     vector_slopes_at,
 )
-from fenchel.compile.kernel import kernel
 from fenchel.data.dual_matrix import accept_dual_matrix, dense
-from fenchel.data.sums import add
-from fenchel.losses.protocol import value
 from fenchel.problems.measure import Mixture
 from fenchel.result import Certificate
 
 if TYPE_CHECKING:
     from fenchel.kernel_methods.joint import KernelMeasureProblem, KernelVectorProblem
-
-
-@kernel
-def joint_loss_pass(loss, y, p, Z):
-    """(sum p loss, sum p |loss|) at the scores Z, a row each."""
-    total, correction, magnitude = 0.0, 0.0, 0.0
-    for i in range(p.size):
-        if p[i] > 0.0:
-            term = p[i] * value(loss, Z[i], y[i])
-            magnitude += abs(term)
-            total, correction = add(total, correction, term)
-    return total + correction, magnitude
 
 
 def squares(products_of: np.ndarray, vectors: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
@@ -66,7 +51,7 @@ def vector_kernel_certificate(problem: KernelVectorProblem, w: np.ndarray, b: fl
     norm, norm_size = squares(both[:, :m], coef.T, sizes[:, :m])
     dual_norm, dual_size = squares(both[:, m:], dual, sizes[:, m:])
     Z = np.ascontiguousarray(both[:, :m] + intercept)
-    risk, magnitude = joint_loss_pass(problem.compiled_loss, problem.y, p, Z)
+    risk, magnitude = loss_pass(problem.compiled_loss, problem.y, p, Z)
     total, conjugate_size = conjugates(problem, point)
     steep: Any = problem.loss.largest_slope()
     if not np.isfinite(steep):

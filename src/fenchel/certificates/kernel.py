@@ -28,9 +28,9 @@ BLOCK = 1024  # rows of K in memory at once
 
 @kernel
 def loss_pass(loss, y, p, z):
-    """(sum p loss, sum p |loss|) at scores z."""
+    """(sum p loss, sum p |loss|) at scores z: a number or a row of them for each row of the data."""
     total, correction, magnitude = 0.0, 0.0, 0.0
-    for i in range(z.size):
+    for i in range(p.size):
         if p[i] > 0.0:
             term = p[i] * value(loss, z[i], y[i])
             magnitude += abs(term)

@@ -75,8 +75,8 @@ def _note(labels: list[list[str]], predicted: list[list[str]]) -> None:
     complain(f"chunks: precision {chunks.precision:.4%}, recall {chunks.recall:.4%}, F1 {chunks.f1:.4%}")
 
 
-def recheck(model: StructuredModel, arguments: Namespace, tol: float, judge: Callable[..., Certificate]) -> Any:
-    """The certificate of a model, recomputed from its file by `judge`, as a `fenchel.cli.verify.Check`."""
+def recheck(model: StructuredModel, arguments: Namespace, tol: float, recompute: Callable[..., Certificate]) -> Any:
+    """The certificate of a model, recomputed from its file by `recompute`, as a `fenchel.cli.verify.Check`."""
     import numpy as np
 
     from fenchel.cli.verify import GAP_LEFT, HOLDS, MISMATCH, Check, agrees
@@ -85,13 +85,13 @@ def recheck(model: StructuredModel, arguments: Namespace, tol: float, judge: Cal
     coef, whole = _own_coef(model, problem)
     usable = model.dual_point is not None
     try:
-        found = judge(problem, coef, 0.0, model.dual_point)
+        found = recompute(problem, coef, 0.0, model.dual_point)
     except InputError:  # the dual point belongs to other sequences
-        usable, found = False, judge(problem, coef, 0.0)
+        usable, found = False, recompute(problem, coef, 0.0)
     same = whole and agrees(model.certificate, found, usable)
     rebuilt = not usable
     if usable and not found.holds(tol):
-        other = judge(problem, coef, 0.0)
+        other = recompute(problem, coef, 0.0)
         if np.isfinite(other.dual) and other.dual > found.dual:
             found, rebuilt = other, True
     status = MISMATCH if not same else HOLDS if found.holds(tol) else GAP_LEFT

@@ -86,8 +86,8 @@ def run(arguments: Namespace) -> int:
         raise InputError(f"--tol must be a number greater than 0, got {tol!r}")
     sequences = model.is_structured
     require_weights(model, arguments)
-    judge = rigorously if arguments.rigorous else independently if arguments.independent else by_compiled_code
-    checks = [recheck(model, arguments, tol, judge)] if sequences else _checks(model, arguments, tol, judge)
+    recompute = rigorously if arguments.rigorous else independently if arguments.independent else by_compiled_code
+    checks = [recheck(model, arguments, tol, recompute)] if sequences else _checks(model, arguments, tol, recompute)
     status = max(check.status for check in checks)
     print(as_json(_outcome(checks, tol, status)) if arguments.json else _as_text(model, checks, tol, status))
     return status
@@ -150,8 +150,8 @@ def rigorously(problem: Problem, coef: ArrayLike, intercept: ArrayLike, point: A
     return check_proof(problem, coef, intercept, point, rigorous=True)
 
 
-def _checks(model: Certified, arguments: Namespace, tol: float, judge: Callable[..., Certificate]) -> list[Check]:
-    return [_check(model, problem, j, tol, judge) for j, problem in enumerate(_problems(model, arguments))]
+def _checks(model: Certified, arguments: Namespace, tol: float, recompute: Callable[..., Certificate]) -> list[Check]:
+    return [_check(model, problem, j, tol, recompute) for j, problem in enumerate(_problems(model, arguments))]
 
 
 def _problems(model: Certified, arguments: Namespace) -> Iterator[Problem]:
@@ -175,17 +175,17 @@ def _require_all_labels(model: Any, task: Any, path: str) -> None:
         raise InputError(f"{path} has no row with the label {model.labels[-1]!r}: the model was fitted to other rows")
 
 
-def _check(model: Certified, problem: Problem, j: int, tol: float, judge: Callable[..., Certificate]) -> Check:
+def _check(model: Certified, problem: Problem, j: int, tol: float, recompute: Callable[..., Certificate]) -> Check:
     stated = model.certificates[j]
     coef, intercept, point = _fit(model, j)
     usable = point is not None and _shape(point) == problem.dual_shape
-    found = judge(problem, coef, intercept, point if usable else None)
+    found = recompute(problem, coef, intercept, point if usable else None)
     # Bounds in exact arithmetic have no rounding floor, up to which the stated values, which were rounded, could agree.
-    rounded = independently(problem, coef, intercept, point if usable else None) if judge is rigorously else found
+    rounded = independently(problem, coef, intercept, point if usable else None) if recompute is rigorously else found
     same = agrees(stated, rounded, usable)
     rebuilt = not usable
     if usable and not found.holds(tol):
-        other = judge(problem, coef, intercept)
+        other = recompute(problem, coef, intercept)
         if other.dual > found.dual:
             found, rebuilt = other, True
     status = MISMATCH if not same else HOLDS if found.holds(tol) else GAP_LEFT

@@ -1,4 +1,4 @@
-"""What kind of values an array holds, judged by its dtype.
+"""What kind of values an array holds, as seen from its dtype.
 
 The functions take any object whose `dtype` has numpy's one-letter `kind`: arrays, sparse matrices, columns of a table.
 """

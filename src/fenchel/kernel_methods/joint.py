@@ -30,14 +30,23 @@ if TYPE_CHECKING:
 
     from fenchel.data.types import MatrixLike
     from fenchel.kernel_methods.kernel_function import Kernel
-    from fenchel.measures.protocol import Measure
-    from fenchel.multiclass.protocol import VectorLoss
 
 
 class JointKernelProblem(KernelProblem):
     """What the two kinds have in common."""
 
     pivots: np.ndarray
+
+    def __init__(
+        self, X: MatrixLike | None, y: ArrayLike | None = None, loss: Any = None,
+        alpha: float | None = None, fit_intercept: bool = False, sample_weight: ArrayLike | None = None,
+        kernel: Kernel = "rbf", kernel_params: Mapping[str, Any] | None = None, cache_size: float = 200.0,
+        gram: Any = None, groups: ArrayLike | None = None,
+    ):  # fmt: skip
+        phi = self._embed(X, kernel, kernel_params or {}, cache_size, gram)
+        self.alpha = L2(DEFAULT_ALPHA if alpha is None else alpha).alpha
+        linear: Any = super(KernelProblem, self)  # VectorProblem or SetProblem
+        linear.__init__(phi, y, loss, L2(self.alpha), None, fit_intercept, sample_weight, None, groups)
 
     def _embed(self, X: Any, kernel: Kernel, params: Mapping[str, Any], cache_size: float, gram: Any) -> np.ndarray:
         """Phi; the attributes of the kernel are set."""
@@ -96,15 +105,8 @@ class KernelVectorProblem(JointKernelProblem, VectorProblem):
     family = "vector"
     certifier = VECTORS
 
-    def __init__(
-        self, X: MatrixLike | None, y: ArrayLike | None = None, loss: str | VectorLoss = "max_hinge",
-        alpha: float | None = None, fit_intercept: bool = False, sample_weight: ArrayLike | None = None,
-        kernel: Kernel = "rbf", kernel_params: Mapping[str, Any] | None = None, cache_size: float = 200.0,
-        gram: Any = None, groups: ArrayLike | None = None,
-    ):  # fmt: skip
-        phi = self._embed(X, kernel, kernel_params or {}, cache_size, gram)
-        self.alpha = L2(DEFAULT_ALPHA if alpha is None else alpha).alpha
-        VectorProblem.__init__(self, phi, y, loss, L2(self.alpha), None, fit_intercept, sample_weight, None, groups)
+    def __init__(self, *arguments: Any, **named: Any):
+        super().__init__(*arguments, **named)
         if self.own:
             raise InputError(
                 f"loss {type(self.loss).__name__} is a custom one of several scores: kernels do not support those"
@@ -139,16 +141,6 @@ class KernelMeasureProblem(JointKernelProblem, SetProblem):
 
     family = "set"
     certifier = MEASURES
-
-    def __init__(
-        self, X: MatrixLike | None, y: ArrayLike | None = None, loss: str | Measure = "roc_area",
-        alpha: float | None = None, fit_intercept: bool = False, sample_weight: ArrayLike | None = None,
-        kernel: Kernel = "rbf", kernel_params: Mapping[str, Any] | None = None, cache_size: float = 200.0,
-        gram: Any = None, groups: ArrayLike | None = None,
-    ):  # fmt: skip
-        phi = self._embed(X, kernel, kernel_params or {}, cache_size, gram)
-        self.alpha = L2(DEFAULT_ALPHA if alpha is None else alpha).alpha
-        SetProblem.__init__(self, phi, y, loss, L2(self.alpha), None, fit_intercept, sample_weight, None, groups)
 
     def present(self, w: np.ndarray, b: float) -> tuple[np.ndarray, Any]:
         """(c of f = sum_j c_j k(x_j, .), 0)."""

@@ -28,26 +28,30 @@ def tree_direction(parent, up, high, rest, G, g, d):
         pi[v] = math.exp(up[v] - high[p]) / (1.0 + rest[p])
         P[v] = P[p] * pi[v]
     a, b = np.empty(n), np.empty(n)
-    squares, sums, bends = np.zeros(n), np.zeros(n), np.zeros(n)  # over children, of pi^2 / s, pi b / s and pi a / s
+    squares, sums, curvatures = (
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+    )  # over children, of pi^2 / s, pi b / s and pi a / s
     for v in range(n - 1, 0, -1):
         if squares[v] == 0.0:  # a leaf
             a[v], b[v] = 1.0 / g, -G[v - 1]
-        else:  # given the mean M of m over the children, they are worth bend/2 M^2 - sums/squares M
-            bend = bends[v] / squares[v]
-            a[v] = bend / (1.0 + g * bend)
-            b[v] = (sums[v] / squares[v] - g * bend * G[v - 1]) / (1.0 + g * bend)
+        else:  # given the mean M of m over the children, they are worth curvature/2 M^2 - sums/squares M
+            curvature = curvatures[v] / squares[v]
+            a[v] = curvature / (1.0 + g * curvature)
+            b[v] = (sums[v] / squares[v] - g * curvature * G[v - 1]) / (1.0 + g * curvature)
         p = parent[v]
         s = a[v] + P[p] * pi[v]
         squares[p] += pi[v] * pi[v] / s
         sums[p] += pi[v] * b[v] / s
-        bends[p] += pi[v] * a[v] / s
+        curvatures[p] += pi[v] * a[v] / s
     multiplier = np.zeros(n)  # of M = the sum of pi m over children
-    multiplier[0] = (sums[0] / bends[0] - sums[0]) / squares[0]
+    multiplier[0] = (sums[0] / curvatures[0] - sums[0]) / squares[0]
     for v in range(1, n):
         p = parent[v]
         m = (b[v] + multiplier[p] * pi[v]) / (a[v] + P[p] * pi[v])
         d[v - 1] = m
         if squares[v] > 0.0:
-            bend = bends[v] / squares[v]
-            d[v - 1] = g * (bend * m - sums[v] / squares[v] - G[v - 1]) / (1.0 + g * bend)
+            curvature = curvatures[v] / squares[v]
+            d[v - 1] = g * (curvature * m - sums[v] / squares[v] - G[v - 1]) / (1.0 + g * curvature)
             multiplier[v] = (m - d[v - 1] - sums[v]) / squares[v]

@@ -80,8 +80,8 @@ def middle(sums: Sums, b: float, size: float, at_once: int = AT_ONCE, smooth: bo
     sums(array of intercepts) returns S and sum p |slope| at each of them, about `at_once` at a time (`NarrowingSums`: more if
     few rows are left); `size` is the magnitude of a typical score.
 
-    >>> kinks = np.array([0.0, 1.0, 3.0, 7.0])  # nonsmooth points of the absolute loss: 1 to 3 are optimal
-    >>> slopes = lambda bs: np.sign(bs[:, None] - kinks)
+    >>> places = np.array([0.0, 1.0, 3.0, 7.0])  # nonsmooth points of the absolute loss: 1 to 3 are optimal
+    >>> slopes = lambda bs: np.sign(bs[:, None] - places)
     >>> round(middle(lambda bs: (slopes(bs).sum(axis=1), np.abs(slopes(bs)).sum(axis=1)), 1.0, 7.0), 9)
     2.0
     """

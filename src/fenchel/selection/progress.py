@@ -87,7 +87,7 @@ class Pace:
         return enough and iteration - where > max(self.waits, where // 2)
 
     def rests(self) -> bool:
-        """Whether the last evaluations brought no progress, as judged by `stalled`, which waits for more iterations."""
+        """Whether the last evaluations brought no progress in the sense of `stalled`, which waits for more iterations."""
         return self.evaluated - self.progress[1] > STALL_CHECKS
 
     def too_slow(self, iteration: int, goal: float) -> bool:

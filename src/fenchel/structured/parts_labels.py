@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fenchel import deadline
-from fenchel.structured.parts_simplex import gibbs_simplex, project_simplex, recover_simplex
+from fenchel.structured.parts_simplex import ON_SIMPLEX, recover_simplex
 from fenchel.structured.pool import Marginals, Pool
 
 if TYPE_CHECKING:
@@ -60,14 +60,7 @@ class LabelParts:
             total += share * cost
         return total
 
-    def project_cliques(self, i, theta):
-        project_simplex(theta)
-
-    def gibbs_cliques(self, i, theta):
-        gibbs_simplex(theta)
-
-    def recover_cliques(self, i, mu):
-        recover_simplex(mu)
+    project_cliques, gibbs_cliques, recover_cliques = ON_SIMPLEX
 
     def label_reach(self, i):
         return max(float(np.linalg.norm(self.model.table[k][3][1])) for k in self.numbers[i])

@@ -8,7 +8,7 @@ import numpy as np
 
 from fenchel.data.rows import row_column, row_entry, row_span
 from fenchel.structured.pairwise_encoded import EncodedSets, pair_matrix
-from fenchel.structured.parts_simplex import gibbs_simplex, project_simplex, recover_simplex
+from fenchel.structured.parts_simplex import ON_SIMPLEX
 from fenchel.structured.protocol import part_scores
 
 MAX_LABELS = 12  # 4096 sets of an example
@@ -72,14 +72,7 @@ class SetParts(NamedTuple):
                 out[row + c] += x * S[c]
         return cost
 
-    def project_cliques(self, i, theta):
-        project_simplex(theta)
-
-    def gibbs_cliques(self, i, theta):
-        gibbs_simplex(theta)
-
-    def recover_cliques(self, i, mu):
-        recover_simplex(mu)
+    project_cliques, gibbs_cliques, recover_cliques = ON_SIMPLEX  # type: ignore[misc]
 
     def label_reach(self, i):
         m, total = self.sets.m, 1.0

@@ -37,3 +37,18 @@ def recover_simplex(mu):
         total += mu[k]
     for k in range(mu.size):
         mu[k] = mu[k] / total if total > 0.0 else 1.0 / mu.size
+
+
+def _project(self, i, theta):
+    project_simplex(theta)
+
+
+def _gibbs(self, i, theta):
+    gibbs_simplex(theta)
+
+
+def _recover(self, i, mu):
+    recover_simplex(mu)
+
+
+ON_SIMPLEX = _project, _gibbs, _recover  # the methods of parts whose mu is one distribution

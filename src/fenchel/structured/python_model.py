@@ -208,7 +208,7 @@ class PythonModel:
             self.add_label(i, (k,), a * share, out)
         return float(margins.max() + np.log(shares.sum()))
 
-    def bent(self, i: int, weights: list[np.ndarray]) -> Iterator[str]:
+    def nonconvex(self, i: int, weights: list[np.ndarray]) -> Iterator[str]:
         """A fault if the log-loss of example i lies below one of its tangents: the certificate rests on them."""
         S, found = np.zeros(1), []
         for w in weights:

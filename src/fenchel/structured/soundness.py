@@ -70,7 +70,7 @@ def _faults(encoded: PythonModel) -> Iterator[str]:
                 yield f"for example {i} max_oracle returns labels of values {first:.6g} and {again:.6g} for the same weights"
             encoded.predicted(w, i)
         if encoded.log:
-            yield from encoded.bent(i, weights)
+            yield from encoded.nonconvex(i, weights)
         for k in encoded.of[i]:
             yield from encoded.changed(k)
         for w, k in found:

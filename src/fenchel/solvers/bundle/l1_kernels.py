@@ -16,9 +16,9 @@ import math
 import numpy as np
 
 from fenchel.compile.kernel import kernel
+from fenchel.solvers.bundle.settings import SETTINGS
 
-ROUNDING = 1e-10  # How far a weight may fall below 0, and a coordinate above its limit, relative to it.
-SMALL_PIVOT = 1e-9  # Pivots are larger than this, relative to the limit of their coordinate.
+ROUNDING, SMALL_PIVOT = SETTINGS.simplex_rounding, SETTINGS.min_pivot_ratio
 
 
 @kernel

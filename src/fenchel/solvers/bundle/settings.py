@@ -122,5 +122,10 @@ class Settings(Tuning):
     # A change of the objective up to this many such fractions is rounding; the gap then decides about the step.
     unchanged_objective_roundings = 4
 
+    # In the linear programs of L1, a weight may fall this far below 0, and a coordinate above its limit, relative to it.
+    simplex_rounding = 1e-10
+    # Their pivots are larger than this, relative to the limit of their coordinate.
+    min_pivot_ratio = 1e-9
+
 
 SETTINGS = Settings()

@@ -16,5 +16,8 @@ class Settings(Tuning):
     # With more marginals than this, steps are on all examples at once by default, which store none: 1 GB.
     max_stored_marginals = 1 << 27
 
+    # The radius of a ball, to which lengths are relative, is taken to be at least this.
+    min_radius = 1e-150
+
 
 SETTINGS = Settings()

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from fenchel.oracles.scalar import Oracle
 
 PROXES = ("euclidean", "entropic")
-SMALLEST_RADIUS = 1e-150  # of a ball: lengths are relative to its radius
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ class Field:
         regularizer = oracle.problem.regularizer
         self.ball = regularizer if isinstance(regularizer, L2Ball) else None
         self.alpha = 0.0 if self.ball else regularizer.alpha
-        self.weight = balance / max(self.ball.radius, SMALLEST_RADIUS) ** 2 if self.ball else balance * self.alpha
+        self.weight = balance / max(self.ball.radius, SETTINGS.min_radius) ** 2 if self.ball else balance * self.alpha
         self.centre = self.feasible(centre)
         norm = (0.5 * self.cliques.reach() if entropic else self.cliques.norm()) / np.sqrt(self.weight)
         self.highest = -np.inf  # The highest D of a last point so far.

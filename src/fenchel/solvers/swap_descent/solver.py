@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from fenchel.solvers.base import Needs, Solver, Start
 from fenchel.solvers.proximal_point_newton.solver import ProximalPointNewton
 from fenchel.solvers.swap_descent.search import Search
 from fenchel.solvers.swap_descent.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from fenchel.oracles.scalar import Oracle
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class SwapDescent(Solver):
     waits = 1000
     needs = Needs(loss=("prox",), regularizer=("nonconvex",))
 
-    def iterates(self, oracle: Any, start: Start) -> Iterator[Iterate]:
+    def iterates(self, oracle: Oracle, start: Start) -> Iterator[Iterate]:
         problem, best = oracle.problem, (np.inf, start.coef)
         relaxed, u, dual = np.zeros(problem.d), None, -np.inf
         for iterate in relaxation(oracle, start) if has_bound(problem) else trivial(oracle, start):
@@ -84,18 +87,18 @@ def has_bound(problem: Problem) -> bool:
     return penalty_of(problem).ridge > 0.0 or problem.d < min(problem.n, MOST_FREE)
 
 
-def trivial(oracle: Any, start: Start) -> Iterator[Iterate]:
+def trivial(oracle: Oracle, start: Start) -> Iterator[Iterate]:
     """The starting point with the dual point 0 or, with a free intercept, the feasible one next to it."""
     u = oracle.feasible(None)
     yield Iterate(start.coef, start.intercept, value_of(oracle, start.coef, start.intercept), -oracle.conjugates(u), u)
 
 
-def value_of(oracle: Any, w: np.ndarray, b: float) -> float:
+def value_of(oracle: Oracle, w: np.ndarray, b: float) -> float:
     """The objective."""
     return oracle.losses_at(oracle.scores(w), b)[0] + oracle.problem.regularizer.value(w)
 
 
-def relaxation(oracle: Any, start: Start) -> Iterator[Iterate]:
+def relaxation(oracle: Oracle, start: Start) -> Iterator[Iterate]:
     """Evaluated iterates of the convex problem, their passes counted; `primal` is its own value."""
     inner = type(oracle)(oracle.problem.with_regularizer(envelope_of(oracle.problem.regularizer)), oracle.engine)
     iterates = ProximalPointNewton().iterates(inner, start._replace(memory=None))
@@ -105,7 +108,7 @@ def relaxation(oracle: Any, start: Start) -> Iterator[Iterate]:
             yield iterate
 
 
-def searches(oracle: Any, w: np.ndarray) -> Iterator[Search]:
+def searches(oracle: Oracle, w: np.ndarray) -> Iterator[Search]:
     """One on the problem itself or, if its loss is not differentiable, one on each of its smoothed problems."""
     problem = oracle.problem
     if problem.smooth_loss:
@@ -115,10 +118,10 @@ def searches(oracle: Any, w: np.ndarray) -> Iterator[Search]:
     for gamma in SETTINGS.smoothings:
         smoothed = type(oracle)(problem.with_loss(Moreau(problem.loss, gamma * spread)), oracle.engine)  # type: ignore[call-arg]
         yield Search(smoothed)
-        oracle.passes += smoothed.passes
+        oracle.count(smoothed.passes)
 
 
-def refitted(oracle: Any, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+def refitted(oracle: Oracle, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
     """The same, or the coefficients in use fitted to the loss with the ridge alone, if the objective is then smaller."""
     problem, used = oracle.problem, np.flatnonzero(w)
     b = oracle.best_intercept(oracle.scores(w), b)
@@ -142,5 +145,5 @@ def refitted(oracle: Any, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
             best, found = value, (new, iterate.intercept)
         if k >= SETTINGS.max_refit_iterations or iterate.primal - iterate.dual <= SETTINGS.refit_gap * abs(best):
             break
-    oracle.passes += inner.passes * used.size / problem.d
+    oracle.count(inner.passes * used.size / problem.d)
     return found
