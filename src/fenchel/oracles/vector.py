@@ -244,7 +244,10 @@ class VectorOracle(Oracle):
 
     def slopes_at(self, Z: np.ndarray, U: np.ndarray, loss: Any = None) -> float:
         """sum p loss at the scores Z, and the slopes of every row in U, which may be Z; `loss` is another compiled one."""
-        loss = self.problem.compiled_loss if loss is None else loss
+        problem = self.problem
+        loss = problem.compiled_loss if loss is None else loss
+        if self.remote:  # targets and weights are here, as the scores are
+            return passes.vector_losses(loss, problem.y, problem.weights, Z, U)
 
         def work(part: Block) -> tuple[float]:
             rows = slice(part.start, part.stop)
