@@ -24,6 +24,7 @@ from fenchel.oracles.vector import VectorOracle
 from fenchel.selection import requirements
 from fenchel.solvers import BlockAscent, BlockFrankWolfe, FrankWolfe
 from fenchel.solvers.frank_wolfe.solver import best_step
+from judge import judge
 from vector_problems import COST, LOSSES, TREE, optimum, problem
 
 REGULARIZERS = {
@@ -56,6 +57,7 @@ def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
             c, where = result.certificate, f"{solver} {intercepts=} {weighted=}: {result}"
             assert result.status is fenchel.Status.CERTIFIED, where
             assert c.gap >= -c.floor, where
+            judge(result)
             slack = 1e-6 * (1 + abs(best))  # what the reference solver's own tolerance leaves open
             assert c.dual - slack <= best <= c.primal + slack, where
             again = fenchel.certify(p, result.coef, result.intercept, result.dual_point)

@@ -17,6 +17,7 @@ from fenchel import solvers
 from fenchel.errors import IncompatibleError, InputError
 from fenchel.problems.measure import Mixture
 from fenchel.selection import requirements
+from judge import judge
 from problems import cvxpy_regularizer
 from test_measures import labelings, rankings
 from test_pair_measures import weighted_pairs
@@ -106,6 +107,7 @@ def test_every_pair_is_certified_and_equals_cvxpy(name, reg):
         result = fenchel.solve(p, solver=solver, tol=tol, max_time=60)
         c, where = result.certificate, f"{solver}: {result}"
         assert result.status is fenchel.Status.CERTIFIED, where
+        judge(result)
         slack = 1e-6 * (1.0 + abs(best))
         assert c.dual - slack <= best <= c.primal + slack, where
         assert isinstance(result.dual_point, Mixture)

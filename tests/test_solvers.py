@@ -13,6 +13,7 @@ import fenchel
 from fenchel import solvers
 from fenchel.errors import IncompatibleError
 from fenchel.selection import requirements
+from judge import judge
 from problems import LOSSES, REGULARIZERS, optimum, problem
 
 TOL = 1e-6
@@ -49,6 +50,7 @@ def test_every_pair_is_certified_and_equals_cvxpy(loss, reg):
             assert result.status is fenchel.Status.CERTIFIED, where
             assert c.relative_gap <= tol_of(solver), where
             assert c.gap >= -c.floor, where
+            judge(result)
             slack = 2e-7 * (1 + abs(best))  # what the reference solver's own tolerance leaves open
             assert c.dual - slack <= best <= c.primal + slack, where
 
