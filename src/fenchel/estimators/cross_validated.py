@@ -159,8 +159,14 @@ class CrossValidated(LinearEstimator):
 
         def score(results: list[Result], alpha: float) -> float:
             along.keep(results, alpha)
-            if self.scoring is None and is_classifier(self):  # accuracy, without checks that take longer than the rest
-                return float(np.average(model.predict(held) == truth, weights=weights))
+            if self.scoring is None:  # without checks that take longer than the rest
+                if "_new_rows" not in vars(model):
+                    rows_of_fold = model._new_rows(held)
+                    model._new_rows = lambda X: rows_of_fold
+                if is_classifier(self):
+                    return float(np.average(model.predict(held) == truth, weights=weights))
+                if truth.size > 1 and not model._log_link():
+                    return r_squared(truth, model.predict(held), weights)
             return self.scorer_(model, held, truth, **({} if weights is None else {"sample_weight": weights}))
 
         return Fold(along.makes, score)
@@ -261,3 +267,16 @@ def _held_out_weights(held: dict[str, np.ndarray]) -> np.ndarray | None:
     if weights is not None and not weights.any():
         raise InputError("the rows of a fold all have weight 0, so that there is nothing to score: use other folds")
     return weights
+
+
+def r_squared(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None) -> float:
+    """1 - sum w (y - f)^2 / sum w (y - mean)^2, as `sklearn.metrics.r2_score`: 1 or 0 if all y are equal.
+
+    >>> r_squared(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0]), None)
+    0.5
+    """
+    p = np.ones(y.size) if weights is None else weights
+    residual, total = float(p @ (y - predicted) ** 2), float(p @ (y - np.average(y, weights=weights)) ** 2)
+    if total == 0.0:
+        return float(residual == 0.0)
+    return 1.0 - residual / total
