@@ -32,6 +32,7 @@ class Search:
         self.pieces = self.penalty.pieces()
         d = oracle.problem.d
         self.scales = np.ones(d) if self.penalty.scales is None else self.penalty.scales
+        self.kept: Any = None  # columns, curvatures, and what `_curvature` found for them
         smoothness = oracle.problem.smoothness
         self.steepest = smoothness if smoothness is not None and np.isfinite(smoothness) else 0.0
 
@@ -102,10 +103,9 @@ class Search:
         problem = self.oracle.problem
         top = self.steepest if self.steepest > 0.0 else float(np.max(point.h, initial=0.0))
         h = np.maximum(point.h, damping * top)
-        H, g = columns.gram(problem.weights * h), columns.combine(point.u)
-        if problem.fit_intercept and (total := float(problem.weights @ h)) > 0.0:
-            mean = columns.combine(h)
-            H -= np.outer(mean, mean) / total
+        H, mean, total = self._curvature(columns, h)
+        g = columns.combine(point.u)
+        if total > 0.0:
             g -= mean * (float(problem.weights @ point.u) / total)
         s = self.scales[columns.place]
         x, q = s * point.w[columns.place], g / s
@@ -114,3 +114,18 @@ class Search:
         w = point.w.copy()
         w[columns.place] = x / s
         return w
+
+    def _curvature(self, columns: ColumnSet, h: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """(the Hessian with the intercept minimised out, sum p h x, sum p h), 0 without an intercept; the last one is kept
+        as long as the curvatures are about the same."""
+        p = self.oracle.problem.weights
+        if self.kept is not None and self.kept[0] is columns:
+            _, before, found = self.kept
+            if float(p @ np.abs(h - before)) <= SETTINGS.same_curvature_ratio * float(p @ before):
+                return found
+        H, mean, total = columns.gram(p * h), np.zeros(0), 0.0
+        if self.oracle.problem.fit_intercept and (total := float(p @ h)) > 0.0:
+            mean = columns.combine(h)
+            H -= np.outer(mean, mean) / total
+        self.kept = (columns, h, (H, mean, total))
+        return H, mean, total

@@ -16,6 +16,9 @@ class Settings(Tuning):
     max_columns = 600
     # The columns are chosen anew at most so often.
     max_column_sets = 6
+    # A model keeps its Hessian while curvatures change by at most this fraction, in the mean: on 2000 x 3000 values, with the
+    # squared loss, Hessians took four fifths of the time.
+    same_curvature_ratio = 0.02
     # Newton steps from one starting point, at most.
     max_steps = 60
     # They end when a step decreases the objective by less than this fraction of it.
