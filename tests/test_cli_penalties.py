@@ -9,6 +9,7 @@ import fenchel
 from cli_case import REAL, TWO, WORDS, X, csv_text, one_line
 from cli_case import run_as_is as run
 from fenchel import regularizers as R
+from fenchel.cli.constraints import constraint_rows
 from fenchel.readers.svmlight.write import write_svmlight
 
 
@@ -28,6 +29,7 @@ def objective(reg, loss, y, intercept=True):
     return fenchel.solve(problem, tol=1e-8).certificate.primal
 
 
+TWICE_AGE, HEIGHT_WIDTH = [0.0, 0.0, -1.0, 2.0], [0.0, 1.0, 1.0, 0.0]
 CASES = {
     "--nonnegative": R.Bounded(R.L2(0.1), lower=0.0),
     "--penalty l1 --lower -0.5 --upper 0.7": R.Bounded(R.L1(0.1), -0.5, 0.7),
@@ -36,6 +38,8 @@ CASES = {
     "--penalty sparse_group_lasso --groups groups": R.SparseGroupLasso(0.1, [0, 0, 1, 1]),
     "--penalty l1 --penalty-weight age=0 --penalty-weight width=3": R.L1(0.1, weights=[1.0, 3.0, 1.0, 0.0]),
     "--penalty total_variation --penalty-param l1=0.5": R.TotalVariation(0.1, l1=0.5),
+    "--constraint height<=2*age": R.LinearlyConstrained(R.L2(0.1), [TWICE_AGE], [0.0], [np.inf]),
+    "--penalty l1 --constraint [height]+width=0.25": R.LinearlyConstrained(R.L1(0.1), [HEIGHT_WIDTH], [0.25], [0.25]),
     "--penalty total_variation": R.TotalVariation(0.1),
 }
 
@@ -71,6 +75,29 @@ def test_columns_of_svmlight_text_are_numbers(here):
     assert fenchel.load("m").regularizer == R.L1(0.1, weights=[1.0, 1.0, 1.0, 0.0])
 
 
+def test_constraints_in_words_are_those_in_numbers():
+    names = ["a", "petal", "b.2", "x <= y"]
+
+    def rows(text):
+        return [(list(row), low, high) for row, low, high in constraint_rows(text, names.index, 4)]
+
+    inf = np.inf
+    assert rows("a <= b.2 <= [x <= y]") == [([-1, 0, 1, 0], 0.0, inf), ([0, 0, -1, 1], 0.0, inf)]
+    assert rows("0 <= a <= 1") == [([1, 0, 0, 0], 0.0, inf), ([1, 0, 0, 0], -inf, 1.0)]
+    assert rows(" 2*a - 1e-1 * b.2 + 0.5 >= -1 ") == [([2, 0, -0.1, 0], -1.5, inf)]
+    assert rows("a+a = 3 - 1") == rows("a + a == 2") == [([2, 0, 0, 0], 2.0, 2.0)]
+    assert rows("a - 1 >= b.2 + 2") == [([-1, 0, 1, 0], -inf, -3.0)]
+    assert rows("1 >= -a") == [([-1, 0, 0, 0], -inf, 1.0)]
+
+
+def test_constraints_on_columns_of_svmlight_text_with_a_constant(here):
+    words = ["--constraint", "[4]<=[1]", "--alpha", "0.1", "-B", "1", "-q"]
+    assert run("train", "two", *words, "--model", "m") == 0
+    coef = fenchel.load("m").coef
+    assert coef[3] <= coef[0] + 1e-12
+    assert run("verify", "m", "two") == 0
+
+
 @pytest.mark.parametrize("penalty", ["multi_task", "nuclear_norm"])
 def test_penalties_of_several_scores(penalty, here):
     words = ["--target", "kind", "--loss", "softmax", "--penalty", penalty, "--alpha", "0.05", "-q"]
@@ -89,6 +116,14 @@ def test_penalties_of_several_scores(penalty, here):
         ("--penalty group_lasso --groups nowhere", "nowhere"),
         ("--penalty-weight agee=0", "unknown column 'agee'. Did you mean 'age'"),
         ("--penalty-weight age=a", "COLUMN=X"),
+        ("--constraint agee>=0", "unknown column 'agee'. Did you mean 'age'"),
+        ("--constraint age", "no <=, >= or ="),
+        ("--constraint age<=2age", "cannot read 'age'"),
+        ("--constraint age<=", "cannot read"),
+        ("--constraint 2*3<=age", "cannot read"),
+        ("--constraint 2<=3", "no coefficient"),
+        ("--constraint age>=1 --constraint age<=0", "no coefficients satisfy"),
+        ("--constraint age>=0 --alpha 0", "constraints"),
         ("--penalty-weight age=-1", ">= 0"),
         ("--penalty entropy --penalty-weight age=0", "--penalty-weight is for"),
         ("--penalty bounded", "--nonnegative"),

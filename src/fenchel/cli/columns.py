@@ -92,6 +92,7 @@ def read_for(model: Any, arguments: Namespace) -> tuple[Any, list[Any], list[lis
 def _refuse_foreign(arguments: Namespace) -> None:
     given = [name for name in FOREIGN if (value := getattr(arguments, name)) is not None and value is not False]
     given += ["penalty_weight"] if arguments.penalty_weight else []
+    given += ["constraint"] if arguments.constraint else []
     given += ["loss_param"] if arguments.loss_param else []
     given += ["intercept"] if arguments.intercept else []
     given += ["index_base"] if arguments.index_base != "auto" else []

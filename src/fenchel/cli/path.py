@@ -18,7 +18,7 @@ from fenchel.cli.problem_options import (
     asked_loss,
     asked_penalty,
     asked_weights,
-    with_weights,
+    on_columns,
 )
 from fenchel.cli.progress import Progress
 from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read
@@ -117,7 +117,7 @@ def run(arguments: Namespace) -> int:
     data = read(arguments, queries_for(loss))
     settle(arguments, data)
     loss = asked_loss(arguments)
-    penalty = with_weights(penalty, arguments, data)
+    penalty = on_columns(penalty, arguments, data)
     task = with_positive(arrange(data, loss, arguments.data), arguments.positive, arguments.data)
     if task.targets[0] is None:
         raise InputError("cross-validation needs targets, and the novelty loss has none")

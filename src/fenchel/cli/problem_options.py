@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from argparse import SUPPRESS, Namespace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.liblinear import balanced, class_weights, row_weights, squares, type_of
@@ -60,6 +61,10 @@ def add_constraints(group: _ArgumentGroup) -> None:
     lower.add_argument("--nonnegative", action="store_true", help="coefficients >= 0 (with l2, l1, elastic_net)")
     lower.add_argument("--lower", type=float, metavar="X", help="coefficients >= X")
     group.add_argument("--upper", type=float, metavar="X", help="coefficients <= X")
+    group.add_argument(
+        "--constraint", action="append", default=[], metavar="TEXT",
+        help='linear constraint: "a <= b <= c", "a + b = 1", "2*[my column] >= 0.5"',
+    )  # fmt: skip
     group.add_argument("--groups", metavar="FILE", help="group_lasso: a text file with a group number per feature")
     group.add_argument(
         "--penalty-weight", action="append", default=[], metavar="COLUMN=X",
@@ -145,9 +150,10 @@ def of_strength(penalty: Any, alpha: float) -> Any:
     from fenchel import regularizers
 
     name = regularizers.REGULARIZERS.written_name(penalty)
-    if name == "bounded":
+    if name in ("bounded", "linearly_constrained"):
+        what = "bounds" if name == "bounded" else "constraints"
         raise InputError(
-            "--alpha 0 with bounds needs a penalty of some strength: give a small one, such as --alpha 1e-9"
+            f"--alpha 0 with {what} needs a penalty of some strength: give a small one, such as --alpha 1e-9"
         )
     return regularizers.make(name, 0.0)
 
@@ -155,6 +161,15 @@ def of_strength(penalty: Any, alpha: float) -> Any:
 def group_numbers(path: str) -> list[float]:
     """The group number of every feature, from a text file."""
     return [float(number) for number in matrix(path).ravel()]
+
+
+def on_columns(penalty: Regularizer, arguments: Namespace, data: Rows) -> Any:
+    """The penalty with what --penalty-weight and --constraint say about columns."""
+    from fenchel.cli.constraints import with_constraints
+
+    column = partial(column_number, data=data, d=data.X.shape[1])
+    extra = int(asked_constant(arguments) is not None)
+    return with_constraints(with_weights(penalty, arguments, data), arguments, column, data, extra)
 
 
 def with_weights(penalty: Regularizer, arguments: Namespace, data: Rows) -> Any:
@@ -191,9 +206,7 @@ def column_number(name: str, data: Rows, d: int) -> int:
         return int(data.features.index(name))
     base = data.index_base or 0
     if not name.isdecimal() or not base <= int(name) < d + base:
-        raise InputError(
-            f"--penalty-weight: there is no feature {name!r}; features are numbered {base} to {d + base - 1}"
-        )
+        raise InputError(f"there is no feature {name!r}; features are numbered {base} to {d + base - 1}")
     return int(name) - base
 
 

@@ -19,7 +19,7 @@ from fenchel.cli.problem_options import (
     asked_penalty,
     asked_weights,
     of_strength,
-    with_weights,
+    on_columns,
 )
 from fenchel.cli.reading import add_drop, add_reading, add_svmlight, read
 from fenchel.cli.reporting import add_report, check_report, evaluated, fit, write_report
@@ -171,7 +171,7 @@ def run(arguments: Namespace) -> int:
     data = read(arguments, queries_for(loss))
     settle(arguments, data)
     loss = asked_loss(arguments)
-    penalty = with_weights(penalty, arguments, data)
+    penalty = on_columns(penalty, arguments, data)
     task = with_positive(arrange(data, loss, arguments.data), arguments.positive, arguments.data)
     if data.preparation is None:
         ask_whether_regression(task, arguments.data)
