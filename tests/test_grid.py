@@ -51,6 +51,12 @@ def test_a_small_case_is_solved_both_ways(seed):
     assert abs(result.certificate.primal - reference) <= 2.0 * case.tol * abs(reference) + 1e-7
 
 
+def test_a_tolerance_below_the_rounding_floor_is_called_that():
+    outcome = grid.run(replace(small(1), tol=1e-18), limit=20.0)
+    assert outcome is not None and outcome.status == grid.ROUNDED
+    assert "| 1 | 0 | 0 | 0 | 1 |" in grid.report([outcome], 1)
+
+
 def test_a_false_certificate_is_seen(monkeypatch):
     monkeypatch.setattr(grid, "by_cvxpy", lambda p, limit: (-1.0, 0.01))  # a lower value than any dual one
     outcome = grid.run(small(1), limit=20.0)
