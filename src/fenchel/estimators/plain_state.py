@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 MARK = "__fenchel__"
 HOMES = (
-    "estimators.sequence_input", "kernel_methods.ascent", "losses", "measures", "mirror_maps", "models.structured_check",
-    "multiclass", "problems.measure", "regularizers", "result", "sequences.attributes", "solvers", "solving.checkpoint",
-    "structured",
+    "estimators.sequence_input", "estimators.sequence_kernel", "kernel_methods.ascent", "losses", "measures",
+    "mirror_maps", "models.structured_check", "multiclass", "problems.measure", "regularizers", "result",
+    "sequences.attributes", "solvers", "solving.checkpoint", "structured",
 )  # fmt: skip
 CSR = {"csr_matrix": sp.csr_matrix, "csr_array": sp.csr_array}
 WHOLE = (0,)  # positions in a TracePoint that are integers

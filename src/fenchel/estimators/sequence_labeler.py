@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from fenchel.errors import InputError
 from fenchel.estimators.parameters import SOLVE_ATTRIBUTES, documented, keep
 from fenchel.estimators.sequence_input import SequenceEncoder, find_classes, label_lists, numbered
+from fenchel.estimators.sequence_kernel import kernel_rows, pivots_of
 from fenchel.estimators.sequence_saving import RESCALINGS, SequenceSaving, array_of
 from fenchel.structured.chain import Chain
 from fenchel.structured.chain_weights import ChainWeights
@@ -51,6 +52,10 @@ class SequenceLabeler(SequenceSaving):
     edge_features : whether pairs of successive labels have weights for features, too: + sum_t <e_t, edges[:, y_t, y_{t+1}]> in
         the score. X is then a list of pairs (tokens, links), where links has one row, or dictionary, less than tokens.
     min_count : attributes that occur less often in training are ignored.
+    kernel : None, or a kernel of tokens as in `fenchel.KernelClassifier` (not "precomputed"): <phi(x_t), W[:, y_t]> in the
+        space of the kernel instead of <x_t, W[:, y_t]>. With loss="log" this is Gaussian-process sequence labelling. The
+        features are a Cholesky factor of the kernel matrix of all training tokens; the certificate is for these features.
+    max_rank : largest number of these features, for many tokens; None: no limit.
     warm_start : start from the previous fit, if it had the same features and labels.
     random_state : seed of a named solver that shuffles.
 
@@ -79,6 +84,7 @@ class SequenceLabeler(SequenceSaving):
         self, loss="hinge", regularizer="l2", alpha=None, C=None, l1_ratio=0.5, bias=True, ends=True, rescaling="margin",
         normalise=False, observed_only=False, edge_features=False, min_count=1, tol=1e-3, solver="auto", max_iter=None,
         max_time=None, warm_start=False, random_state=None, n_jobs=None, verbose=0, checkpoint=None, engine=None,
+        kernel=None, gamma="scale", degree=3, coef0=0.0, kernel_params=None, max_rank=None,
     ):  # fmt: skip
         keep(self, locals())
 
@@ -95,8 +101,12 @@ class SequenceLabeler(SequenceSaving):
         labels = label_lists(y, lengths(rows, encoder.edges))
         classes = find_classes(labels)
         numbers, same = numbered(labels, classes), self._same_features(classes, encoder)
+        pivots = None
+        if self.kernel is not None:
+            pivots = pivots_of(self, rows, encoder.edges)
+            rows, same = kernel_rows(self.kernel, pivots, rows, encoder.edges), False
         result = self._fit_structured(rows, numbers, len(rows), self._chain(len(classes)), sample_weight, same)
-        self._labels, self._encoder = classes, encoder
+        self._labels, self._encoder, self._pivots = classes, encoder, pivots
         self.classes_ = array_of(classes)
         self.n_features_in_ = encoder.tokens.width
         self._full_coef = result.problem.model.full(self.coef_) if self.observed_only else self.coef_
@@ -141,13 +151,15 @@ class SequenceLabeler(SequenceSaving):
     def weights_(self) -> ChainWeights:
         """The coefficients as named arrays."""
         check_is_fitted(self)
-        return self._chain(len(self._labels)).split(self._full_coef, self.n_features_in_, self._encoder.links.width)
+        width = self.n_features_in_ if self._pivots is None else self._pivots.factor.shape[1]
+        return self._chain(len(self._labels)).split(self._full_coef, width, self._encoder.links.width)
 
     @property
     def state_features_(self) -> dict:
         """{(attribute, label): weight} for the nonzero weights; features of arrays are named by their indices."""
         table = self.weights_.emissions
-        names = range(table.shape[0]) if self.attributes_ is None else self.attributes_
+        attributes = self.attributes_ if self._pivots is None else None
+        names = range(table.shape[0]) if attributes is None else attributes
         places = zip(*(index.tolist() for index in np.nonzero(table)), strict=True)
         return {(names[j], self._labels[c]): float(table[j, c]) for j, c in places}
 
@@ -184,7 +196,10 @@ class SequenceLabeler(SequenceSaving):
     def _rows(self, X: Any) -> tuple[Chain, list[Any]]:
         """The sequences in the form of the fitted chain."""
         check_is_fitted(self)
-        return self._chain(len(self._labels)), self._encoder.transform(X)
+        rows = self._encoder.transform(X)
+        if self._pivots is not None:
+            rows = kernel_rows(self.kernel, self._pivots, rows, self._encoder.edges)
+        return self._chain(len(self._labels)), rows
 
     def _names(self, path: np.ndarray) -> list:
         return [self._labels[k] for k in path.tolist()]

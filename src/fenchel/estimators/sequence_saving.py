@@ -8,6 +8,7 @@ import numpy as np
 
 from fenchel.errors import InputError
 from fenchel.estimators.sequence_input import SequenceEncoder
+from fenchel.estimators.sequence_kernel import Pivots
 from fenchel.estimators.structured import StructuredEstimator
 from fenchel.models.structured import StructuredModel
 from fenchel.sequences.attributes import Attributes
@@ -22,6 +23,15 @@ class SequenceSaving(StructuredEstimator):
     _saved_as = Chain
     _labels: list[Any]
     _encoder: SequenceEncoder
+    _pivots: Pivots | None
+
+    def _to_model(self) -> StructuredModel:
+        if self._pivots is not None:
+            raise InputError(
+                "a SequenceLabeler with a kernel has no model file: pickle it, or save an IncompleteCholesky of the tokens and "
+                "a SequenceLabeler on its features"
+            )
+        return super()._to_model()
 
     def _about(self) -> dict[str, Any]:
         names = {"attributes": self._encoder.tokens.names, "link_attributes": self._encoder.links.names}
@@ -42,7 +52,7 @@ class SequenceSaving(StructuredEstimator):
         shape = model.shape
         self._labels = list(range(shape.classes) if model.labels is None else model.labels)
         self.classes_ = array_of(self._labels)
-        self._full_coef = model.full_coef.copy()
+        self._full_coef, self._pivots = model.full_coef.copy(), None
         self._encoder = SequenceEncoder(model.loss.edge_features)
         for part, width, names in (
             (self._encoder.tokens, shape.features, model.attributes),
