@@ -36,9 +36,9 @@ class MeasureClassifier(ClassifierMixin, MeasureEstimator):
     labels; for precision_at_k and recall_at_k, k training rows are predicted positive, and for break_even as many as are
     positive; for roc_area the threshold maximises balanced accuracy, (recall + specificity) / 2.
 
-    For F1 a hinge whose threshold is moved to the best one on the training scores is as good: on a9a, w8a and ijcnn1 the test F1
-    differ by less than their standard error (`experiments/README.md`). The ROC area and precision at k gain where classes are
-    imbalanced.
+    For F1 a hinge whose threshold is moved to the best one on the training scores is as good: on a9a, w8a and ijcnn1 the test
+    F1 differ by less than their standard error (`experiments/README.md`). The ROC area and precision at k gain where classes
+    are imbalanced.
 
     Parameters
     ----------
