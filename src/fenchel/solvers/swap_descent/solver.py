@@ -39,7 +39,7 @@ class SwapDescent(Solver):
     """Local minima by coordinate descent and swaps, and the bound of the convex envelope, for L0, MCP and SCAD.
 
     >>> import fenchel
-    >>> penalty = fenchel.regularizers.L0(0.1, ridge=0.1)
+    >>> penalty = fenchel.regularizers.L0(0.2, ridge=0.1)
     >>> problem = fenchel.Problem([[1.0], [2.0], [-1.0]], [1, 1, -1], loss="logistic", regularizer=penalty)
     >>> result = fenchel.solve(problem, solver=SwapDescent())
     >>> result.status.name, 0 < result.certificate.relative_gap < 0.2
