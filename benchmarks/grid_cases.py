@@ -153,7 +153,7 @@ def targets(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarra
         X = np.random.default_rng(case.seed).standard_normal((case.n, case.d))
         y = (X @ rng.standard_normal((case.d, 4)) / np.sqrt(case.d) + 0.7 * rng.standard_normal((case.n, 4))).argmax(1)
         y[:4] = range(4)
-        if "several_targets" in dir(loss):
+        if getattr(loss, "several_targets", False):
             y = X[:, :2] @ rng.standard_normal((min(case.d, 2), 2)) + 0.3 * rng.standard_normal((case.n, 2))
     else:
         X, y = data(loss, n=case.n, d=case.d, seed=case.seed)

@@ -42,7 +42,7 @@ def problem(name, regularizer, free=False, weighted=False, storage=np.asarray, n
     X = rng.standard_normal((n, d))
     y = (X @ rng.standard_normal((d, 4)) + 0.7 * rng.standard_normal((n, 4))).argmax(axis=1)
     y[:4] = range(4)
-    if "several_targets" in dir(LOSSES[name]):
+    if getattr(LOSSES[name], "several_targets", False):
         y = X[:, :2] @ np.array([[1.0, -0.5], [0.3, 0.8]]) + 0.3 * rng.standard_normal((n, 2))
     weights = rng.integers(0, 4, n) + (np.arange(n) < 4) if weighted else None
     return fenchel.Problem(
