@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import fenchel
 from fenchel.certificates import vector as certificates
+from fenchel.data import row_blocks
 from fenchel.data.blas import one_blas_thread
 from fenchel.engines import Local
 from fenchel.kernels import vector_passes
@@ -177,3 +178,25 @@ def test_slopes_of_a_class_are_summed_over_the_rows_that_change(kind):
             assert (one, other) == pytest.approx(direct(b), rel=1e-9, abs=1e-12)
         brackets += ((low, high),)
     assert sums.at(np.array([0.1]), brackets)[2] < n / 2
+
+
+def test_certify_makes_a_bounded_number_of_sweeps_in_short_calls(monkeypatch):
+    """On many rows all sweeps that are allowed on few would take hours."""
+    p = problem(n=600)
+    w = np.random.default_rng(3).standard_normal((M, D))
+    whole = fenchel.certify(p, w)
+    seen, before = [], certificates.vector_ascend
+
+    def recorded(loss, rows, y, weights, order, *rest):
+        seen.append(order.size)
+        return before(loss, rows, y, weights, order, *rest)
+
+    monkeypatch.setattr(certificates, "vector_ascend", recorded)
+    monkeypatch.setattr(row_blocks, "MAX_CALL_VALUES", 100 * D * M)
+    assert fenchel.certify(p, w) == whole  # steps are the same in parts
+    assert max(seen) == 100 and sum(seen) >= certificates.SWEEPS * 600
+    seen.clear()
+    monkeypatch.setattr(certificates, "MOST_PRODUCTS", 1.0)
+    found = fenchel.certify(p, w)
+    assert sum(seen) == certificates.SWEEPS * 600
+    assert found.dual <= whole.dual + whole.floor and found.primal == whole.primal

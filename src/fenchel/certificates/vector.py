@@ -25,7 +25,7 @@ from fenchel.data.accept import as_rows, block
 from fenchel.data.blas import one_blas_thread
 from fenchel.data.dense import Dense
 from fenchel.data.dual_matrix import DualMatrix, accept_dual_matrix, changed_rows, dense
-from fenchel.data.row_blocks import map_row_blocks, map_row_ranges
+from fenchel.data.row_blocks import map_row_blocks, map_row_ranges, slices
 from fenchel.data.rows import row_column, row_entry, row_span, row_vector, sqnorm
 from fenchel.data.sums import add
 from fenchel.data.types import Rows
@@ -38,6 +38,7 @@ from fenchel.result import Certificate
 SMOOTHINGS = 10.0 ** np.arange(-9, 1)
 ROWS_AT_ONCE = 512
 SWEEPS, ROUNDS = 20, 30
+MOST_PRODUCTS = 3e10  # of these rounds, some tens of seconds, unless the first one takes more
 GOOD = 1e-9  # relative gap at which the improvement of a dual point stops
 
 
@@ -413,6 +414,13 @@ def vector_ascend(loss, rows, y, p, order, inverse_strength, V, U):
         U[i] = new
 
 
+def smoothed_slopes(problem: VectorProblem, Z: np.ndarray, gamma: float) -> np.ndarray:
+    """The slopes of the Moreau envelopes of all losses at the scores Z."""
+    U, loss, y = np.empty(problem.dual_shape), problem.compiled_loss, problem.y
+    deque(map_row_ranges(problem.n, lambda at: smoothed_slopes_pass(loss, y[at], Z[at], gamma, U[at])), maxlen=0)
+    return U
+
+
 def best_dual_matrix(problem: VectorProblem, w: np.ndarray, b: float = 0.0) -> np.ndarray:
     """A dual point with a high D at moderate cost, from the variables alone."""
     U = vector_slopes_at(problem, w)
@@ -421,9 +429,7 @@ def best_dual_matrix(problem: VectorProblem, w: np.ndarray, b: float = 0.0) -> n
     best, Z = vector_dual_value(problem, U), primal_sums(problem, w).scores
     spread = float(np.median(np.abs(Z))) or 1.0
     for gamma in SMOOTHINGS * spread:
-        candidate = np.empty(problem.dual_shape)
-        smoothed_slopes_pass(problem.compiled_loss, problem.y, Z, gamma, candidate)
-        found = vector_dual_value(problem, candidate)
+        found = vector_dual_value(problem, smoothed_slopes(problem, Z, gamma))
         best = found if found.dual > best.dual else best
     plain = isinstance(problem.penalty, L2) and problem.penalty.weights is None
     if plain and not problem.free:  # a step on one row would violate sum p u = 0
@@ -435,12 +441,14 @@ def _block_steps(problem: VectorProblem, best: DualValue) -> DualValue:
     """Rounds of sweeps over the rows, each evaluated by the true dual value."""
     rng, U = np.random.default_rng(0), best.point.copy()
     strength, rows = problem.penalty.alpha, np.flatnonzero(problem.weights > 0.0).astype(np.uint64)
-    for _ in range(ROUNDS):
+    work = max(problem.X.size * problem.outputs / max(problem.n, 1), 1.0)  # products of a step on one row
+    for _ in range(int(min(max(MOST_PRODUCTS / (SWEEPS * work * max(rows.size, 1)), 1), ROUNDS))):
         V = -np.asarray(problem.X.T @ (problem.weights[:, None] * U), dtype=float) / strength
         V = np.ascontiguousarray(V)
         for _ in range(SWEEPS):
-            arguments = (problem.rows, problem.y, problem.weights, rng.permutation(rows), 1.0 / strength, V, U)
-            vector_ascend(problem.compiled_loss, *arguments)
+            for part in slices(rng.permutation(rows), work):  # Ctrl-C ends it between two calls
+                arguments = (problem.rows, problem.y, problem.weights, part, 1.0 / strength, V, U)
+                vector_ascend(problem.compiled_loss, *arguments)
         found = vector_dual_value(problem, U)
         gain = found.dual - best.dual
         best = found if gain > 0.0 else best
