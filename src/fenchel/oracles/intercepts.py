@@ -102,7 +102,7 @@ def interval(sums: Sums, b: float, size: float, at_once: int = AT_ONCE, smooth: 
     known = _Known(sums, at_once)
     near, far = narrow * 2.0**FIRST, narrow * 2.0 ** np.array(FARTHER)
     if smooth:  # S is continuous and mostly increasing, so that b is nearly always the only minimiser
-        known.ask([b - 0.49 * narrow, b, b + 0.49 * narrow])
+        known.ask([b - 0.49 * narrow, b + 0.49 * narrow])
         if known.behind - known.before <= narrow:
             return b, b
     known.ask([b - near, b, b + near])
