@@ -1,4 +1,4 @@
-"""Every loss with every regularizer beside CVXPY: `python -m benchmarks.grid [--cases 200] [--seed 0] [--limit 10]`.
+"""Every loss with every convex regularizer beside CVXPY: `python -m benchmarks.grid [--cases 200] [--seed 0] [--limit 10]`.
 
 Random problems: 5 to 2,000 rows, 1 to 500 columns that are not centred, scales 1e-3 to 1e3, with and without intercept,
 sample weights and CSR storage, alpha from the largest entry of the risk's gradient at w = 0 (from where on L1 without
