@@ -102,7 +102,7 @@ def test_a_solver_works_with_rows_on_a_cluster_as_it_says(threads, solver, kind)
         problem = fenchel.Problem(case.X, case.y, **{**case.options, **more})
         if fits(solver, problem, remote=True):
             break
-    asked = {"tol": 1e-12, "max_iter": 3}
+    asked = {"tol": 1e-12, "max_iter": 6}  # after three planes, the best point of a bundle may still be 0
     here = fenchel.solve(problem, solver(), engine=Local(1, case.cut), **asked)
     there = fenchel.solve(problem, solver(), engine=Dask(threads, cut=case.cut), **asked)
     assert np.any(here.coef)
@@ -355,7 +355,7 @@ def test_cocoa_needs_a_tenth_of_the_rounds_of_bundle_on_sparse_rows_in_random_or
     rows = sp.csr_matrix((rng.random(n * per_row) + 0.5, columns, starts), shape=(n, d))
     rows.sum_duplicates()
     signs = np.where(rows @ rng.standard_normal(d) + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
-    problem, engine = fenchel.Problem(rows, signs, loss="hinge", alpha=1e-3), Local(cut=(0, n // 2, n))
+    problem, engine = fenchel.Problem(rows, signs, loss="hinge", alpha=1e-4), Local(cut=(0, n // 2, n))
     local = fenchel.solve(problem, "cocoa", tol=1e-3, engine=engine)
     assert local.converged
     assert not fenchel.solve(problem, "bundle", tol=1e-3, engine=engine, max_iter=10 * local.n_iter).converged

@@ -9,12 +9,13 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import fenchel
 from fenchel.certificates import vector as certificates
+from fenchel.compile.dispatch import compilable
 from fenchel.data import row_blocks
 from fenchel.data.blas import one_blas_thread
 from fenchel.engines import Local
 from fenchel.kernels import vector_passes
 from fenchel.oracles import oracle_of
-from fenchel.oracles.slope_sums import MANY, ClassSlopeSums
+from fenchel.oracles.slope_sums import MANY, ClassSlopeSums, SlopeSums
 from fenchel.oracles.vector import VectorOracle
 
 pytestmark = pytest.mark.xdist_group("max_hinge")
@@ -122,9 +123,11 @@ def test_the_limit_of_blas_ends_with_the_last_who_asked_for_it():
     """Two solves in two threads: the second begins before the first ends, and ends after it."""
 
     def threads():
-        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+        found = (library for library in threadpool_info() if library["user_api"] == "blas")
+        return {library["num_threads"] for library in found if library["filepath"] in capable}
 
-    with threadpool_limits(2, "blas"):
+    with threadpool_limits(2, "blas"):  # another package may have loaded a BLAS that knows one thread only
+        capable = [library["filepath"] for library in threadpool_info() if library["num_threads"] == 2]
         first, second = one_blas_thread(), one_blas_thread()
         first.__enter__()
         second.__enter__()
@@ -200,3 +203,16 @@ def test_certify_makes_a_bounded_number_of_sweeps_in_short_calls(monkeypatch):
     found = fenchel.certify(p, w)
     assert sum(seen) == certificates.SWEEPS * 600
     assert found.dual <= whole.dual + whole.floor and found.primal == whole.primal
+
+
+def test_sums_of_slopes_where_no_row_changes_any_more():
+    """Every score is far beyond the point at which the slope of the hinge changes: brackets leave all rows out."""
+    rng = np.random.default_rng(0)
+    y, p = np.sign(rng.standard_normal(50)), np.full(50, 0.02)
+    for z in (100.0 * y, -100.0 * y):
+        sums = SlopeSums(compilable(fenchel.losses.Hinge()), y, p, z)
+        for brackets in ([(-1.0, 1.0)], [(-1.0, 1.0), (-0.5, 0.5)]):
+            total, size, _ = sums.at(np.array([-0.25, 0.0, 0.25]), brackets)
+            right = float(np.sum(p * np.where(y * z < 1.0, -y, 0.0)))
+            np.testing.assert_allclose(total, right, atol=1e-15)
+            np.testing.assert_allclose(size, 0.0 if z @ y > 0.0 else 1.0, atol=1e-15)

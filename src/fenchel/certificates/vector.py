@@ -24,7 +24,7 @@ from fenchel.compile.kernel import kernel
 from fenchel.data.accept import as_rows, block
 from fenchel.data.blas import one_blas_thread
 from fenchel.data.dense import Dense
-from fenchel.data.dual_matrix import DualMatrix, accept_dual_matrix, changed_rows, dense
+from fenchel.data.dual_matrix import NUMBERS, DualMatrix, accept_dual_matrix, changed_rows, dense
 from fenchel.data.row_blocks import map_row_blocks, map_row_ranges, slices
 from fenchel.data.rows import row_column, row_entry, row_span, row_vector, sqnorm
 from fenchel.data.sums import add
@@ -140,8 +140,8 @@ def combined(problem: VectorProblem, U: DualMatrix) -> tuple[np.ndarray, float]:
     chunk = max(CHUNK, int(problem.features * problem.n / (problem.X.size if problem.X.size else 1)))
 
     def work(span: slice, rows: Rows) -> tuple[np.ndarray, float]:
-        if isinstance(rows, Dense) and isinstance(duals, Dense):
-            return dense_combined(rows.values, p[span], duals.values[span])
+        if isinstance(rows, Dense):
+            return dense_combined(rows.values, p[span], U[span])
         part, V = np.zeros(shape), np.empty(shape)
         return V, vector_combine_pass(rows, p[span], block(duals, span.start, span.stop), chunk, part, V)
 
@@ -153,11 +153,11 @@ def combined(problem: VectorProblem, U: DualMatrix) -> tuple[np.ndarray, float]:
     return total, spread
 
 
-def dense_combined(X: np.ndarray, p: np.ndarray, U: np.ndarray) -> tuple[np.ndarray, float]:
+def dense_combined(X: np.ndarray, p: np.ndarray, U: DualMatrix) -> tuple[np.ndarray, float]:
     """(-sum_i p_i x_i u_i', sum_i p_i |u_i| |x_i|), some rows at a time by BLAS."""
     V, spread = np.zeros((X.shape[1], U.shape[1])), 0.0
-    for at in portions(p.size):
-        x, weighted = np.asarray(X[at], dtype=np.float64), p[at, None] * U[at]
+    for at in portions(p.size, U.shape[1]):
+        x, weighted = np.asarray(X[at], dtype=np.float64), p[at, None] * dense(U[at])
         V -= x.T @ weighted
         used = p[at] > 0.0
         spread += float(norms(x)[used] @ norms(weighted)[used])
@@ -300,7 +300,7 @@ def primal_sums(problem: VectorProblem, w: np.ndarray, keep: bool = True) -> Pri
 
     def work(span: slice, rows: Rows) -> tuple[list[float], float]:
         totals, magnitude = [], 0.0
-        for at in portions(span.stop - span.start):
+        for at in portions(span.stop - span.start, problem.outputs):
             here, part = slice(span.start + at.start, span.start + at.stop), block(rows, at.start, at.stop)
             scores = Z[here] if keep else np.empty((at.stop - at.start, problem.outputs))
             if isinstance(part, Dense):
@@ -332,10 +332,11 @@ def dense_scores(
     size[:] = norms(sizes)
 
 
-def portions(n: int) -> Iterator[slice]:
-    """n rows, some at a time: what is computed of them stays in the cache."""
-    for k in range(0, n, ROWS_AT_ONCE):
-        yield slice(k, min(k + ROWS_AT_ONCE, n))
+def portions(n: int, outputs: int) -> Iterator[slice]:
+    """n rows of so many scores, some at a time: what is computed of them stays in the cache, and takes little memory."""
+    step = max(min(ROWS_AT_ONCE, NUMBERS // outputs), 1)
+    for k in range(0, n, step):
+        yield slice(k, min(k + step, n))
 
 
 def share_of(

@@ -54,7 +54,7 @@ def constraint_rows(text: str, column: Callable[[str], int], d: int) -> Iterator
         rest = left[1] - right[1]  # <row, w> against it
         single = not right[0]
         if single:  # as it was written: the coefficients on the left
-            row, rest = -row, -rest
+            row, rest = 0.0 - row, -rest
         above = relation in ("=", "==") or (relation == "<=") != single
         below = relation in ("=", "==") or (relation == ">=") != single
         yield row, rest if above else -np.inf, rest if below else np.inf

@@ -83,14 +83,16 @@ def map_row_ranges(n: int, work: Callable[[slice], Any]) -> Iterator[Any]:
 
     >>> list(map_row_ranges(100_000, lambda span: (span.start, span.stop)))
     [(0, 33334), (33334, 66668), (66668, 100000)]
+    >>> list(map_row_ranges(0, lambda span: span))
+    []
     """
-    step = -(-n // max(n // MIN_RANGE_ROWS, 1))
+    step = max(-(-n // max(n // MIN_RANGE_ROWS, 1)), 1)
     yield from _in_order(lambda a: work(slice(a, min(a + step, n))), range(0, n, step))
 
 
 def _in_order(one: Callable[[int], Any], starts: range) -> Iterator[Any]:
     threads = min(THREADS.get() or cores(), len(starts))
-    if threads == 1:
+    if threads <= 1:
         yield from map(one, starts)
         return
     for k in range(0, len(starts), BLOCKS_AHEAD * threads):  # a few at a time, so that results do not accumulate

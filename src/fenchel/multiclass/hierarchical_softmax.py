@@ -127,6 +127,8 @@ class HierarchicalSoftmax(TreeLoss, _Fields):
         return total
 
     def newton_point(self, t, g, y, z, d, u):
+        """d = the step of Newton's method for |z - t|^2 / (2 g) + loss(z), u = the slopes at z; (derivative along d, whether d
+        is short)."""
         n = self.parent.size
         up, high, rest = np.empty(n), np.empty(n), np.empty(n)
         sums_up(self, z, up, high, rest)

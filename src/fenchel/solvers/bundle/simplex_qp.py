@@ -66,17 +66,20 @@ def _interior_point(G: np.ndarray, c: np.ndarray, tol: float) -> np.ndarray:
         complementarity = float(a @ s)
         if complementarity <= small and float(np.abs(dual_residual).max()) <= small:
             break
-        try:
+        try:  # entries of G that differ by hundreds of powers of ten can leave the factor with a zero on its diagonal
             factor = np.linalg.cholesky(G + np.diag(s / a))
+            da, dnu, ds = _newton(factor, a, s, dual_residual, -a * s, 1.0 - a.sum())
+            step = min(_max_step(a, da), _max_step(s, ds))
+            centring = (float((a + step * da) @ (s + step * ds)) / complementarity) ** 3
+            target = centring * complementarity / m - a * s - da * ds
+            da, dnu, ds = _newton(factor, a, s, dual_residual, target, 1.0 - a.sum())
         except np.linalg.LinAlgError:
             break
-        da, dnu, ds = _newton(factor, a, s, dual_residual, -a * s, 1.0 - a.sum())
-        step = min(_max_step(a, da), _max_step(s, ds))
-        centring = (float((a + step * da) @ (s + step * ds)) / complementarity) ** 3
-        target = centring * complementarity / m - a * s - da * ds
-        da, dnu, ds = _newton(factor, a, s, dual_residual, target, 1.0 - a.sum())
         step = SETTINGS.boundary_step_ratio * min(_max_step(a, da), _max_step(s, ds))
-        a, nu, s = a + step * da, nu + step * dnu, s + step * ds
+        new = a + step * da
+        if not np.isfinite(new).all():
+            break
+        a, nu, s = new, nu + step * dnu, s + step * ds
     a = np.maximum(a, 0.0)
     return a / a.sum()
 
