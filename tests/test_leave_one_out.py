@@ -10,7 +10,7 @@ import fenchel
 from fenchel import regularizers as R
 from fenchel.errors import InputError
 from fenchel.kernel_methods import KernelProblem
-from fenchel.proofs import curvature, kink_step, removal
+from fenchel.proofs import breakpoint_steps, curvature, removal
 from fenchel.proofs.settings import Settings
 
 N, D = 16, 3
@@ -233,17 +233,17 @@ def test_losses_of_two_linear_pieces_need_no_refits(loss, real):
 @pytest.mark.parametrize("wrong", [0.5, 0.0, np.nan])
 def test_a_wrong_prediction_proves_nothing_false(wrong, monkeypatch):
     problem = make("hinge", "l2", True, False)
-    honest = kink_step.KinkSteps.predict
+    honest = breakpoint_steps.BreakpointSteps.predict
 
     def lie(self, reduced):
         found = honest(self, reduced)
         return (
             None
             if found is None
-            else kink_step.Predicted(wrong * found.coef + 1.0, found.intercept - 1.0, wrong * found.u)
+            else breakpoint_steps.Predicted(wrong * found.coef + 1.0, found.intercept - 1.0, wrong * found.u)
         )
 
-    monkeypatch.setattr(kink_step.KinkSteps, "predict", lie)
+    monkeypatch.setattr(breakpoint_steps.BreakpointSteps, "predict", lie)
     found = fenchel.leave_one_out(fenchel.solve(problem, tol=1e-7))
     z = np.array([refitted(problem, [i])[0][0] for i in range(N)])
     assert np.all((found.lower <= z + 1e-5) & (z - 1e-5 <= found.upper))

@@ -96,7 +96,7 @@ def best_dual_point(problem: Problem, coef: np.ndarray, intercept: float) -> np.
     elif isinstance(problem.regularizer, L1) and problem.regularizer.weights is None:
         primal = primal_sums(problem, coef, intercept, np.empty(problem.n), np.empty(problem.n))[0]
         primal += problem.regularizer.value(coef)
-        for candidate in _programmed_at_kinks(problem, z, spread, primal):
+        for candidate in _programmed_at_breakpoints(problem, z, spread, primal):
             found = dual_value(problem, candidate)
             best = found if found.dual > best.dual else best
             if primal - best.dual <= GOOD * abs(primal):
@@ -129,7 +129,7 @@ def _fitted_at_nonsmooth_points(
     columns = np.flatnonzero(coef) if isinstance(problem.regularizer, ElasticNet) else np.arange(problem.d)
     gradient = strength * coef + (problem.regularizer.alpha - strength) * np.sign(coef)
     p = problem.weights
-    for free, low, high, u in _kinks(problem, z, spread, FEW // (columns.size + 1)):
+    for free, low, high, u in _breakpoints(problem, z, spread, FEW // (columns.size + 1)):
         missing = (_combined(problem, u) - gradient)[columns]
         A = _dense(problem.X[free])[:, columns].T * p[free]
         if problem.fit_intercept:
@@ -139,7 +139,7 @@ def _fitted_at_nonsmooth_points(
         yield u
 
 
-def _programmed_at_kinks(problem: Problem, z: np.ndarray, spread: float, primal: float) -> Iterator[np.ndarray]:
+def _programmed_at_breakpoints(problem: Problem, z: np.ndarray, spread: float, primal: float) -> Iterator[np.ndarray]:
     """Slopes at z, those of the rows near a nonsmooth point chosen by the linear program
 
     min over u, t >= 0 of sum_i p_i u_i (z_i - offset_i) + |P| t, |v_j| <= (1 + t) alpha, v = -sum_i p_i u_i x_i,
@@ -151,7 +151,7 @@ def _programmed_at_kinks(problem: Problem, z: np.ndarray, spread: float, primal:
     from scipy.optimize import linprog
 
     p, alpha = problem.weights, problem.regularizer.alpha
-    for free, low, high, u in _kinks(problem, z, spread, LARGEST_PROGRAM // problem.d):
+    for free, low, high, u in _breakpoints(problem, z, spread, LARGEST_PROGRAM // problem.d):
         fixed, slack = _combined(problem, u), np.full((problem.d, 1), -alpha)
         A = sp.csr_matrix(problem.X[free], dtype=float).T.multiply(p[free])
         both = sp.vstack([sp.hstack([A, slack]), sp.hstack([-A, slack])], format="csr")
@@ -168,7 +168,7 @@ def _programmed_at_kinks(problem: Problem, z: np.ndarray, spread: float, primal:
             yield u
 
 
-def _kinks(problem: Problem, z: np.ndarray, spread: float, most: int) -> Iterator[tuple[np.ndarray, ...]]:
+def _breakpoints(problem: Problem, z: np.ndarray, spread: float, most: int) -> Iterator[tuple[np.ndarray, ...]]:
     """(rows near a nonsmooth point, the slopes of all rows on either side, the slopes with 0 for these rows), for the set of
     rows within each distance, up to `most` rows."""
     before = 0

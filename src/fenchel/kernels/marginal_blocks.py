@@ -15,7 +15,6 @@ from fenchel.structured.parts import add_cliques, clique_scores, gibbs_cliques, 
 
 GROWTH, SHRINK = 1.5, 0.5  # of an entropic step that was short enough, or too long
 MAX_SHORTER = 40  # entropic steps that are tried for an example
-WIDEST = 1e12  # ratio of the longest projected step to the first one
 
 
 @kernel

@@ -23,6 +23,7 @@ from fenchel.errors import InputError
 from fenchel.proofs.spaces import KernelSpace, LinearSpace, space_of
 
 if TYPE_CHECKING:
+    from fenchel.problems.scalar import Problem
     from fenchel.result import Result
 
 EPS = float(np.finfo(np.float64).eps)
@@ -148,7 +149,7 @@ def ball_at(problem: Any, coef: np.ndarray, intercept: Any, certificate: Any, u:
     return Ball(0.5 * (coef + dual.coef), float(np.sqrt(square)) * WIDENING + 0.5 * dual.error, space, intercept)
 
 
-def _end(problem: Any, sign: float, z: np.ndarray, b: float) -> float:
+def _end(problem: Problem, sign: float, z: np.ndarray, b: float) -> float:
     """With sign 1, some b' so small as a search finds it with sum p slope(z + b') > 0; with sign -1, -b' with the sum < 0.
 
     As z are the lowest possible scores, the slope of the risk in b is positive at b', too, and every best b is below it.

@@ -35,6 +35,7 @@ from fenchel.regularizers import L2, Quadratic, Shifted
 from fenchel.regularizers.metric import DiagonalMetric
 
 if TYPE_CHECKING:
+    from fenchel.problems.scalar import Problem
     from fenchel.result import Result
 
 # The score at which the curvature is largest, by loss. It increases up to there and decreases beyond, so that its least value
@@ -127,7 +128,7 @@ def _point(result: Result, A: np.ndarray, quadratic: bool) -> _Point | None:
     return point if all(np.isfinite(part).all() for part in point) else None
 
 
-def _with_intercept(problem: Any, vector: np.ndarray, last: float) -> np.ndarray:
+def _with_intercept(problem: Problem, vector: np.ndarray, last: float) -> np.ndarray:
     return np.append(vector, last) if problem.has_intercept else vector
 
 

@@ -14,9 +14,9 @@ from fenchel.data.blas import one_blas_thread
 from fenchel.errors import InputError, NoMinimumError
 from fenchel.losses.protocol import slope, value
 from fenchel.proofs.ball import Interval, ball_at
+from fenchel.proofs.breakpoint_steps import breakpoint_steps
 from fenchel.proofs.curvature import Ends, curvature_intervals
 from fenchel.proofs.decisions import classifies, largest_is_certain
-from fenchel.proofs.kink_step import kink_steps
 from fenchel.proofs.removal import Pair, ball_regions, probed_intervals
 from fenchel.proofs.settings import SETTINGS, Settings
 from fenchel.proofs.spaces import KernelSpace, space_of
@@ -26,6 +26,8 @@ from fenchel.solving.solve import solve
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from fenchel.problems.scalar import Problem
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class _Search:
         self.decided = np.zeros(problem.n, dtype=bool)
         self.best = np.zeros(problem.n, dtype=int)  # the class, where it is decided
         self.classifies = classifies(problem)
-        self.steps = kink_steps(result, tuning)
+        self.steps = breakpoint_steps(result, tuning)
         self.width = tuning.width * float(np.std(z)) if width is None else width
 
     def bound_all(self) -> None:
@@ -179,7 +181,7 @@ class _Search:
 
     def predict(self, rows: np.ndarray) -> None:
         """Bounds from a predicted solution without some rows."""
-        if self.steps is None or rows.size > self.tuning.max_kink_rows:
+        if self.steps is None or rows.size > self.tuning.max_breakpoint_rows:
             return
         reduced = without(self.problem, rows, self.renormalise)
         found = self.steps.predict(reduced)
@@ -285,7 +287,7 @@ def _require(problem: Any, result: Result) -> None:
         )
 
 
-def _folds(folds: ArrayLike, problem: Any) -> list[np.ndarray]:
+def _folds(folds: ArrayLike, problem: Problem) -> list[np.ndarray]:
     """The rows of each fold."""
     labels = np.asarray(folds)
     if labels.shape != (problem.n,):

@@ -24,11 +24,12 @@ class Settings(Tuning):
     ratio = 1.6
     # If at most this fraction of the rows is open, they are fitted again without trying a second kind of bound.
     few = 0.01
-    # A prediction for losses of two linear pieces is given up after so many changes of the rows at kinks, or with more of them.
-    max_kink_events = 100
+    # A prediction for losses of two linear pieces is given up after so many changes of the rows at breakpoints, or with more of
+    # them than `max_breakpoints`.
+    max_breakpoint_events = 100
     # It is tried for so many rows left out together: for whole folds the way is long, and a refit costs less.
-    max_kink_rows = 10
-    max_kinks = 1000
+    max_breakpoint_rows = 10
+    max_breakpoints = 1000
     # The relative gaps of a refit, one after the other, until the row is decided.
     tols = (1e-6, 1e-9, 1e-12)
     # The width of an interval that counts as decided in regression, relative to the standard deviation of the scores.

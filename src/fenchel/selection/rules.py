@@ -21,6 +21,7 @@ from fenchel.solvers.newton_cg.settings import SETTINGS as NEWTON_CG
 
 if TYPE_CHECKING:
     from fenchel.problems.scalar import Problem
+    from fenchel.problems.structured import StructuredProblem
     from fenchel.problems.vector import VectorProblem
 
 
@@ -96,12 +97,12 @@ def _newton_budget(problem: Problem) -> float:
     return PATIENCE * _newton_passes(problem)
 
 
-def _has_few_planes(problem: Any) -> bool:
+def _has_few_planes(problem: StructuredProblem) -> bool:
     """Few coefficients that all examples share, and labels with many entries: block steps undo each other."""
     return problem.compiled and problem.d <= FEW_PLANES and int(problem.first[-1]) >= LONG_LABELS * problem.n
 
 
-def _has_many_sparse_coefficients(problem: Any) -> bool:
+def _has_many_sparse_coefficients(problem: StructuredProblem) -> bool:
     """So many coefficients that cutting planes are slow, but not so many that a threshold of all would dominate a step."""
     step = problem.model.work / problem.n if problem.compiled else math.inf
     return MANY_COEFFICIENTS <= problem.d <= THRESHOLD_SHARE * step

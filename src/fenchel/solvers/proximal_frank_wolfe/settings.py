@@ -11,6 +11,8 @@ class Settings(Tuning):
     # The first sigma is this multiple of P(0) / |gradient beyond the L1 threshold|^2, the length of a gradient step that would
     # make the loss 0. Handwritten words: with 10 and 30 most time went by until sigma had grown; 400 to 20000 were alike.
     first_length_ratio = 1000.0
+    # A gradient within the L1 threshold (w = 0 is optimal then) counts as beyond it by this multiple of the threshold.
+    min_excess_ratio = 1e-2
     # sigma grows by `length_growth` where the inner gap is less than `low_share` of the whole gap, since the rest is due to the
     # proximal term, and is divided by `length_decay` where it is more than `high_share`.
     length_growth, length_decay = 2.0, 1.3

@@ -14,8 +14,6 @@ from fenchel.solvers.block_frank_wolfe.label_state import LabelState
 from fenchel.solvers.proximal_frank_wolfe.settings import SETTINGS
 from fenchel.structured.pool import enlarged
 
-SMALLEST_EXCESS = 1e-2  # relative to the threshold: a gradient within it at w = 0, the optimum, counts as this large
-
 
 class ProximalState(LabelState):
     """v = centre - sigma sum p a f psi, and w = v after the soft threshold sigma l1, divided by 1 + sigma l2."""
@@ -32,7 +30,7 @@ class ProximalState(LabelState):
     def first_length(self) -> float:
         """A sigma for which the first proximal step is long."""
         risk, g, _ = self.oracle.risk(np.zeros(self.problem.d))
-        excess = float(np.sum(np.maximum(np.abs(g) - self.l1, 0.0) ** 2)) + (SMALLEST_EXCESS * self.l1) ** 2
+        excess = float(np.sum(np.maximum(np.abs(g) - self.l1, 0.0) ** 2)) + (SETTINGS.min_excess_ratio * self.l1) ** 2
         length = SETTINGS.first_length_ratio * risk / excess if excess > 0.0 else 1.0
         return length if 0.0 < length < np.inf else 1.0
 

@@ -1,12 +1,13 @@
 """A prediction of the optimum without some rows, for losses of two linear pieces: hinge, absolute, quantile and novelty.
 
-At the optimum some rows have their score at the kink of their loss and u inside its domain, and all others have u at an end. As
-long as these sets stay as they are, the u at the kinks and the intercept solve a linear system,
+At the optimum some rows have their score at the breakpoint of their loss and u inside its domain; all others have u at an
+end. As long as these sets stay as they are, the u at the breakpoints and the intercept solve a linear system,
 
-    <x_j, w> + b + offset_j = kink_j for these rows,  w = -M^-1 sum p u x,  sum p u = 0.
+    <x_j, w> + b + offset_j = breakpoint_j for these rows,  w = -M^-1 sum p u x,  sum p u = 0.
 
-While the weights of the rows to be left out fall to 0, p u, w and b are linear functions of them, until a u at a kink comes to
-an end of its domain or another score to its kink. The sets then change by that row, and the path goes on to the end.
+While the weights of the rows to be left out fall to 0, p u, w and b are linear functions of them, until a u at a breakpoint
+comes to an end of its domain or another score to its breakpoint. The sets then change by that row, and the path goes on to the
+end.
 Nothing rests on the prediction: a certificate of the problem without the rows says how good it is.
 """
 
@@ -32,7 +33,7 @@ SOLVED = 1e-9  # residual of a linear system, relative to its right-hand side
 INSIDE = 1e-6  # of the width of a dual domain: closer to an end counts as there
 
 # The score at which the slope of a loss jumps.
-KINKS: dict[type, Callable[[Any, np.ndarray], np.ndarray]] = {
+BREAKPOINTS: dict[type, Callable[[Any, np.ndarray], np.ndarray]] = {
     Absolute: lambda loss, y: y,
     Hinge: lambda loss, y: loss.margin * y,
     Novelty: lambda loss, y: np.ones(y.size),
@@ -49,7 +50,7 @@ class Predicted(NamedTuple):
 
 
 class _State(NamedTuple):
-    """p u of the rows at kinks, coefficients, intercept, and the scores less the kinks."""
+    """p u of the rows at breakpoints, coefficients, intercept, and the scores less the breakpoints."""
 
     q: np.ndarray
     w: np.ndarray
@@ -69,7 +70,7 @@ def _first(now: np.ndarray, later: np.ndarray) -> tuple[float, int]:
     return min(float(shares[place]), 1.0), place
 
 
-class KinkSteps:
+class BreakpointSteps:
     """The solution of all rows, from which those without some rows are predicted."""
 
     def __init__(self, result: Result, tuning: Settings):
@@ -81,8 +82,8 @@ class KinkSteps:
         self.m = np.asarray(space_of(problem).metric.m)  # type: ignore[union-attr]
         self.inside = (self.u > self.low + room) & (self.u < self.high - room)
         self.u = np.where(self.inside, self.u, np.where(self.u - self.low < self.high - self.u, self.low, self.high))
-        self.below = self.u <= self.low  # the slope at scores below the kink is the lower end
-        self.kinks = KINKS[type(problem.loss)](problem.loss, problem.y) - problem.offset
+        self.below = self.u <= self.low  # the slope at scores below the breakpoint is the lower end
+        self.breakpoints = BREAKPOINTS[type(problem.loss)](problem.loss, problem.y) - problem.offset
 
     def predict(self, reduced: Any) -> Predicted | None:
         """The solution of a problem without some of the rows, whose weights are 0; None if the path to it is too long."""
@@ -91,8 +92,8 @@ class KinkSteps:
         end = reduced.weights * float(np.max(self.m / reduced.regularizer.metric(reduced.d).m))
         free, u, t = self.inside.copy(), self.u.copy(), 0.0
         below, switched = self.below.copy(), -1
-        for _ in range(self.tuning.max_kink_events):
-            if np.count_nonzero(free) > self.tuning.max_kinks:
+        for _ in range(self.tuning.max_breakpoint_events):
+            if np.count_nonzero(free) > self.tuning.max_breakpoints:
                 return None
             at = np.flatnonzero(free)
             rows = X[at].toarray() if sp.issparse(X) else np.asarray(X[at], dtype=np.float64)
@@ -119,12 +120,12 @@ class KinkSteps:
         return (1.0 - t) * self.problem.weights + t * end
 
     def _at(self, rows: np.ndarray, at: np.ndarray, free: np.ndarray, u: np.ndarray, p: np.ndarray) -> list[_State]:
-        """The solutions for the weights in each column of p, with these rows at kinks."""
+        """The solutions for the weights in each column of p, with these rows at breakpoints."""
         X, fixed = self.problem.X, np.where(free, 0.0, u)[:, None] * p
         v = -np.asarray(X.T @ fixed)
-        q, b = self._solved(rows, self.kinks[at][:, None] - (rows / self.m) @ v, -fixed.sum(axis=0))
+        q, b = self._solved(rows, self.breakpoints[at][:, None] - (rows / self.m) @ v, -fixed.sum(axis=0))
         w = (v - rows.T @ q) / self.m[:, None]
-        off = np.asarray(X @ w) + b - self.kinks[:, None]
+        off = np.asarray(X @ w) + b - self.breakpoints[:, None]
         return [_State(q[:, k], w[:, k], float(b[k]), off[:, k]) for k in range(p.shape[1])]
 
     def _first_event(
@@ -136,12 +137,12 @@ class KinkSteps:
         below: np.ndarray,
         switched: int,
     ) -> tuple[float, int, bool]:
-        """(share of the way to the first row whose set changes, the row, whether it leaves its kink); 1 if there is none."""
+        """(share of the way to the first row whose set changes, the row, whether it leaves its breakpoint); 1 if none."""
         side = np.where(below, -1.0, 1.0)
-        room = [side * state.off for state in ends]  # at least 0 for the rows beside their kinks
+        room = [side * state.off for state in ends]  # at least 0 for the rows beside their breakpoints
         for part in room:
             part[free] = np.inf
-            if switched >= 0:  # it is at its kink still, up to rounding
+            if switched >= 0:  # it is at its breakpoint still, up to rounding
                 part[switched] = np.inf
         share, row = _first(*room)
         to_low, to_high = (
@@ -155,29 +156,31 @@ class KinkSteps:
                 share, row = found[0], int(at[found[1]])
         return share, row, bool(row >= 0 and free[row])
 
-    def _solved(self, rows: np.ndarray, kinks: np.ndarray, balance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(p u of the rows at kinks, intercepts): -rows M^-1 rows' q + b = kinks, and sum q = balance if b is free."""
-        size, free = kinks.shape[0], self.problem.fit_intercept
+    def _solved(self, rows: np.ndarray, breakpoints: np.ndarray, balance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(p u of the rows, intercepts): -rows M^-1 rows' q + b = breakpoints, and sum q = balance if b is free."""
+        size, free = breakpoints.shape[0], self.problem.fit_intercept
         system = np.zeros((size + free, size + free))
         system[:size, :size] = -(rows / self.m) @ rows.T
         if free:
             system[:size, size] = system[size, :size] = 1.0
-        right = np.vstack([kinks, balance]) if free else kinks
+        right = np.vstack([breakpoints, balance]) if free else breakpoints
         try:
             found = np.linalg.solve(system, right)
         except np.linalg.LinAlgError:
             found = np.full(right.shape, np.nan)
         if not np.abs(system @ found - right).max(initial=0.0) <= SOLVED * np.abs(right).max(initial=0.0):
-            found = np.linalg.lstsq(system, right, rcond=None)[0]  # more rows at kinks than coefficients, or equal rows
+            found = np.linalg.lstsq(system, right, rcond=None)[
+                0
+            ]  # more rows at breakpoints than coefficients, or equal rows
         return found[:size], found[size] if free else np.zeros(right.shape[1])
 
 
-def kink_steps(result: Result, tuning: Settings) -> KinkSteps | None:
+def breakpoint_steps(result: Result, tuning: Settings) -> BreakpointSteps | None:
     """Predictions for a result; None if its loss or its regularizer is not of this kind."""
     problem: Any = result.problem
-    if not problem.is_scalar or type(problem.loss) not in KINKS or result.dual_point is None:
+    if not problem.is_scalar or type(problem.loss) not in BREAKPOINTS or result.dual_point is None:
         return None
     metric = space_of(problem).metric
     if not isinstance(metric, DiagonalMetric) or not (metric.m > 0.0).all() or not is_quadratic_at_zero(problem):
         return None
-    return KinkSteps(result, tuning)
+    return BreakpointSteps(result, tuning)
