@@ -109,7 +109,8 @@ def test_auto_says_which_solver_and_why():
 
 
 @pytest.mark.parametrize(
-    "solver", [name for name, cls in solvers.SOLVERS.items() if "scalar" in cls.kinds and not cls.slow]
+    "solver",
+    [name for name, cls in solvers.SOLVERS.items() if "scalar" in cls.kinds and not cls.slow and not cls.nonconvex],
 )
 def test_warm_start_at_the_optimum_ends_at_once(solver):
     problems = (problem(LOSSES["smoothed_hinge"], REGULARIZERS[reg], intercept=True) for reg in ("l2", "elastic_net"))

@@ -40,7 +40,8 @@ def euclidean_steps(parts, p, order, inverse_strength, workspace_size, w, start,
         gains[i] = max(slope, 0.0)
         if not slope > 0.0:
             continue
-        exchange(parts, i, mu, d, pull, S, w)
+        add_cliques(parts, i, d, -pull, S, w)
+        add_cliques(parts, i, mu, pull, S, w)
         clique_scores(parts, w, 1.0, i, S, theta)
         rest = 0.0
         for r in range(size):
@@ -52,7 +53,8 @@ def euclidean_steps(parts, p, order, inverse_strength, workspace_size, w, start,
             step = slope / curvature
             for r in range(size):
                 theta[r] = mu[r] + step * (d[r] - mu[r])
-            exchange(parts, i, d, theta, pull, S, w)
+            add_cliques(parts, i, theta, -pull, S, w)
+            add_cliques(parts, i, d, pull, S, w)
             copy(theta, mu)
         else:
             copy(d, mu)
@@ -80,7 +82,8 @@ def entropic_steps(parts, p, order, inverse_strength, workspace_size, w, start, 
             if not slope > 0.0:
                 break
             gains[i] = slope
-            exchange(parts, i, mu, d, pull, S, w)
+            add_cliques(parts, i, d, -pull, S, w)
+            add_cliques(parts, i, mu, pull, S, w)
             clique_scores(parts, w, 1.0, i, S, then)
             rest = 0.0
             for r in range(size):
@@ -91,12 +94,6 @@ def entropic_steps(parts, p, order, inverse_strength, workspace_size, w, start, 
                     mu[r] = d[r]
                 stride[i] *= GROWTH
                 break
-            exchange(parts, i, d, mu, pull, S, w)
+            add_cliques(parts, i, mu, -pull, S, w)
+            add_cliques(parts, i, d, pull, S, w)
             stride[i] *= SHRINK
-
-
-@kernel
-def exchange(parts, i, old, new, pull, S, w):
-    """w -= pull F (new - old)."""
-    add_cliques(parts, i, new, -pull, S, w)
-    add_cliques(parts, i, old, pull, S, w)

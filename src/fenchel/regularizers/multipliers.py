@@ -78,10 +78,6 @@ class Search:
         lower, upper = self.rows.lower, self.rows.upper
         argument, x, Ax = self.at(y)
         best = (self.residual(y, Ax), x, y)
-        if best[0] > self.noise(argument, y):  # the multipliers of a near point are often those of the right rows
-            guess = self.polished(y, np.where(lower == upper, 2, np.sign(y)))
-            argument, x, Ax = self.at(guess)
-            best = min(best, (self.residual(guess, Ax), x, guess), key=lambda found: found[0])
         gamma, delta, c = FIRST_GAMMA, FIRST_DELTA, np.clip(Ax, lower, upper)
         for _ in range(max_steps):
             if best[0] <= self.noise(argument, best[2]):

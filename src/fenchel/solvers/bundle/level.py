@@ -50,9 +50,11 @@ class LevelMaster:
             self.centre, self.value = w, primal
         found = self.model.minimum(planes, gap)
         self.bound = max(self.bound, found.bound)
+        point, step = found.point, found.weights
+        if not np.isfinite(self.bound):  # The model has no minimum, as it may be without the plane 0.
+            point, step = self.model.near(planes, self.centre, self.mu, planes.weights, SETTINGS.level_gap_ratio * gap)
         gap = self.value - self.bound
         self._judge(gap)
-        point, step = found.point, found.weights
         if 0.0 < gap < np.inf and not self.plain:
             low = max(self.bound, found.height)
             point, step = self._to_level(planes, low if low < self.value else self.bound)

@@ -101,9 +101,10 @@ def value_of(oracle: Oracle, w: np.ndarray, b: float) -> float:
 def relaxation(oracle: Oracle, start: Start) -> Iterator[Iterate]:
     """Evaluated iterates of the convex problem, their passes counted; `primal` is its own value."""
     inner = type(oracle)(oracle.problem.with_regularizer(envelope_of(oracle.problem.regularizer)), oracle.engine)
-    iterates = ProximalPointNewton().iterates(inner, start._replace(memory=None))
+    iterates, counted = ProximalPointNewton().iterates(inner, start._replace(memory=None)), 0.0
     for iterate in islice(iterates, SETTINGS.max_relaxation_iterations):
-        oracle.passes, inner.passes = oracle.passes + inner.passes, 0.0
+        oracle.count(inner.passes - counted)
+        counted = inner.passes
         if iterate.primal is not None:
             yield iterate
 
