@@ -120,3 +120,20 @@ def test_newton_steps_with_a_singular_hessian_are_damped(seed):
     a = convex(evaluate, lambda a: hessian_of(conjugate, -(planes.A @ a), planes.A), vertex(41, 0), 1e-6)
     assert gap_of(a, dual_objective(conjugate, planes, a)[1]) <= 1e-6
     assert len(count) <= 75
+
+
+@pytest.mark.parametrize("good", [0, 1, 5])
+def test_a_singular_factor_ends_the_interior_point_method_with_a_point_of_the_simplex(monkeypatch, good):
+    G, c = program(12, 5)
+    whole, calls = simplex_qp._newton, []
+
+    def fails(*arguments):
+        calls.append(arguments)
+        if len(calls) > good:
+            raise np.linalg.LinAlgError("Singular matrix")
+        return whole(*arguments)
+
+    monkeypatch.setattr(simplex_qp, "_newton", fails)
+    a = simplex_qp._interior_point(G, c, 1e-10)
+    assert len(calls) == good + 1
+    assert a.min() >= 0.0 and a.sum() == pytest.approx(1.0, abs=1e-12)
